@@ -1,0 +1,53 @@
+# Needs Python 3.11 or newer, git and make; everything else is put into .venv.
+# Each target works alone, from a fresh clone.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+# Pages with generated parts; a page opts in by an opening cog marker at the start of a line.
+GENERATED = grep -rl --include='*.md' '^<!-- \[\[\[cog' README.md docs
+HEADING = @printf '\n== %s ==\n'
+
+.PHONY: help demo test check bench deep docs
+
+help:
+	@echo 'make demo    show the tool at work on a real team'
+	@echo 'make test    run every test'
+	@echo 'make check   what CI runs: format, lint, types, generated docs, every test'
+	@echo 'make bench   measure, beside the floors of this machine'
+	@echo 'make deep    the property tests again, with many more examples'
+	@echo 'make docs    write the generated parts of the documentation again'
+
+$(READY): pyproject.toml
+	@echo 'Preparing .venv (once, and again when pyproject.toml changes) ...'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tripod needs Python 3.11 or newer; say which one: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/tripod demo
+
+test: $(READY)
+	$(BIN)/pytest -n auto -q tests
+
+check: $(READY)
+	$(HEADING) 'format'
+	$(BIN)/ruff format --check .
+	$(HEADING) 'lint'
+	$(BIN)/ruff check .
+	$(HEADING) 'types'
+	$(BIN)/mypy
+	$(HEADING) 'generated documentation is up to date'
+	$(GENERATED) | xargs -r $(BIN)/cog --check
+	$(HEADING) 'tests'
+	$(BIN)/pytest -n auto -q tests
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+deep: $(READY)
+	$(BIN)/pytest -n auto -q --hypothesis-profile=deep tests/core tests/deep
+
+docs: $(READY)
+	$(GENERATED) | xargs -r $(BIN)/cog -r

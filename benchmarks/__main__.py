@@ -1,0 +1,75 @@
+"""``python -m benchmarks``: measure, and print one table of ours beside the floors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import appends, commands, judging, table
+from benchmarks.measure import Row
+
+ENTRIES = 100_000
+GROUPS = ("appends", "commands", "judging")
+ROUNDS = {"appends": 15, "commands": 21, "judging": 3}
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    options = _options()
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=options.dir) as folder:
+        # Where it lies within a repository, git is not to see it.
+        Path(folder, ".gitignore").write_text("*\n", encoding="utf-8")
+        where = table.machine(folder)
+        rows = []
+        for group in [options.only] if options.only else GROUPS:
+            for row in _rows(group, folder, options.entries, options.rounds):
+                _say(f"{row.name}: {row.median:.2f} {row.unit}")
+                rows.append(row)
+    figures = table.markdown(rows, where)
+    print(figures if options.markdown else f"{where}\n\n{table.text(rows)}")
+    if options.json:
+        options.json.write_text(json.dumps(table.values(rows), indent=1) + "\n", encoding="utf-8")
+    if options.page:
+        page = options.page.read_text(encoding="utf-8")
+        options.page.write_text(table.put_into_page(page, figures), encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--entries", type=int, default=ENTRIES, metavar="N",
+        help="entries to verify and rebuild (default: %(default)s; the targets are for 1000000)",
+    )  # fmt: skip
+    parser.add_argument("--only", choices=GROUPS, help="measure only these rows")
+    parser.add_argument("--rounds", type=int, metavar="N", help="pairs a row (default: by group)")
+    parser.add_argument(
+        "--dir", type=Path, default=Path(), metavar="DIR",
+        help="where to work: a folder on the disk to be measured (default: this folder)",
+    )  # fmt: skip
+    parser.add_argument("--markdown", action="store_true", help="print the table of a page")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the figures into this page")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to FILE")
+    return parser.parse_args()
+
+
+def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator[Row]:
+    rounds = rounds or ROUNDS[group]
+    run: dict[str, Callable[[], Iterator[Row]]] = {
+        "appends": lambda: appends.rows(folder, rounds),
+        "commands": lambda: commands.rows(folder, rounds, _say),
+        "judging": lambda: judging.rows(folder, entries, rounds, _say),
+    }
+    return run[group]()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What a command costs as a process: how it starts, and whether a full queue slows it down."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks.measure import Row, cost_row, in_turn
+from benchmarks.workload import fill_queue
+from tripod.team import DATABASE
+
+__all__ = ["rows"]
+
+FEW, MANY = 100, 50_000
+WARM_UP = 2
+FLOOR = (sys.executable, "-c", "import click, sqlite3, hashlib, json")
+TRIPOD = str(Path(sys.executable).parent / "tripod")
+
+
+def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
+    """The rows on commands; ``rounds`` pairs each."""
+    few = Queue(fill_queue(os.path.join(folder, "few"), FEW))
+    for _ in range(WARM_UP):
+        few.publish()
+        _seconds(FLOOR)
+    pairs = in_turn(few.publish, lambda: _seconds(FLOOR), rounds)
+    what = '`tripod bus publish` / `python -c "import click, sqlite3, hashlib, json"`'
+    yield cost_row("start", what, pairs, 1.6)
+    say(f"a queue of {MANY:,} events")
+    many = Queue(fill_queue(os.path.join(folder, "many"), MANY))
+    for name, what, act in (
+        ("queue-publish", "`bus publish --dedup-window=300`", Queue.publish_once),
+        ("queue-ack", "`bus ack`", Queue.ack),
+        ("queue-check", "`bus check` to its first line", Queue.check),
+    ):
+        for _ in range(WARM_UP):
+            act(many)
+            act(few)
+        pairs = in_turn(partial(act, many), partial(act, few), rounds)
+        yield cost_row(name, f"{what}, {MANY:,} pending / {FEW} pending", pairs, 1.5)
+
+
+class Queue:
+    """A team whose queue commands are timed on."""
+
+    def __init__(self, root: str) -> None:
+        """``root`` is its team directory; commands run in the project's folder around it."""
+        self.project = os.path.dirname(root)
+        self.numbers = count()
+        db = sqlite3.connect(f"file:{root}/{DATABASE}?mode=ro", uri=True)
+        names = [row[0] for row in db.execute("SELECT name FROM events WHERE acked IS NULL")]
+        db.close()
+        random.Random(1).shuffle(names)
+        self.names = iter(names)
+
+    def _run(self, *words: str) -> float:
+        return _seconds((TRIPOD, "bus", *words), self.project)
+
+    def publish(self) -> float:
+        """Publish an event."""
+        return self._run("publish", "bench", "task-complete", "normal", "all 41 tests are green")
+
+    def publish_once(self) -> float:
+        """Publish an event of a type that nobody used, where equal ones would be dropped."""
+        type_ = f"type-{next(self.numbers)}"
+        return self._run("publish", "bench", type_, "normal", "once", "--dedup-window=300")
+
+    def ack(self) -> float:
+        """Acknowledge an event somewhere in the queue."""
+        return self._run("ack", next(self.names), "--as", "bench")
+
+    def check(self) -> float:
+        """Seconds until the first pending event is printed."""
+        begin = perf_counter()
+        with subprocess.Popen(
+            (TRIPOD, "bus", "check"),
+            cwd=self.project,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            return perf_counter() - begin
+
+
+def _seconds(command: tuple[str, ...], folder: str = ".") -> float:
+    begin = perf_counter()
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    return perf_counter() - begin

@@ -1,0 +1,97 @@
+"""What judging and rebuilding cost at N and at N/10 entries, in time and in memory.
+
+Each figure comes from a process of its own (``benchmarks.child``), so that memory is that of the
+act alone. Processor time is shown as well: other programs on the machine disturb it less.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from benchmarks.measure import Pair, Row, cost_row, growth_row, size_row
+from benchmarks.workload import Scale, make_team
+from projections.rebuild import desired
+from tripod.team import Team
+
+__all__ = ["remove_files", "rows"]
+
+
+class Cost(NamedTuple):
+    """Seconds that an act took, also of processor time, and bytes that its process held at most."""
+
+    seconds: float
+    processor: float
+    peak: int
+
+
+def rows(folder: str, entries: int, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
+    """The rows on verify and rebuild; ``rounds`` runs of each, in turn."""
+    say(f"a team of {entries:,} entries")
+    large = make_team(os.path.join(folder, "large"), Scale(entries))
+    say(f"a team of {entries // 10:,} entries")
+    small = make_team(os.path.join(folder, "small"), Scale(entries // 10))
+    costs: dict[str, list[Cost]] = {}
+    for number in range(rounds):
+        for act in ("floor", "ledger", "all", "rebuild", "restore"):
+            for root, where in ((large, ""), (small, "/10")):
+                say(f"round {number + 1} of {rounds}: {act}{where}")
+                if act == "restore":
+                    remove_files(root)
+                cost = _child("rebuild" if act == "restore" else act, root)
+                costs.setdefault(act + where, []).append(cost)
+    yield from _times(costs, f"{entries:,} entries")
+    yield from _sizes(costs, f"{entries:,} entries")
+
+
+def _times(costs: dict[str, list[Cost]], size: str) -> Iterator[Row]:
+    read = "read and hash the same rows"
+    for name, act, floor, what, at_most in (
+        ("verify-ledger", "ledger", "floor", f"`verify` ledger checks, {size} / {read}", 3.5),
+        ("verify", "all", "floor", f"`verify` all checks, {size} / {read}", 8.0),
+        ("rebuild", "rebuild", "all", f"`rebuild`, {size}, files as they are / all checks", 2.0),
+        ("restore", "restore", "all", f"`rebuild`, {size}, every file gone / all checks", 2.0),
+    ):
+        both = list(zip(costs[act], costs[floor], strict=True))
+        by_clock = [Pair(ours.seconds, base.seconds) for ours, base in both]
+        yield cost_row(name, what, by_clock, at_most)
+        if act != "restore":  # what waits for the disk needs little processor
+            worked = [Pair(ours.processor, base.processor) for ours, base in both]
+            yield cost_row(f"{name}-processor", "the same in processor time", worked)
+
+
+def _sizes(costs: dict[str, list[Cost]], size: str) -> Iterator[Row]:
+    for act, what in (
+        ("all", "`verify`"),
+        ("rebuild", "`rebuild`"),
+        ("restore", "`rebuild`, files gone"),
+    ):
+        large = [cost.peak for cost in costs[act]]
+        small = [cost.peak for cost in costs[act + "/10"]]
+        yield size_row(f"memory-{act}", f"peak memory of {what}, {size}", large, 300)
+        yield growth_row(
+            f"growth-{act}", f"peak memory of {what}, {size} / a tenth of them", large, small, 1.3
+        )
+
+
+def _child(act: str, root: str) -> Cost:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.child", act, root],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return Cost(**json.loads(done.stdout))
+
+
+def remove_files(root: str) -> None:
+    """Remove every projected file of a team."""
+    with Team(root) as team:
+        for folder in ("events", "events/processed", "chat", "scribe", ""):
+            for name in team.disk.names(folder):
+                path = f"{folder}/{name}" if folder else name
+                if team.disk.is_file(path) and desired(team.source, path) is not None:
+                    team.disk.remove(path)

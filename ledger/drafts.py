@@ -1,0 +1,171 @@
+"""Typed constructors of drafts: how hot acts build bodies without paying for pydantic.
+
+Each builds exactly what the model of its kind in ``ledger.kinds`` accepts; a property test holds
+the two equal. Texts over 16 KiB become blobs that the body names by digest and size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from ledger.canonical import format_value
+from ledger.entry import Draft
+
+__all__ = [
+    "INLINE_LIMIT",
+    "Body",
+    "acked",
+    "acked_all",
+    "adopted",
+    "channel_created",
+    "content",
+    "decided",
+    "displaced",
+    "log_begun",
+    "opened",
+    "pruned",
+    "published",
+    "rotated",
+    "sent",
+]
+
+Body: TypeAlias = "dict[str, Any]"
+
+INLINE_LIMIT = 16 * 1024  # bytes of UTF-8; a longer text is a blob
+
+
+def content(data: bytes, blobs: list[bytes]) -> Body:
+    """Hold bytes exactly: as text, as base64 where they are none, or as a blob if they are long.
+
+    Text that JSON writes at more than twice the limit counts as none: it holds control
+    characters, which take six bytes each (16 KiB of zeros would not fit a body). A blob is added
+    to ``blobs``, which the caller hands on with the draft.
+    """
+    if len(data) > INLINE_LIMIT:
+        blobs.append(data)
+        return {"sha256": sha256(data).hexdigest(), "size": len(data)}
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = None
+    # A byte takes at most six: a short text need not be written to know.
+    if text is not None and (
+        6 * len(data) <= 2 * INLINE_LIMIT or len(format_value(text)) - 2 <= 2 * INLINE_LIMIT
+    ):
+        return {"text": text}
+    from base64 import b64encode
+
+    return {"base64": b64encode(data).decode()}
+
+
+def opened(
+    *, project: str, origin: str, created: str, scribe: str, events: str, chat: str
+) -> Draft:
+    """Open a ledger: the first entry. ``events`` and ``chat`` are paths from the team directory."""
+    body: Body = {
+        "chat": chat,
+        "created": created,
+        "events": events,
+        "origin": origin,
+        "project": project,
+        "scribe": scribe,
+        "v": 1,
+    }
+    return Draft("ledger.opened", "ledger", "tripod", body)
+
+
+def adopted(files: int, left_alone: Sequence[str]) -> Draft:
+    """Mark where the past of an adopted team ends."""
+    body: Body = {"files": files, "left_alone": list(left_alone), "v": 1}
+    return Draft("ledger.adopted", "ledger", "tripod", body)
+
+
+def displaced(path: str, reason: str, data: bytes | None) -> Draft:
+    """Keep the bytes that stood at ``path`` before they are written over."""
+    blobs: list[bytes] = []
+    body: Body = {"path": path, "reason": reason, "v": 1}
+    if data is not None:
+        body["content"] = content(data, blobs)
+    return Draft("file.displaced", f"files/{path}", "tripod", body, blobs=tuple(blobs))
+
+
+def published(
+    *, name: str, us: int, source: str, type_: str, priority: str, payload: str, size: int
+) -> Draft:
+    """Publish an event as the file ``name`` of ``size`` bytes, at ``us`` (µs since 1970)."""
+    body: Body = {
+        "name": name,
+        "priority": priority,
+        "size": size,
+        "source": source,
+        "type": type_,
+        "us": us,
+        "v": 1,
+    }
+    blobs: list[bytes] = []
+    if payload:
+        body["payload"] = content(payload.encode(), blobs)
+    return Draft("bus.published", "bus", source, body, blobs=tuple(blobs))
+
+
+def acked(name: str, actor: str) -> Draft:
+    """Acknowledge one event."""
+    return Draft("bus.acked", "bus", actor, {"name": name, "v": 1})
+
+
+def acked_all(count: int, actor: str, source: str | None) -> Draft:
+    """Acknowledge all that is pending (of one source, where given): ``count`` events."""
+    body: Body = {"count": count, "v": 1}
+    if source is not None:
+        body["source"] = source
+    return Draft("bus.acked-all", "bus", actor, body)
+
+
+def pruned(names: Sequence[str], size: int, actor: str) -> Draft:
+    """Delete the files of processed events, ``size`` bytes of them."""
+    return Draft("bus.pruned", "bus", actor, {"bytes": size, "names": list(names), "v": 1})
+
+
+def channel_created(channel: str, actor: str) -> Draft:
+    """Begin a chat."""
+    return Draft("chat.created", f"chat/{channel}", actor, {"channel": channel, "v": 1})
+
+
+def sent(*, channel: str, index: int, handle: str, time: int, text: str) -> Draft:
+    """Say ``text`` in a chat, as its line ``index`` since the channel began (from 0)."""
+    blobs: list[bytes] = []
+    body: Body = {
+        "channel": channel,
+        "handle": handle,
+        "index": index,
+        "text": content(text.encode(), blobs),
+        "time": time,
+        "v": 1,
+    }
+    return Draft("chat.sent", f"chat/{channel}", handle, body, blobs=tuple(blobs))
+
+
+def rotated(*, channel: str, count: int, size: int, archive: str, header: bytes) -> Draft:
+    """Split the first ``count`` lines (``size`` bytes) of a chat off into an archive."""
+    blobs: list[bytes] = []
+    body: Body = {
+        "archive": archive,
+        "channel": channel,
+        "count": count,
+        "header": content(header, blobs),
+        "size": size,
+        "v": 1,
+    }
+    return Draft("chat.rotated", f"chat/{channel}", "tripod", body, blobs=tuple(blobs))
+
+
+def log_begun(header: str, actor: str) -> Draft:
+    """Begin the decision log with the header that its file has."""
+    return Draft("log.begun", "decisions", actor, {"header": {"text": header}, "v": 1})
+
+
+def decided(body: Body, actor: str) -> Draft:
+    """Log a decision; the fields are those of the model ``Decided``."""
+    return Draft("decision.logged", "decisions", actor, {**body, "v": 1})

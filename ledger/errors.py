@@ -1,0 +1,46 @@
+"""What can go wrong when a caller uses the ledger; what an attacker did is a finding instead."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConflictError",
+    "IdReusedError",
+    "LedgerDamagedError",
+    "LedgerError",
+    "MalformedError",
+    "NoLedgerError",
+    "TooLargeError",
+    "UnwritableError",
+]
+
+
+class LedgerError(Exception):
+    """Base of every error that this package raises; the message says what to do next."""
+
+
+class MalformedError(LedgerError):
+    """Bytes that this project would not have written: refused, never repaired."""
+
+
+class TooLargeError(LedgerError):
+    """A header, body or blob above the limits of the format (design: an entry, byte for byte)."""
+
+
+class ConflictError(LedgerError):
+    """The stream of the caller's guard has grown since it was read: read it and decide again."""
+
+
+class IdReusedError(LedgerError):
+    """An id that stands in the ledger was given again with another body."""
+
+
+class NoLedgerError(LedgerError):
+    """There is no ledger at that place."""
+
+
+class LedgerDamagedError(LedgerError):
+    """The database cannot be read as a ledger; ``tripod verify`` says what it can of it."""
+
+
+class UnwritableError(LedgerError):
+    """The disk refused (full, read-only, no permission): nothing was recorded."""

@@ -1,0 +1,76 @@
+"""Identifiers and the clock's spelling: what the edges hand to the pure core."""
+
+from __future__ import annotations
+
+import os
+import time
+from hashlib import sha256
+
+__all__ = ["format_at", "now_at", "now_us", "observed_id", "uuid7"]
+
+
+def now_us() -> int:
+    """This host's clock, in microseconds since 1970 (UTC)."""
+    return time.time_ns() // 1000
+
+
+def format_at(us: int) -> str:
+    """Write microseconds since 1970 as ``2026-11-21T20:17:50.123456Z``.
+
+    >>> format_at(1795294675123456)
+    '2026-11-21T20:57:55.123456Z'
+    """
+    moment = time.gmtime(us // 1_000_000)
+    return (
+        f"{moment.tm_year:04}-{moment.tm_mon:02}-{moment.tm_mday:02}"
+        f"T{moment.tm_hour:02}:{moment.tm_min:02}:{moment.tm_sec:02}.{us % 1_000_000:06}Z"
+    )
+
+
+def now_at() -> str:
+    """This host's clock as the ``at`` of a header."""
+    return format_at(now_us())
+
+
+def uuid7(ns: int, entropy: str) -> str:
+    """Make a time-ordered id (UUIDv7, RFC 9562) from a time in ns and 15 random hex digits.
+
+    The 12 bits behind the milliseconds carry the sub-millisecond fraction, so that ids of one
+    process rise with its clock: a random unique index costs more than all the hashing.
+
+    >>> uuid7(1795294675123456789, "0123456789abcde")
+    '01a1ffe6-c0b3-774f-8012-3456789abcde'
+    """
+    return _uuid7_front(ns) + f"{entropy[:3]}-{entropy[3:]}"
+
+
+def _uuid7_front(ns: int) -> str:
+    ms, rest = divmod(ns, 1_000_000)
+    text = f"{ms:012x}"
+    return f"{text[:8]}-{text[8:]}-7{(rest << 12) // 1_000_000:03x}-8"
+
+
+def fresh_ids(count: int) -> list[tuple[str, bytes]]:
+    """``count`` pairs of a new id and a new salt of 32 random bytes."""
+    front = _uuid7_front(time.time_ns())
+    salts = os.urandom(32 * count)
+    digits = os.urandom(8 * count).hex()
+    return [
+        (
+            f"{front}{digits[16 * n : 16 * n + 3]}-{digits[16 * n + 3 : 16 * n + 15]}",
+            salts[32 * n : 32 * n + 32],
+        )
+        for n in range(count)
+    ]
+
+
+def observed_id(path: str, ordinal: int, data: bytes) -> str:
+    """Id of something observed: the same piece of the same file always has the same id.
+
+    Args:
+        path: within the team directory, with forward slashes.
+        ordinal: which one it is among equal pieces of that file, from 0.
+        data: the piece's bytes.
+    """
+    digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
+    return "obs-" + digest.hexdigest()[:40]

@@ -1,0 +1,70 @@
+"""Every kind that an entry can have, each with its one closed, versioned body model.
+
+The list is the vocabulary of the ledger: the verifier's ``kinds-known`` judges by it, the
+reference page is generated from it. Importing it costs pydantic, so the hot commands do not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ledger.kinds.base import BodyModel
+from ledger.kinds.bus import Acked, AckedAll, Pruned, Published
+from ledger.kinds.chat import (
+    ChannelCreated,
+    CursorsSeen,
+    HeaderSeen,
+    Rotated,
+    Sent,
+    Unreadable,
+)
+from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
+from ledger.kinds.team import (
+    Adopted,
+    ConfigChanged,
+    Displaced,
+    EvidenceKept,
+    FileSeen,
+    Opened,
+    Redacted,
+    WorkerWritten,
+)
+
+__all__ = ["BY_NAME", "KINDS", "Kind"]
+
+
+class Kind(NamedTuple):
+    """A kind: its name, the model of its body, the streams it stands in, and if it is reserved."""
+
+    name: str
+    model: type[BodyModel]
+    stream: str
+    reserved: bool = False
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("ledger.opened", Opened, "ledger"),
+    Kind("ledger.adopted", Adopted, "ledger"),
+    Kind("bus.published", Published, "bus"),
+    Kind("bus.acked", Acked, "bus"),
+    Kind("bus.acked-all", AckedAll, "bus"),
+    Kind("bus.pruned", Pruned, "bus"),
+    Kind("chat.created", ChannelCreated, "chat/"),
+    Kind("chat.sent", Sent, "chat/"),
+    Kind("chat.unreadable", Unreadable, "chat/"),
+    Kind("chat.header-seen", HeaderSeen, "chat/"),
+    Kind("chat.rotated", Rotated, "chat/"),
+    Kind("chat.cursors-seen", CursorsSeen, "chat/"),
+    Kind("log.begun", LogBegun, "decisions"),
+    Kind("decision.logged", Decided, "decisions"),
+    Kind("log.noted", Noted, "decisions"),
+    Kind("log.rotated", LogRotated, "decisions"),
+    Kind("config.changed", ConfigChanged, "config"),
+    Kind("worker.written", WorkerWritten, "workers/"),
+    Kind("evidence.kept", EvidenceKept, "files/"),
+    Kind("file.seen", FileSeen, "files/"),
+    Kind("file.displaced", Displaced, "files/"),
+    Kind("redacted", Redacted, "ledger", reserved=True),
+)
+
+BY_NAME = {kind.name: kind for kind in KINDS}

@@ -1,0 +1,65 @@
+"""Kinds of the decision log (spec: nbs-compat B10; seeds: nbs-scribe, log format)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
+
+__all__ = ["Decided", "LogBegun", "LogRotated", "Noted", "Reference"]
+
+DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
+
+
+class Reference(Closed):
+    """A place in a chat; bound to a message (index, seq, leaf hash) if it was made through us."""
+
+    file: str
+    line: Count
+    channel: Name | None = None
+    index: Count | None = None
+    seq: Count | None = None
+    leaf: Sha256 | None = None
+
+
+class LogBegun(BodyModel):
+    """The decision log began, with these bytes in front of its first entry."""
+
+    header: Content
+    observed: Observed | None = None
+
+
+class Decided(BodyModel):
+    """A decision. ``number`` is its place in the count, from 1; it survives any redaction."""
+
+    id: DecisionId
+    number: Count
+    title: str
+    chat_ref: str
+    participants: str
+    artefacts: str
+    risk_tags: str
+    status: str
+    rationale: str
+    supersedes: str | None = None
+    refs: list[Reference]
+    observed: Observed | None = None
+
+
+class Noted(BodyModel):
+    """A piece of the log that is no decision (a malformed heading, a text put in by hand)."""
+
+    problem: str
+    observed: Observed
+
+
+class LogRotated(BodyModel):
+    """The first ``count`` pieces of the log went to the file ``scribe/<archive>``."""
+
+    count: Count
+    archive: Name
+    archive_header: Content
+    header: Content
+    observed: Observed

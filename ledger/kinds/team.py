@@ -1,0 +1,107 @@
+"""Kinds of the ledger itself, of inputs, workers' files, and what was found on disk."""
+
+from __future__ import annotations
+
+from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
+
+__all__ = [
+    "Adopted",
+    "ConfigChanged",
+    "Displaced",
+    "EvidenceKept",
+    "FileSeen",
+    "Opened",
+    "Redacted",
+    "WorkerWritten",
+]
+
+
+class Opened(BodyModel):
+    """The first entry: whose ledger this is, and where the team keeps its events and chats."""
+
+    origin: Name
+    project: str
+    created: str
+    scribe: str
+    events: Name
+    chat: Name
+
+
+class Adopted(BodyModel):
+    """The past of an existing team directory ends here: entries before were taken in whole."""
+
+    files: Count
+    left_alone: list[str]
+
+
+class ConfigProblem(Closed):
+    """A line of the configuration that was not taken, and why."""
+
+    line: Count
+    key: str
+    message: str
+
+
+class ConfigChanged(BodyModel):
+    """An input that people edit changed; without ``content``, and ``sha256`` empty: it went away.
+
+    For ``events/config.yaml``, ``settings`` holds what was read from it, as decimal text or
+    words, and ``problems`` what was not.
+    """
+
+    path: Name
+    sha256: str
+    content: Content | None = None
+    settings: dict[str, str | int] | None = None
+    problems: list[ConfigProblem] | None = None
+    observed: Observed
+
+
+class WorkerWritten(BodyModel):
+    """A worker's task file, whole, as its worker left it."""
+
+    path: Name
+    sha256: Sha256
+    size: Count
+    content: Content
+    observed: Observed
+
+
+class EvidenceKept(BodyModel):
+    """A log or transcript, kept by digest so that a later change of the file shows."""
+
+    path: Name
+    sha256: Sha256
+    size: Count
+    content: Content
+    observed: Observed
+
+
+class FileSeen(BodyModel):
+    """A file among ours that could not be read as what its place says; kept as it is."""
+
+    path: Name
+    problem: str
+    sha256: Sha256
+    size: Count
+    content: Content
+    observed: Observed
+
+
+class Displaced(BodyModel):
+    """Bytes that stood where ours belong, kept before they were written over.
+
+    ``content`` is left out where the file was missing.
+    """
+
+    path: Name
+    reason: str
+    content: Content | None = None
+
+
+class Redacted(BodyModel):
+    """Reserved: the body of entry ``seq`` was erased, by whom and why. No act writes it yet."""
+
+    seq: Count
+    reason: str
+    by: str

@@ -1,0 +1,142 @@
+"""The store's honest in-memory twin: the same contract, no disk. For tests and for evidence.
+
+Table projections live in a private in-memory database, so that folds are the same code.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+
+import orjson
+
+from ledger.canonical import format_value
+from ledger.chain import Tip, link
+from ledger.entry import Draft, Entry
+from ledger.errors import ConflictError, IdReusedError
+from ledger.head import Guard, Head
+from ledger.ids import fresh_ids, now_at
+from ledger.store import Fold
+
+__all__ = ["MemoryStore"]
+
+
+class MemoryStore:
+    """A ledger in lists; see ``ledger.store.Store``."""
+
+    def __init__(self, *, fold: Fold | None = None) -> None:
+        """Begin an empty ledger."""
+        self.db = sqlite3.connect(":memory:", isolation_level=None)
+        self._fold = fold
+        self._entries: list[Entry] = []
+        self._by_id: dict[str, Entry] = {}
+        self._blobs: dict[bytes, bytes] = {}
+        self._tip = Tip.start("")
+
+    @property
+    def origin(self) -> str:
+        """The ledger's own name ('' before it is opened)."""
+        return self._tip.origin
+
+    @property
+    def size(self) -> int:
+        """How many entries the ledger holds."""
+        return len(self._entries)
+
+    @property
+    def at(self) -> str:
+        """Time of the newest entry."""
+        return self._tip.at
+
+    @property
+    def tables(self) -> sqlite3.Connection:
+        """Connection to the table projections."""
+        return self.db
+
+    @contextmanager
+    def transaction(self) -> Iterator[MemoryStore]:
+        """Leave with an exception and nothing has happened."""
+        size, blobs = len(self._entries), dict(self._blobs)
+        old = self._tip
+        self.db.execute("BEGIN")
+        try:
+            yield self
+            self.db.execute("COMMIT")
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            for entry in self._entries[size:]:
+                del self._by_id[entry.id]
+            del self._entries[size:]
+            self._tip, self._blobs = old, blobs
+            raise
+
+    def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
+        """Append drafts, all or none; within a transaction or as one."""
+        if not self.db.in_transaction:
+            with self.transaction():
+                return self.append(drafts, guard)
+        if guard is not None and any(e.stream == guard.stream for e in self._entries[guard.size :]):
+            message = f"{guard.stream} has grown since it was read: read it again and decide again"
+            raise ConflictError(message)
+        tip = self._tip.copy()
+        if not self._entries and drafts and drafts[0].kind == "ledger.opened":
+            tip.origin = str(drafts[0].body.get("origin", ""))
+        at = now_at()
+        entries: list[Entry] = []
+        fresh: list[Entry] = []
+        given: dict[str, Entry] = {}
+        blobs: dict[bytes, bytes] = {}
+        for draft, (new_id, salt) in zip(drafts, fresh_ids(len(drafts)), strict=True):
+            known = given.get(draft.id or "") or self._by_id.get(draft.id or "")
+            if known is not None:
+                if draft.kind != known.kind or format_value(draft.body) != known.body:
+                    message = f"id {draft.id} stands at entry {known.seq} with another body"
+                    raise IdReusedError(message)
+                entries.append(known)
+                continue
+            entry = link(tip, draft, at, draft.id or new_id, salt)
+            given[entry.id] = entry
+            for blob in draft.blobs:
+                blobs[sha256(blob).digest()] = blob
+            entries.append(entry)
+            fresh.append(entry)
+        self._tip = tip
+        # A caller may change its dict afterwards; what is stored stays what was hashed.
+        kept = [entry._replace(data=orjson.loads(entry.body or b"{}")) for entry in fresh]
+        self._entries += kept
+        self._by_id.update((entry.id, entry) for entry in kept)
+        self._blobs.update(blobs)
+        if fresh and self._fold is not None:
+            self._fold(self.db, fresh)
+        return entries
+
+    def head(self) -> Head:
+        """Size and root as of now."""
+        return Head(self._tip.tree.size, self._tip.tree.root())
+
+    def read(
+        self, start: int = 0, stop: int | None = None, stream: str | None = None
+    ) -> Iterator[Entry]:
+        """Entries [start, stop) in order."""
+        return iter([e for e in self._entries[start:stop] if stream is None or e.stream == stream])
+
+    def blob(self, digest: bytes) -> bytes | None:
+        """The blob with this SHA-256, or None."""
+        return self._blobs.get(digest)
+
+    def wait(self, size: int, timeout: float) -> int:
+        """Give the size: nobody else can append to this process's memory while we wait."""
+        if self.size <= size:
+            time.sleep(min(timeout, 0.001))
+        return self.size
+
+    def durability(self) -> str:
+        """Nothing here survives the process."""
+        return "none"
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.db.close()

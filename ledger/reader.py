@@ -1,0 +1,156 @@
+"""Reading a ledger's rows: strictly for programs that trust it, tolerantly for the verifier.
+
+Nothing here writes. ``read_only`` opens a database file without changing a byte of it (SQLite may
+leave its ``-wal`` and ``-shm`` beside it).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import orjson
+
+from ledger.entry import GENESIS, Entry, commit, leaf_hash
+from ledger.errors import LedgerDamagedError, NoLedgerError
+from ledger.merkle import Nodes, node_hash
+
+__all__ = ["Row", "block_nodes", "raw_rows", "read_entries", "read_only", "sound_entries"]
+
+_BLOCK = 256
+_HINT = "nothing was written; `tripod verify` says what else is wrong"
+
+
+class Row(NamedTuple):
+    """One entry as it lies in the database, whatever it is worth: a row is evidence."""
+
+    seq: int
+    id: object
+    kind: object
+    stream: object
+    header: object
+    salt: object
+    body: object
+
+
+def read_only(path: str) -> sqlite3.Connection:
+    """Open a database for reading alone, even in a folder where nothing can be written.
+
+    Raises:
+        NoLedgerError: there is no such file.
+        LedgerDamagedError: it cannot be opened as a database.
+    """
+    if not os.path.isfile(path):
+        message = f"no ledger at {path}"
+        raise NoLedgerError(message)
+    try:
+        try:
+            return _open(path, "mode=ro")
+        except sqlite3.OperationalError:
+            if os.path.exists(path + "-wal"):
+                raise
+            # SQLite cannot make its shared memory here; without a log there is nothing to share.
+            return _open(path, "mode=ro&immutable=1")
+    except sqlite3.DatabaseError as error:
+        message = f"{path}: {error}"
+        raise LedgerDamagedError(message) from error
+
+
+def _open(path: str, how: str) -> sqlite3.Connection:
+    from urllib.parse import quote
+
+    db = sqlite3.connect(
+        f"file:{quote(os.path.abspath(path))}?{how}",
+        uri=True,
+        isolation_level=None,
+        timeout=30,
+        check_same_thread=False,
+    )
+    try:
+        db.execute("PRAGMA trusted_schema=OFF")
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def raw_rows(db: sqlite3.Connection, start: int = 0, stop: int | None = None) -> Iterator[Row]:
+    """Rows [start, stop) as they lie there, damaged ones included, bodies beside headers."""
+    rows = db.execute(
+        "SELECT seq, id, kind, stream, header, salt, body FROM entries"
+        " WHERE seq >= ? AND seq < ? ORDER BY seq",
+        (start, 2**62 if stop is None else stop),
+    )
+    return map(Row._make, rows)
+
+
+def read_entries(
+    db: sqlite3.Connection, start: int = 0, stop: int | None = None, stream: str | None = None
+) -> Iterator[Entry]:
+    """Entries [start, stop) with their decoded bodies, for folds that trust the ledger."""
+    where = "" if stream is None else " AND stream = ?"
+    arguments: tuple[object, ...] = (start, 2**62 if stop is None else stop)
+    if stream is not None:
+        arguments += (stream,)
+    for seq, entry_id, kind, of, header, salt, body in db.execute(
+        "SELECT seq, id, kind, stream, header, salt, body FROM entries"
+        f" WHERE seq >= ? AND seq < ?{where} ORDER BY seq",
+        arguments,
+    ):
+        head = orjson.loads(header)
+        data = {} if body is None else orjson.loads(body)
+        yield Entry(seq, entry_id, kind, of, head["actor"], head["at"], header, salt, body, data)
+
+
+def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Pass entries on as long as each is linked to the one before and has the body it commits to.
+
+    For whoever is about to write files from them: a false body must not become a false file.
+
+    Raises:
+        LedgerDamagedError: at the first that is not, naming it.
+    """
+    prev = GENESIS
+    for entry in entries:
+        header = orjson.loads(entry.header)
+        if header["prev"] != prev:
+            message = f"entry {entry.seq} is not linked to the one before it: {_HINT}"
+            raise LedgerDamagedError(message)
+        salt, body = entry.salt, entry.body
+        erased = salt is None or body is None
+        if not erased and commit(salt or b"", entry.kind, body or b"") != header["body"]:
+            message = f"entry {entry.seq} has a body that it did not commit to: {_HINT}"
+            raise LedgerDamagedError(message)
+        prev = leaf_hash(entry.header).hex()
+        yield entry
+
+
+def block_nodes(db: sqlite3.Connection) -> Nodes:
+    """Serve the tree's nodes from the stored subtree roots, and small ones from the leaves."""
+
+    def nodes(height: int, index: int) -> bytes:
+        if height and not height & 7:
+            row = db.execute(
+                "SELECT hash FROM nodes WHERE level = ? AND number = ?", (height >> 3, index)
+            ).fetchone()
+            if row is not None:
+                return row[0]  # type: ignore[no-any-return]
+        if height == 0:
+            row = db.execute("SELECT header FROM entries WHERE seq = ?", (index,)).fetchone()
+            return leaf_hash(row[0])
+        if height < _BLOCK.bit_length():
+            start = index << height
+            rows = db.execute(
+                "SELECT header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq",
+                (start, start + (1 << height)),
+            )
+            level = [leaf_hash(header) for (header,) in rows]
+            while len(level) > 1:
+                level = [node_hash(level[i], level[i + 1]) for i in range(0, len(level), 2)]
+            return level[0]
+        return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
+
+    return nodes

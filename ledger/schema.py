@@ -1,0 +1,135 @@
+"""The database's tables, triggers and migrations. SQL only; nothing here runs it but ``migrate``.
+
+Triggers refuse UPDATE, DELETE and any INSERT that is not the next entry (``INSERT OR REPLACE``
+slips past update and delete triggers, so the insert triggers look at every unique column). They
+guard against accident; against intent only the chain, the seals and the anchors help.
+
+``head.tables`` and ``head.files`` are the cursors of the projections: how many entries the tables
+have folded and the files show. They ride in the head's row because a page of their own would
+cost every append.
+
+Body and salt stand in the row of their header and may be NULL once erased: a table of their own
+costs a page of write-ahead log an append and a join an entry read (docs/decisions/0005).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ledger.errors import LedgerDamagedError
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "SCHEMA_VERSION", "check_ours", "migrate"]
+
+APPLICATION_ID = 0x74726970  # "trip", in the file's header: tells `file` and us what this is
+
+_ENTRIES = """
+CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    header BLOB NOT NULL,
+    salt BLOB,
+    body BLOB
+) STRICT;
+CREATE TABLE blobs (
+    number INTEGER PRIMARY KEY,
+    sha256 BLOB NOT NULL UNIQUE,
+    bytes BLOB NOT NULL
+) STRICT;
+CREATE TABLE nodes (
+    level INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (level, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE head (
+    only INTEGER PRIMARY KEY CHECK (only = 0),
+    size INTEGER NOT NULL,
+    origin TEXT NOT NULL,
+    last TEXT NOT NULL,
+    at TEXT NOT NULL,
+    stack BLOB NOT NULL,
+    tables INTEGER NOT NULL DEFAULT 0,
+    files INTEGER NOT NULL DEFAULT 0
+) STRICT;
+"""
+
+_GUARDS = """
+CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never changed'); END;
+CREATE TRIGGER entries_no_delete BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never deleted'); END;
+CREATE TRIGGER entries_next_only BEFORE INSERT ON entries
+WHEN NEW.seq IS NOT (SELECT coalesce(max(seq) + 1, 0) FROM entries)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next seq can be inserted'); END;
+CREATE TRIGGER entries_new_id BEFORE INSERT ON entries
+WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: this id is there already'); END;
+CREATE TRIGGER blobs_no_update BEFORE UPDATE ON blobs
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: blobs are never changed'); END;
+CREATE TRIGGER blobs_no_delete BEFORE DELETE ON blobs
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: blobs are never deleted'); END;
+CREATE TRIGGER blobs_new_only BEFORE INSERT ON blobs
+WHEN EXISTS (SELECT 1 FROM blobs WHERE sha256 = NEW.sha256 OR number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: this blob is there already'); END;
+CREATE TRIGGER nodes_no_update BEFORE UPDATE ON nodes
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: nodes are never changed'); END;
+CREATE TRIGGER nodes_no_delete BEFORE DELETE ON nodes
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: nodes are never deleted'); END;
+CREATE TRIGGER nodes_new_only BEFORE INSERT ON nodes
+WHEN EXISTS (SELECT 1 FROM nodes WHERE level = NEW.level AND number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: this node is there already'); END;
+CREATE TRIGGER head_forward_only BEFORE UPDATE ON head
+WHEN NEW.size < OLD.size OR NEW.files > NEW.size OR NEW.tables > NEW.size
+    OR (NEW.size = OLD.size
+        AND (NEW.last <> OLD.last OR NEW.at <> OLD.at OR NEW.stack <> OLD.stack))
+    OR (OLD.size > 0 AND NEW.origin <> OLD.origin)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: its head only moves forward'); END;
+CREATE TRIGGER head_no_delete BEFORE DELETE ON head
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: its head is never deleted'); END;
+CREATE TRIGGER head_only_one BEFORE INSERT ON head
+WHEN EXISTS (SELECT 1 FROM head)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: it has one head'); END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS,)
+"""What turns version n of the file into n + 1. A released one is never edited."""
+
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def check_ours(db: sqlite3.Connection) -> int:
+    """Give the schema version of a database (0: an empty file) without changing a byte of it.
+
+    Raises:
+        LedgerDamagedError: the file belongs to another program or to a newer version.
+    """
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    strangers = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    # Asked last: where another process fills the file meanwhile, this answer is never the older.
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    if application != APPLICATION_ID and (version or strangers):
+        message = "this database belongs to another program; it was left as it is"
+        raise LedgerDamagedError(message)
+    if version > SCHEMA_VERSION:
+        message = (
+            f"this ledger has schema {version}, this version of tripod knows up to "
+            f"{SCHEMA_VERSION}: use a newer tripod"
+        )
+        raise LedgerDamagedError(message)
+    return version
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring a database to this version's schema, each step in its own transaction.
+
+    Raises:
+        LedgerDamagedError: the file belongs to another program or to a newer version.
+    """
+    for number in range(check_ours(db), SCHEMA_VERSION):
+        db.executescript(
+            f"BEGIN IMMEDIATE; {MIGRATIONS[number]}"
+            f"PRAGMA application_id = {APPLICATION_ID};"
+            f"PRAGMA user_version = {number + 1}; COMMIT;"
+        )

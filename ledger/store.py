@@ -1,0 +1,87 @@
+"""The seam to storage: a protocol of a handful of methods that every store honours.
+
+The caller states a guard on a *stream*; only the store knows the head and queues on it, since
+callers that compare-and-swap one global head collapse as soon as several write (spec: store 4.2).
+One contract suite (``tests/core/store_contract.py``) runs against every implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeAlias
+
+from ledger.entry import Draft, Entry
+from ledger.head import Guard, Head
+
+__all__ = ["Fold", "Guard", "Head", "Store", "Transaction"]
+
+Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]
+"""Called inside the append's transaction with the table connection and the new entries."""
+
+
+class Transaction(Protocol):
+    """The one place where a decision and its entries are made together.
+
+    ``tables`` is a DB-API connection that sees the table projections as of ``size``.
+    """
+
+    @property
+    def size(self) -> int:
+        """How many entries the ledger holds, those appended in this transaction included."""
+
+    @property
+    def at(self) -> str:
+        """Time of the newest entry; a new one is never dated earlier."""
+
+    @property
+    def tables(self) -> Any:
+        """Connection to the table projections, inside this transaction."""
+
+    def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
+        """Append drafts, all or none.
+
+        A draft whose id stands in the ledger with the same body appends nothing and gives the
+        first entry back.
+
+        Raises:
+            ConflictError: the guard's stream has grown.
+            IdReusedError: the id stands there with another body.
+        """
+
+
+class Store(Protocol):
+    """What a ledger needs from a database."""
+
+    @property
+    def origin(self) -> str:
+        """The ledger's own name, unique for ever ('' before ``ledger.opened``)."""
+
+    def head(self) -> Head:
+        """Size and root as of now."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Take the writer's place; leave with an exception and nothing has happened."""
+
+    def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
+        """One transaction that appends ``drafts``; see ``Transaction.append``."""
+
+    def read(
+        self, start: int = 0, stop: int | None = None, stream: str | None = None
+    ) -> Iterator[Entry]:
+        """Entries [start, stop) in order, without gaps, with their exact bytes."""
+
+    def blob(self, digest: bytes) -> bytes | None:
+        """The blob with this SHA-256, or None."""
+
+    def wait(self, size: int, timeout: float) -> int:
+        """Wait until the ledger holds more than ``size`` entries or ``timeout`` seconds passed.
+
+        Only a hint: the size is returned in either case, and correctness never depends on it.
+        """
+
+    def durability(self) -> str:
+        """What an acknowledged append survives: ``fsync``, ``none``. Said, never assumed."""
+
+    def close(self) -> None:
+        """Give everything back."""

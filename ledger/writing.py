@@ -1,0 +1,252 @@
+"""One append's transaction in SQLite: the writer's place, the head, the entries, the fold.
+
+The order of durability is told in ``ledger.sqlite``; steps 1 and 2 of it are here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ledger.canonical import format_value
+from ledger.chain import Tip, link
+from ledger.entry import Draft, Entry
+from ledger.errors import ConflictError, IdReusedError, LedgerDamagedError, UnwritableError
+from ledger.head import Guard
+from ledger.ids import fresh_ids, now_at
+from ledger.lock import FileLock
+from ledger.merkle import Tree
+from ledger.reader import read_entries
+
+if TYPE_CHECKING:
+    from ledger.store import Fold
+
+__all__ = ["SQLiteTransaction", "Writing", "explained", "split_stack", "stored_tree"]
+
+_INSERT = (
+    "INSERT INTO entries (seq, id, kind, stream, header, salt, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def split_stack(stack: bytes) -> list[bytes]:
+    """Cut the head's stored stack into its 32-byte hashes."""
+    return [stack[at : at + 32] for at in range(0, len(stack), 32)]
+
+
+def stored_tree(size: int, stack: bytes) -> Tree:
+    """The tree that the head's row describes.
+
+    Raises:
+        LedgerDamagedError: its size and its stack do not fit each other.
+    """
+    try:
+        return Tree(size, split_stack(stack))
+    except ValueError as error:
+        message = f"the head row is damaged ({error}); run `tripod verify`"
+        raise LedgerDamagedError(message) from error
+
+
+class SQLiteTransaction:
+    """One open append: see ``ledger.store.Transaction``."""
+
+    def __init__(self, db: sqlite3.Connection, fold: Fold | None) -> None:
+        """Read the head inside the transaction that the store has begun."""
+        self.tables = db
+        self._fold = fold
+        row = db.execute("SELECT size, origin, last, at, stack, tables FROM head").fetchone()
+        self._folded = 0  # how many entries the tables show; behind the head, they are left so
+        if row is None:
+            self._tip = Tip.start("")
+        else:
+            size, origin, last, at, stack, self._folded = row
+            self._tip = Tip(origin, last, at, stored_tree(size, stack))
+        self._stored = row is not None
+
+    @property
+    def size(self) -> int:
+        """How many entries the ledger holds, those of this transaction included."""
+        return self._tip.tree.size
+
+    def tables_changed(self) -> None:
+        """The caller folded the tables itself: read again how many entries they show."""
+        self._folded = self.tables.execute("SELECT tables FROM head").fetchone()[0]
+
+    @property
+    def at(self) -> str:
+        """Time of the newest entry."""
+        return self._tip.at
+
+    def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
+        """Append drafts, all or none; see ``ledger.store.Transaction.append``."""
+        if guard is not None:
+            self._check_guard(guard)
+        tip = self._tip.copy()
+        if self.size == 0 and drafts and drafts[0].kind == "ledger.opened":
+            tip.origin = str(drafts[0].body.get("origin", ""))
+        at = now_at()
+        entries: list[Entry] = []
+        fresh: list[Entry] = []
+        given: dict[str, Entry] = {}
+        blobs: dict[bytes, bytes] = {}
+        for draft, (new_id, salt) in zip(drafts, fresh_ids(len(drafts)), strict=True):
+            if draft.id:
+                known = given.get(draft.id) or self._known(draft.id)
+                if known is not None:
+                    _same_or_raise(draft, known)
+                    entries.append(known)
+                    continue
+            entry = link(tip, draft, at, draft.id or new_id, salt)
+            if draft.id:
+                given[draft.id] = entry
+            for blob in draft.blobs:
+                blobs[sha256(blob).digest()] = blob
+            entries.append(entry)
+            fresh.append(entry)
+        if fresh:
+            self._tip = tip
+            self._insert(fresh, blobs)
+        return entries
+
+    def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:
+        db = self.tables
+        tip = self._tip
+        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body) for e in fresh]
+        if len(rows) == 1:
+            db.execute(_INSERT, rows[0])
+        else:
+            db.executemany(_INSERT, rows)
+        for digest, blob in blobs.items():
+            db.execute(
+                "INSERT INTO blobs (sha256, bytes) SELECT ?1, ?2"
+                " WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE sha256 = ?1)",
+                (digest, blob),
+            )
+        if tip.tree.full:
+            db.executemany(
+                "INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tip.tree.full
+            )
+        if self._fold is not None and self._folded == fresh[0].seq:
+            self._fold(db, fresh)
+            self._folded = tip.tree.size
+        stack = b"".join(tip.tree.stack)
+        head = (tip.tree.size, tip.origin, tip.last, tip.at, stack, self._folded)
+        if self._stored:
+            db.execute(
+                "UPDATE head SET size = ?, origin = ?, last = ?, at = ?, stack = ?, tables = ?",
+                head,
+            )
+        else:
+            db.execute(
+                "INSERT INTO head (only, size, origin, last, at, stack, tables)"
+                " VALUES (0, ?, ?, ?, ?, ?, ?)",
+                head,
+            )
+            self._stored = True
+
+    def _known(self, entry_id: str) -> Entry | None:
+        row = self.tables.execute("SELECT seq FROM entries WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            return None
+        return next(read_entries(self.tables, row[0], row[0] + 1))
+
+    def _check_guard(self, guard: Guard) -> None:
+        row = self.tables.execute(
+            "SELECT seq FROM entries WHERE seq >= ? AND stream = ? LIMIT 1",
+            (guard.size, guard.stream),
+        ).fetchone()
+        if row is not None:
+            message = (
+                f"{guard.stream} has grown since it was read (entry {row[0]}, seen up to "
+                f"{guard.size}): read it again and decide again"
+            )
+            raise ConflictError(message)
+
+
+def _same_or_raise(draft: Draft, known: Entry) -> None:
+    """The same id with the same body is a retry, with another body an error."""
+    if draft.kind == known.kind and (known.body is None or format_value(draft.body) == known.body):
+        return
+    message = f"id {draft.id} stands at entry {known.seq} with another body"
+    raise IdReusedError(message)
+
+
+class Writing:
+    """The writer's place for the length of a ``with``: lock, BEGIN IMMEDIATE, ..., COMMIT.
+
+    A class and not a generator: a single append spends a tenth of its time on the latter.
+    """
+
+    __slots__ = ("_after", "_db", "_fold", "_lock", "_path")
+
+    def __init__(
+        self,
+        path: str,
+        db: sqlite3.Connection,
+        lock: FileLock,
+        fold: Fold | None,
+        after: Callable[[], None] | None,
+    ) -> None:
+        self._path = path
+        self._db = db
+        self._lock = lock
+        self._fold = fold
+        self._after = after
+
+    def __enter__(self) -> SQLiteTransaction:
+        try:
+            self._lock.acquire()
+            self._db.execute("BEGIN IMMEDIATE")
+            return SQLiteTransaction(self._db, self._fold)
+        except (sqlite3.Error, OSError) as error:
+            self._leave()
+            raise explained(error, self._path) from error
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._commit()
+                if self._after is not None:
+                    self._after()
+            elif isinstance(error, sqlite3.Error):
+                raise explained(error, self._path) from error
+        finally:
+            self._leave()
+
+    def _commit(self) -> None:
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise explained(error, self._path) from error
+
+    def _leave(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._lock.release()
+
+
+def explained(error: Exception, path: str) -> Exception:
+    """The error to raise for one of SQLite or the system; itself where it is not about ``path``."""
+    text = str(error)
+    if isinstance(error, OSError):
+        if error.filename is None or not str(error.filename).startswith(path):
+            return error
+        return UnwritableError(f"{path}: {error.strerror}; nothing was recorded")
+    if isinstance(error, sqlite3.OperationalError):
+        if any(word in text for word in ("readonly", "disk is full", "disk I/O", "unable to open")):
+            return UnwritableError(f"{path}: {text}; nothing was recorded")
+        if "locked" in text:
+            return UnwritableError(
+                f"{path}: another program holds the database for more than 30 s; try again"
+            )
+    return LedgerDamagedError(f"{path}: {text}; run `tripod verify {path}`")

@@ -1,0 +1,25 @@
+"""Projections: entries folded into tables and files. May import the ledger, and nothing above.
+
+``PROJECTIONS`` is what every team directory has, in the order in which files are rendered.
+"""
+
+from __future__ import annotations
+
+from projections.bus_queue import BusQueue
+from projections.chat_file import ChatFiles
+from projections.counts import Counts
+from projections.decision_log import DecisionLog
+from projections.projection import Projection
+from projections.team_files import TeamFiles
+
+__all__ = ["BUS", "CHAT", "COUNTS", "FILES", "LOG", "PROJECTIONS"]
+
+FILES = TeamFiles()
+BUS = BusQueue()
+CHAT = ChatFiles()
+LOG = DecisionLog()
+COUNTS = Counts()
+
+# Where an event was acknowledged onto the name of an unreadable file, the event is what stands
+# there: so FILES is asked last of those that share folders.
+PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS)

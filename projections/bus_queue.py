@@ -1,0 +1,143 @@
+"""The event queue: the table of events, and ``events/*.event`` with ``events/processed/``.
+
+Source: spec nbs-compat B2 to B8; seeds: nbs-bus. Ordering and age use the time in the file name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ledger.entry import Entry
+from projections.formats.event import PRIORITIES, Event, format_event, format_time
+from projections.projection import File, Op, Source, content_bytes
+
+__all__ = ["BusQueue", "event_bytes"]
+
+MODE = 0o644
+RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
+
+_PUBLISH = (
+    "INSERT INTO events (seq, name, us, priority, source, type, size, mode, acked)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+)
+# Pending rows are found through the four priorities of the index events_pending: a name index
+# of its own would cost every publish a page.
+_ACK = (
+    "UPDATE events SET acked = ? WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
+    " AND us = ? AND name = ?"
+)
+_ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL"
+_PRUNE = "DELETE FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
+
+
+class BusQueue:
+    """See the module."""
+
+    name = "events"
+    version = 1
+    tables = ("events",)
+    ddl = """
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    us INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    type TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    acked INTEGER
+) STRICT;
+CREATE INDEX events_pending ON events (priority, us, name) WHERE acked IS NULL;
+CREATE INDEX events_same ON events (source, type, us) WHERE acked IS NULL;
+CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
+"""
+    kinds = frozenset(("bus.published", "bus.acked", "bus.acked-all", "bus.pruned"))
+
+    def __init__(self, folder: str = "events") -> None:
+        """``folder`` is the events directory within the team directory."""
+        self.folder = folder
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep one row an event; ``acked`` is the seq of the entry that acknowledged it."""
+        body = entry.data
+        if entry.kind == "bus.published":
+            observed = body.get("observed")
+            mode = MODE if observed is None else observed.get("mode", MODE)
+            row = (entry.seq, body["name"], body["us"], RANK[body["priority"]], body["source"])
+            return (Op("events", _PUBLISH, (*row, body["type"], body["size"], mode)),)
+        if entry.kind == "bus.acked":
+            return (Op("events", _ACK, (entry.seq, name_us(body["name"]), body["name"])),)
+        if entry.kind == "bus.acked-all":
+            if "source" in body:
+                return (Op("events", _ACK_ALL + " AND source = ?", (entry.seq, body["source"])),)
+            return (Op("events", _ACK_ALL, (entry.seq,)),)
+        return [Op("events", _PRUNE, (name_us(name), name)) for name in body["names"]]
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """The file of the event, in the queue and among the processed."""
+        body = entry.data
+        if entry.kind == "bus.published":
+            return (f"{self.folder}/{body['name']}",)
+        if entry.kind == "bus.acked":
+            return (f"{self.folder}/{body['name']}", f"{self.folder}/processed/{body['name']}")
+        if entry.kind == "bus.pruned":
+            return [f"{self.folder}/processed/{name}" for name in body["names"]]
+        return ()  # acked-all: `moved_by` tells which, from the table
+
+    def moved_by(self, source: Source, seq: int) -> list[str]:
+        """Names of the events that the entry ``seq`` moved to ``processed/``."""
+        rows = source.db.execute(
+            "SELECT name FROM events WHERE acked = ? ORDER BY us, name", (seq,)
+        )
+        return [name for (name,) in rows]
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """Pending events, then the processed, in the order of their names' times."""
+        for name, acked in source.db.execute(
+            "SELECT name, acked FROM events ORDER BY acked IS NOT NULL, us, name"
+        ):
+            yield f"{self.folder}/{name}" if acked is None else f"{self.folder}/processed/{name}"
+
+    def render(self, source: Source, path: str) -> File | None:
+        """One event's file, in the place where it belongs now."""
+        folder, _, name = path.rpartition("/")
+        done = folder == f"{self.folder}/processed"
+        if not done and folder != self.folder:
+            return None
+        where = "acked IS NOT NULL" if done else "acked IS NULL AND priority IN (0, 1, 2, 3)"
+        row = source.db.execute(
+            f"SELECT seq, mode FROM events WHERE {where} AND us = ? AND name = ? ORDER BY seq DESC",
+            (name_us(name), name),
+        ).fetchone()
+        if row is None:
+            return None
+        return File(event_bytes(source, source.body(row[0])), row[1])
+
+
+def name_us(name: str) -> int:
+    """The time in an event's file name in µs, 0 where none stands there."""
+    digits, dash, _ = name.partition("-")
+    if dash and digits.isdecimal() and digits.isascii() and len(digits) <= 16:
+        value = int(digits)
+        return value if value < 2**53 else 0
+    return 0
+
+
+def event_bytes(source: Source, body: dict[str, Any]) -> bytes:
+    """Render an event from the body of its entry (``raw`` where another program wrote it so)."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_bytes(source, observed["raw"])
+    payload = content_bytes(source, body["payload"]).decode() if "payload" in body else ""
+    return format_event(
+        Event(
+            body["source"],
+            body["type"],
+            body["priority"],
+            format_time(body["us"]),
+            f"{body['source']}:{body['type']}",
+            payload,
+        )
+    )

@@ -1,0 +1,262 @@
+"""The chats: channels, their lines and readers' counts, and ``chat/*.chat`` with archives.
+
+Source: spec nbs-compat C1, C2. A line's number counts from 0 since the channel began and is
+never reused; the live file shows those from ``live_from`` on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ledger.entry import Entry
+from projections.formats.chat import Header, format_header, format_line, format_time
+from projections.projection import File, Op, Source, content_bytes
+
+__all__ = ["ChatFiles", "line_bytes"]
+
+MODE = 0o600
+
+_LINE = (
+    "INSERT OR IGNORE INTO lines (channel, number, seq, handle, time, size)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_GROW = (
+    "UPDATE channels SET lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3"
+    " WHERE channel = ?1"
+)
+_WRITER = (
+    "UPDATE channels SET lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3,"
+    " last_writer = ?4, last_time = ?5, header = NULL WHERE channel = ?1"
+)
+_COUNT = (
+    "INSERT INTO participants (channel, handle, place, count) VALUES (?1, ?2,"
+    " (SELECT count(*) FROM participants WHERE channel = ?1), 1)"
+    " ON CONFLICT (channel, handle) DO UPDATE SET count = count + 1"
+)
+
+
+class ChatFiles:
+    """See the module."""
+
+    name = "chat"
+    version = 1
+    tables = ("channels", "lines", "participants", "archives")
+    ddl = """
+CREATE TABLE channels (
+    channel TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    lines INTEGER NOT NULL,
+    live_from INTEGER NOT NULL,
+    live_bytes INTEGER NOT NULL,
+    last_writer TEXT NOT NULL,
+    last_time INTEGER NOT NULL,
+    header INTEGER,
+    mode INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE lines (
+    channel TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    handle TEXT,
+    time INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    PRIMARY KEY (channel, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE participants (
+    channel TEXT NOT NULL,
+    handle TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (channel, handle)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE archives (
+    archive TEXT PRIMARY KEY,
+    channel TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    mode INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+    kinds = frozenset(
+        ("chat.created", "chat.sent", "chat.unreadable", "chat.header-seen", "chat.rotated")
+    )
+
+    def __init__(self, folder: str = "chat") -> None:
+        """``folder`` is the chat directory within the team directory."""
+        self.folder = folder
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Count lines and writers as the header of the file does."""
+        body = entry.data
+        channel = body["channel"]
+        if entry.kind == "chat.sent":
+            size = line_size(body)
+            time = body["time"]
+            handle = body["handle"]
+            number = body["index"]
+            return (
+                Op("lines", _LINE, (channel, number, entry.seq, handle, time, size)),
+                Op("channels", _WRITER, (channel, number, size, handle, time)),
+                Op("participants", _COUNT, (channel, handle)),
+            )
+        if entry.kind == "chat.unreadable":
+            size = content_size(body["observed"]["raw"])
+            number = body["index"]
+            return (
+                Op("lines", _LINE, (channel, number, entry.seq, None, 0, size)),
+                Op("channels", _GROW, (channel, number, size)),
+            )
+        if entry.kind == "chat.created":
+            return (self._create(entry),)
+        if entry.kind == "chat.header-seen":
+            return self._header_seen(entry)
+        return self._rotate(entry)
+
+    def _create(self, entry: Entry) -> Op:
+        observed = entry.data.get("observed", {})
+        time = 0 if "path" in observed else _at_seconds(entry.at)
+        return Op(
+            "channels",
+            "INSERT OR IGNORE INTO channels (channel, seq, lines, live_from, live_bytes,"
+            " last_writer, last_time, header, mode) VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?)",
+            (entry.data["channel"], entry.seq, time, observed.get("mode", MODE)),
+        )
+
+    def _header_seen(self, entry: Entry) -> list[Op]:
+        body = entry.data
+        channel = body["channel"]
+        ops = [
+            Op(
+                "channels", "UPDATE channels SET header = ? WHERE channel = ?", (entry.seq, channel)
+            ),
+            Op("participants", "DELETE FROM participants WHERE channel = ?", (channel,)),
+        ]
+        for place, person in enumerate(body["participants"]):
+            row = (channel, person["handle"], place, person["count"])
+            ops.append(
+                Op("participants", "INSERT OR REPLACE INTO participants VALUES (?, ?, ?, ?)", row)
+            )
+        return ops
+
+    def _rotate(self, entry: Entry) -> list[Op]:
+        body = entry.data
+        channel, count = body["channel"], body["count"]
+        mode = body.get("observed", {}).get("mode", MODE)
+        return [
+            # Each statement reads its own table alone: the size that moved is in the body's words.
+            Op(
+                "archives",
+                "INSERT OR REPLACE INTO archives (archive, channel, seq, first, stop, mode)"
+                " SELECT ?1, ?2, ?3, coalesce(max(stop), 0), coalesce(max(stop), 0) + ?4, ?5"
+                " FROM archives WHERE channel = ?2",
+                (body["archive"], channel, entry.seq, count, mode),
+            ),
+            Op(
+                "channels",
+                "UPDATE channels SET live_from = live_from + ?2, live_bytes = live_bytes - ?3,"
+                " header = NULL WHERE channel = ?1",
+                (channel, count, body["size"]),
+            ),
+        ]
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """The live file; a rotation also writes its archive."""
+        body = entry.data
+        live = f"{self.folder}/{body['channel']}.chat"
+        if entry.kind == "chat.rotated":
+            return (f"{self.folder}/{body['archive']}.chat", live)
+        return (live,)
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """Archives, then live files, by name."""
+        for table, column in (("archives", "archive"), ("channels", "channel")):
+            rows = source.db.execute(f"SELECT {column} FROM {table} ORDER BY {column}")
+            for (name,) in rows:
+                yield f"{self.folder}/{name}.chat"
+
+    def render(self, source: Source, path: str) -> File | None:
+        """A whole chat file: its header and its lines."""
+        folder, _, name = path.rpartition("/")
+        if folder != self.folder or not name.endswith(".chat"):
+            return None
+        stem = name.removesuffix(".chat")
+        row = source.db.execute(
+            "SELECT channel, first, stop, mode, seq FROM archives WHERE archive = ?", (stem,)
+        ).fetchone()
+        if row is not None:
+            channel, first, stop, mode, seq = row
+            header = content_bytes(source, source.body(seq)["header"])
+            return File(header + self.lines(source, channel, first, stop), mode)
+        row = source.db.execute(
+            "SELECT live_from, lines, mode FROM channels WHERE channel = ?", (stem,)
+        ).fetchone()
+        if row is None:
+            return None
+        first, stop, mode = row
+        body = self.lines(source, stem, first, stop)
+        return File(self.header(source, stem, len(body)) + body, mode)
+
+    def header(self, source: Source, channel: str, size: int) -> bytes:
+        """The header of a channel's live file as it stands now, in front of ``size`` bytes."""
+        sql = "SELECT last_writer, last_time, header FROM channels WHERE channel = ?"
+        writer, time, header = source.db.execute(sql, (channel,)).fetchone()
+        if header is not None:
+            return content_bytes(source, source.body(header)["raw"])
+        sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
+        people = source.db.execute(sql, (channel,)).fetchall()
+        return format_header(Header(writer, format_time(time), tuple(people)), size)
+
+    def lines(self, source: Source, channel: str, first: int, stop: int) -> bytes:
+        """The bytes of the lines [first, stop) of a channel.
+
+        A torn line, which its writer left without a line break, gets one where a message of ours
+        follows: else that message could not be read.
+        """
+        sql = (
+            "SELECT seq FROM lines WHERE channel = ? AND number >= ? AND number < ? ORDER BY number"
+        )
+        whole = bytearray()
+        for (seq,) in source.db.execute(sql, (channel, first, stop)).fetchall():
+            body = source.body(seq)
+            if whole and "observed" not in body and not whole.endswith(b"\n"):
+                whole += b"\n"
+            whole += line_bytes(source, body)
+        return bytes(whole)
+
+
+def line_bytes(source: Source, body: dict[str, Any]) -> bytes:
+    """One line as it stands in the file, with its line break."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_bytes(source, observed["raw"])
+    text = content_bytes(source, body["text"]).decode()
+    return format_line(body["handle"], body["time"], text) + b"\n"
+
+
+def content_size(content: dict[str, Any]) -> int:
+    """How many bytes a content field holds, without fetching a blob."""
+    if "text" in content:
+        return len(content["text"].encode())
+    if "base64" in content:
+        data: str = content["base64"]
+        return len(data) // 4 * 3 - data.count("=")
+    return int(content["size"])
+
+
+def line_size(body: dict[str, Any]) -> int:
+    """How many bytes a message's line takes in the file, its line break included."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_size(observed["raw"])
+    plain = len(f"{body['handle']}|{body['time']}: ".encode()) + content_size(body["text"])
+    return (plain + 2) // 3 * 4 + 1
+
+
+def _at_seconds(at: str) -> int:
+    """Epoch seconds of an entry's own time."""
+    from calendar import timegm
+    from time import strptime
+
+    return timegm(strptime(at[:19], "%Y-%m-%dT%H:%M:%S"))

@@ -1,0 +1,129 @@
+"""The decision log: the table of its pieces, ``scribe/log.md`` and its archives.
+
+Source: spec nbs-compat B10; seeds: nbs-scribe "Log Format". The file is its header and, one after
+the other, its pieces; ``grep -c "^### D-"`` on it equals the decisions in the ledger, because a
+title or field with a line break is refused before it gets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ledger.entry import Entry
+from projections.formats.decision_log import DecisionText, format_decision
+from projections.projection import File, Op, Source, content_bytes
+
+__all__ = ["LIVE", "DecisionLog", "piece_bytes"]
+
+LIVE = "log.md"
+MODE = 0o644
+
+_PIECE = (
+    "INSERT INTO pieces (seq, file, id, number, title, status, supersedes)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class DecisionLog:
+    """See the module."""
+
+    name = "decisions"
+    version = 1
+    tables = ("pieces", "logs")
+    ddl = """
+CREATE TABLE pieces (
+    seq INTEGER PRIMARY KEY,
+    file TEXT NOT NULL,
+    id TEXT,
+    number INTEGER,
+    title TEXT,
+    status TEXT,
+    supersedes TEXT
+) STRICT;
+CREATE INDEX pieces_id ON pieces (id);
+CREATE TABLE logs (
+    file TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    mode INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+    kinds = frozenset(("log.begun", "decision.logged", "log.noted", "log.rotated"))
+    folder = "scribe"
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep one row a piece; ``id`` and ``number`` are null where it is no decision."""
+        body = entry.data
+        if entry.kind == "decision.logged":
+            row = (entry.seq, LIVE, body["id"], body["number"], body["title"], body["status"])
+            return (Op("pieces", _PIECE, (*row, body.get("supersedes"))),)
+        if entry.kind == "log.noted":
+            return (Op("pieces", _PIECE, (entry.seq, LIVE, None, None, None, None, None)),)
+        mode = body.get("observed", {}).get("mode", MODE)
+        put = "INSERT OR REPLACE INTO logs (file, seq, mode) VALUES (?, ?, ?)"
+        if entry.kind == "log.begun":
+            return (Op("logs", put, (LIVE, entry.seq, mode)),)
+        return (
+            Op(
+                "pieces",
+                "UPDATE pieces SET file = ?1 WHERE seq IN"
+                " (SELECT seq FROM pieces WHERE file = ?2 ORDER BY seq LIMIT ?3)",
+                (body["archive"], LIVE, body["count"]),
+            ),
+            Op("logs", put, (body["archive"], entry.seq, mode)),
+            Op("logs", "UPDATE logs SET seq = ? WHERE file = ?", (entry.seq, LIVE)),
+        )
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """The log; a split also writes the archive."""
+        live = f"{self.folder}/{LIVE}"
+        if entry.kind == "log.rotated":
+            return (f"{self.folder}/{entry.data['archive']}", live)
+        return (live,)
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """Archives and the live log, by name."""
+        for (name,) in source.db.execute("SELECT file FROM logs ORDER BY file"):
+            yield f"{self.folder}/{name}"
+
+    def render(self, source: Source, path: str) -> File | None:
+        """A whole log file."""
+        folder, _, name = path.rpartition("/")
+        row = source.db.execute("SELECT seq, mode FROM logs WHERE file = ?", (name,)).fetchone()
+        if folder != self.folder or row is None:
+            return None
+        return File(self.header(source, name) + self.pieces(source, name), row[1])
+
+    def header(self, source: Source, name: str) -> bytes:
+        """What stands in front of the first piece of a log file."""
+        row = source.db.execute("SELECT seq FROM logs WHERE file = ?", (name,)).fetchone()
+        body = source.body(row[0])
+        key = "archive_header" if body.get("archive") == name else "header"
+        return content_bytes(source, body[key])
+
+    def pieces(self, source: Source, name: str, before: int = 2**62) -> bytes:
+        """The bytes of the pieces of a log file, those of the entries ``before``."""
+        rows = source.db.execute(
+            "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq", (name, before)
+        )
+        return b"".join([piece_bytes(source, source.body(seq)) for (seq,) in rows.fetchall()])
+
+
+def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:
+    """Render one piece from the body of its entry (``raw`` where it was written differently)."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_bytes(source, observed["raw"])
+    return format_decision(
+        DecisionText(
+            body["id"],
+            body["title"],
+            body.get("supersedes"),
+            body["chat_ref"],
+            body["participants"],
+            body["artefacts"],
+            body["risk_tags"],
+            body["status"],
+            body["rationale"],
+        )
+    ).encode()

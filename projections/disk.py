@@ -1,0 +1,273 @@
+"""The team directory on disk: bounded reads, atomic writes, the original tools' locks.
+
+Names in it come from strangers: no symbolic link is followed for a file, nothing outside the
+directory is opened, and what is larger than its limit is refused before it is read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from projections.projection import File
+
+__all__ = ["RACY_NS", "Disk", "Stat", "TooBigError", "UnreadableError"]
+
+RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
+TEMPORARY = ".tripod-new-"
+
+_ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class UnreadableError(Exception):
+    """The system refuses to give a file's bytes; the message says why."""
+
+
+class TooBigError(UnreadableError):
+    """A file is larger than what its place allows; it was not read."""
+
+
+class Stat(NamedTuple):
+    """What tells cheaply whether a file may have changed. Never proof that it has not."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    mode: int
+
+    @property
+    def mtime_us(self) -> int:
+        """The file's time as an entry holds it: a file may be dated anywhere, a count may not."""
+        return min(max(0, self.mtime_ns // 1000), 2**53 - 1)
+
+
+class Disk:
+    """One team directory; paths are relative to it, with forward slashes."""
+
+    def __init__(self, root: str) -> None:
+        """Nothing is opened yet."""
+        self.root = root
+
+    def full(self, path: str) -> str:
+        """The path for the system.
+
+        Raises:
+            ValueError: it would leave the team directory.
+        """
+        if path.startswith("/") or ".." in path.split("/") or "\0" in path:
+            message = f"{path!r} leaves the team directory"
+            raise ValueError(message)
+        return f"{self.root}/{path}"
+
+    def stat(self, path: str) -> Stat | None:
+        """Size, time, inode and permission bits of a regular file or folder; None for others."""
+        try:
+            found = os.lstat(self.full(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            return None
+        return _stat_of(found)
+
+    def names(self, folder: str) -> list[str]:
+        """Names in a folder, sorted, our unfinished files left out; [] where it is none."""
+        found = self._listed(folder)
+        # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
+        return sorted(name for name in found if not name.startswith(TEMPORARY) and _is_text(name))
+
+    def strange_names(self, folder: str) -> list[str]:
+        """What stands in a folder and is neither file nor folder, or has a name that is no text.
+
+        A name that is no UTF-8 is given as it can be shown, its bytes in hex.
+        """
+        found = self._listed(folder)
+        front = f"{folder}/" if folder else ""
+        strange = [name for name in found if not _is_text(name)]
+        return sorted(
+            [os.fsencode(name).decode("utf-8", "backslashreplace") for name in strange]
+            + [name for name in found if _is_text(name) and self.stat(front + name) is None]
+        )
+
+    def _listed(self, folder: str) -> list[str]:
+        if self._leads_away(folder):
+            return []
+        try:
+            return os.listdir(self.full(folder) if folder else self.root)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _leads_away(self, folder: str) -> bool:
+        """Whether a part of a path is a symbolic link: it may lead out of the team directory."""
+        parts = folder.split("/") if folder else []
+        return any(os.path.islink(self.full("/".join(parts[: n + 1]))) for n in range(len(parts)))
+
+    def count(self, folder: str, suffix: str) -> int:
+        """How many names in a folder end so, hidden ones left out; cheaper than ``names``."""
+        return sum([name.endswith(suffix) and name[0] != "." for name in self._listed(folder)])
+
+    def is_file(self, path: str) -> bool:
+        """Whether a regular file stands there (no symbolic link)."""
+        try:
+            return stat.S_ISREG(os.lstat(self.full(path)).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def read(self, path: str, limit: int) -> bytes | None:
+        """The bytes of a regular file, None where there is none.
+
+        Raises:
+            TooBigError: it holds more than ``limit`` bytes.
+            UnreadableError: the system refuses.
+        """
+        if self._leads_away(path.rpartition("/")[0]):
+            return None
+        try:
+            fd = os.open(
+                self.full(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO):  # a symbolic link, a socket
+                return None
+            message = f"{path} cannot be read: {error.strerror}"
+            raise UnreadableError(message) from error
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            return None
+        with os.fdopen(fd, "rb") as file:
+            size = os.fstat(fd).st_size
+            if size > limit:
+                message = f"{path} holds {size} bytes; at most {limit} are read"
+                raise TooBigError(message)
+            return file.read(limit + 1)
+
+    def write(
+        self,
+        path: str,
+        file: File,
+        *,
+        sync: bool = True,
+        unless: Callable[[], bool] | None = None,
+    ) -> Stat | None:
+        """Put a file in its place, whole or not at all: temporary name, fsync, rename, fsync.
+
+        Without ``sync`` the folder's own fsync is left to the caller, who writes more files.
+        ``unless`` is asked last of all, when only the rename is left to do: if it says yes the
+        place stays as it is and None is given, else what the written file looks like.
+
+        Raises:
+            OSError: the system refuses, or the file's folder is a symbolic link.
+        """
+        self._check_way(path.rpartition("/")[0])
+        full = self.full(path)
+        folder = full.rpartition("/")[0]
+        temporary = f"{folder}/{TEMPORARY}{os.getpid()}"
+        try:
+            fd = os.open(temporary, _ANEW, 0o600)
+        except FileNotFoundError:
+            os.makedirs(folder, exist_ok=True)
+            fd = os.open(temporary, _ANEW, 0o600)
+        try:
+            with os.fdopen(fd, "wb") as out:
+                out.write(file.data)
+                out.flush()
+                os.fchmod(fd, file.mode)
+                os.fsync(fd)
+                stat = _stat_of(os.fstat(fd))
+            if unless is not None and unless():
+                _unlink(temporary)
+                return None
+            os.rename(temporary, full)
+        except BaseException:
+            _unlink(temporary)
+            raise
+        if sync:
+            self.sync_folder(path.rpartition("/")[0])
+        return stat
+
+    def _check_way(self, folder: str) -> None:
+        if self._leads_away(folder):
+            reason = "a symbolic link stands where the team's own folder belongs"
+            raise OSError(errno.ELOOP, reason, self.full(folder))
+
+    def clear(self, folder: str) -> None:
+        """Remove what writers left that died before their rename; only for who is sole writer."""
+        for name in self._listed(folder):
+            if name.startswith(TEMPORARY):
+                _unlink(f"{self.full(folder) if folder else self.root}/{name}")
+
+    def move(self, old: str, new: str) -> bool:
+        """Move a file within the directory; False where there is none."""
+        try:
+            os.rename(self.full(old), self.full(new))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def set_mode(self, path: str, mode: int) -> None:
+        """Give a file its permission bits."""
+        os.chmod(self.full(path), mode)
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it is there."""
+        _unlink(self.full(path))
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those above it, if they are not there."""
+        self._check_way(path)
+        os.makedirs(self.full(path), exist_ok=True)
+
+    def sync_folder(self, path: str) -> None:
+        """Wait until the disk has the names of a folder."""
+        fd = os.open(self.full(path) if path else self.root, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def foreign_lock(self, path: str, *, wait: bool = True) -> Iterator[bool]:
+        """Hold the original tools' own lock on ``path`` (a POSIX record lock on ``<path>.lock``).
+
+        Without it their sender, which rewrites the whole file, would overwrite ours, and we would
+        call that tampering. Gives whether the lock is held: with ``wait`` it always is. Who holds
+        the ledger's lock must not wait: others take this one first, and both would wait for ever.
+        """
+        import fcntl
+
+        fd = os.open(
+            self.full(path) + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+        try:
+            try:
+                fcntl.lockf(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except (BlockingIOError, PermissionError):  # POSIX allows either for "held by another"
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(fd)
+
+
+def _stat_of(found: os.stat_result) -> Stat:
+    return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

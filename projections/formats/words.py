@@ -1,0 +1,54 @@
+"""What a word or a line may hold, for whoever checks arguments; shared by the formats.
+
+Each function gives None where all is well, else the broken rule as a text for people that starts
+with what it is about: ``"handle: longer than 63 bytes"``.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["has_control", "line_problem", "size", "word_problem"]
+
+# C0, DEL and C1 (with U+0085), the line and paragraph separators, and halves of surrogate pairs,
+# which no UTF-8 file can hold.
+_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+# Characters that are not seen, or that turn the direction of the others: a word that looks like
+# another word must be that word.
+_HIDDEN = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+
+
+def has_control(text: str) -> bool:
+    r"""Tell whether a character breaks a line or commands a terminal (``\t`` counts too)."""
+    return not text.isprintable() and re.search(_CONTROL, text) is not None
+
+
+def size(text: str) -> int:
+    """Count the bytes of a text in UTF-8; half a surrogate pair counts as it would be written."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def line_problem(text: str, what: str, limit: int) -> str | None:
+    """Judge one line of text: not blank, no control characters, at most ``limit`` bytes."""
+    if not text.strip():
+        return f"{what}: empty"
+    if has_control(text):
+        return f"{what}: holds a line break or another control character; write it as one line"
+    if size(text) > limit:
+        return f"{what}: longer than {limit} bytes"
+    return None
+
+
+def word_problem(text: str, what: str, limit: int, forbidden: str) -> str | None:
+    """Judge one word: a line without white space, hidden characters or any of ``forbidden``."""
+    problem = line_problem(text, what, limit)
+    if problem is not None:
+        return problem
+    if any(character.isspace() for character in text):
+        return f"{what}: holds white space"
+    if not text.isprintable() and re.search(_HIDDEN, text):
+        return f"{what}: holds a character that is not seen"
+    for character in text:
+        if character in forbidden:
+            return f"{what}: holds {character!r}"
+    return None

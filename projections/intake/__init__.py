@@ -1,0 +1,85 @@
+"""Intake: what other programs wrote into the team's files, as drafts of observed entries.
+
+The other side of rendering. It reads the disk and the tables and changes neither: the caller
+appends the drafts (``tripod sync``, and every command before it acts), or judges them in memory
+(``tripod verify``, so that a legitimate append is not called drift).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ledger.errors import LedgerError
+from projections.disk import Disk
+from projections.intake.chats import take_chats
+from projections.intake.events import take_events
+from projections.intake.logs import take_log
+from projections.intake.others import CONFIG, take_inputs, take_others
+from projections.intake.piece import Conflict, Found, Piece, Reader, sort_pieces
+from projections.manifest import Manifest
+from projections.projection import Source
+
+__all__ = ["Conflict", "Found", "Piece", "Reader", "sort_pieces", "take_in"]
+
+DEFAULT_RETENTION = 16_777_216
+
+Broken: TypeAlias = Callable[[str, Exception], None]
+"""Told which part of the intake could not be done, and why."""
+
+
+def take_in(
+    source: Source,
+    disk: Disk,
+    manifest: Manifest,
+    *,
+    full: bool,
+    files: int = 2**62,
+    size: int = 0,
+    pruned: frozenset[str] = frozenset(),
+    broken: Broken | None = None,
+) -> Found:
+    """Look at the team directory once.
+
+    ``files`` of the ledger's ``size`` entries are known to be written to the files, and among the
+    others are entries that pruned the processed events ``pruned``.
+
+    ``manifest`` says what files looked like when they last agreed with the ledger; an empty one
+    makes every file be read. ``full`` also looks at evidence, read positions and unknown files.
+
+    With ``broken`` a part of the intake that a damaged ledger makes fail is named to it and the
+    others go on (the verifier); without, the error is raised (no ledger of ours causes it).
+    """
+    found = Found()
+    reader = Reader(source, disk, manifest, full, found, files, size, pruned)
+    for name, part in _PARTS:
+        try:
+            part(reader)
+        except _BROKEN as error:
+            if broken is None:
+                raise
+            broken(name, error)
+    return found
+
+
+def _take_queue(reader: Reader) -> None:
+    take_events(reader, _retention(reader.source))
+
+
+_PARTS = (
+    ("inputs", take_inputs),
+    ("the decision log", take_log),
+    ("chats", take_chats),
+    ("events", _take_queue),
+    ("workers and others", take_others),
+)
+_BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
+
+
+def _retention(source: Source) -> int:
+    row = source.db.execute("SELECT settings FROM inputs WHERE path = ?", (CONFIG,)).fetchone()
+    if row is None or row[0] is None:
+        return DEFAULT_RETENTION
+    return int(json.loads(row[0])["retention_max_bytes"])

@@ -1,0 +1,239 @@
+"""One channel being taken in: the drafts of its new lines, rotations and headers.
+
+Used by ``projections.intake.chats``, which decides what of a file is new.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ledger.drafts import content
+from projections import CHAT
+from projections.chat_file import MODE
+from projections.formats.chat import (
+    ChatFile,
+    Header,
+    Message,
+    format_header,
+    format_line,
+    format_time,
+    join_file,
+    parse_line,
+    parse_time,
+)
+from projections.intake.piece import Reader, beside, make_piece
+
+__all__ = ["Archive", "Channel", "body_of", "cut_lines", "people_of", "readable"]
+
+RANK = 1
+
+
+class Archive(NamedTuple):
+    """An archive file that the ledger does not know yet."""
+
+    stem: str
+    path: str
+    file: ChatFile
+    mode: int
+
+    @property
+    def written(self) -> int:
+        """When it was split off, in µs: its header's time carries the zone that its name lacks."""
+        time = parse_time(self.file.header.last_write) if self.file.header else None
+        return (time or 0) * 1_000_000
+
+
+def people_of(header: Header) -> list[dict[str, str | int]]:
+    """A header's participants as an entry holds them."""
+    return [{"count": count, "handle": handle} for handle, count in header.participants]
+
+
+def readable(line: bytes) -> Message | None:
+    """The message of a line; none where its handle would break the header in two."""
+    message = parse_line(line.removesuffix(b"\n"))
+    return None if message is not None and "\n" in message.handle else message
+
+
+def body_of(file: ChatFile) -> bytes:
+    """What stands behind the header."""
+    return join_file(file)[len(file.header_raw) :]
+
+
+def cut_lines(data: bytes) -> list[bytes]:
+    """Cut into lines with their line breaks; a torn last one stays without."""
+    *lines, rest = data.split(b"\n")
+    return [line + b"\n" for line in lines] + ([rest] if rest else [])
+
+
+class Channel:
+    """One channel being taken in: keeps what its header would be, as the fold does.
+
+    ``known`` says whether the ledger has it, ``size`` how many bytes its live lines take.
+    """
+
+    def __init__(self, reader: Reader, channel: str, path: str) -> None:
+        self.reader = reader
+        self.channel = channel
+        self.path = path
+        db = reader.source.db
+        row: tuple[int, int, str, int, int, int | None] | None = db.execute(
+            "SELECT lines, live_from, last_writer, last_time, live_bytes, header FROM channels"
+            " WHERE channel = ?",
+            (channel,),
+        ).fetchone()
+        self.known = row is not None
+        self.next, self.live_from, self.writer, self.time, self.size, self.header = row or (
+            0, 0, "system", 0, 0, None,
+        )  # fmt: skip
+        sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
+        self.people: dict[str, int] = dict(db.execute(sql, (channel,)).fetchall())
+        self.when = 0
+        self.stream = f"chat/{channel}"
+
+    def held(self, before: int = 2**62) -> bytes:
+        """The bytes of the lines that the live file shows, as of the entries ``before``."""
+        if not self.known:
+            return b""
+        db = self.reader.source.db
+        sql = "SELECT coalesce(max(number) + 1, 0) FROM lines WHERE channel = ? AND seq < ?"
+        stop = db.execute(sql, (self.channel, before)).fetchone()[0]
+        sql = "SELECT min(first) FROM archives WHERE channel = ? AND seq >= ?"
+        first = db.execute(sql, (self.channel, before)).fetchone()[0]
+        first = self.live_from if first is None else first
+        return CHAT.lines(self.reader.source, self.channel, first, stop)
+
+    def create(self, when: int, mode: int) -> None:
+        """The channel's first entry."""
+        self.when = when
+        make_piece(
+            self.reader,
+            kind="chat.created",
+            stream=self.stream,
+            actor="unknown",
+            body={"channel": self.channel},
+            path=self.path,
+            data=b"",
+            when=when,
+            rank=RANK,
+            ordinal=0,
+            mode=None if mode == MODE else mode,
+        )
+
+    def take(self, lines: list[bytes], archives: list[Archive]) -> None:
+        """New lines in order, each rotation behind the last line that it found there."""
+        waiting = list(archives)
+        for line in lines:
+            message = readable(line)
+            time = message.time * 1_000_000 if message is not None else 0
+            while waiting:
+                stop = self.live_from + len(waiting[0].file.lines)
+                if self.next < stop or not time or time <= waiting[0].written:
+                    break
+                self.rotate(waiting.pop(0))
+            self.when = max(self.when, time)
+            self.line(line, message)
+        while waiting:
+            self.rotate(waiting.pop(0))
+
+    def line(self, line: bytes, message: Message | None) -> None:
+        """One line, readable or not."""
+        blobs: list[bytes] = []
+        self.size += len(line)
+        body = {"channel": self.channel, "index": self.next}
+        kind, actor, raw = "chat.unreadable", "unknown", True
+        if message is not None:
+            kind, actor = "chat.sent", message.handle
+            body["handle"] = message.handle
+            body["time"] = message.time
+            body["text"] = content(message.text.encode(), blobs)
+            raw = _ours(message) != line
+            self.people[message.handle] = self.people.get(message.handle, 0) + 1
+            self.writer, self.time, self.header = message.handle, message.time, None
+        make_piece(
+            self.reader,
+            kind=kind,
+            stream=self.stream,
+            actor=actor,
+            body=body,
+            path=self.path,
+            data=line,
+            when=self.when,
+            rank=RANK,
+            ordinal=self.next,
+            raw=raw,
+            blobs=blobs,
+        )
+        self.next += 1
+
+    def rotate(self, archive: Archive) -> None:
+        """The original split the oldest lines off into an archive."""
+        blobs: list[bytes] = []
+        size = len(body_of(archive.file))
+        header = archive.file.header_raw
+        make_piece(
+            self.reader,
+            kind="chat.rotated",
+            stream=self.stream,
+            actor="unknown",
+            body={
+                "archive": archive.stem,
+                "channel": self.channel,
+                "count": len(archive.file.lines),
+                "header": beside(header, blobs),
+                "size": size,
+            },
+            path=archive.path,
+            data=header,
+            when=max(self.when, archive.written),
+            rank=RANK,
+            ordinal=0,
+            blobs=blobs,
+            mode=None if archive.mode == MODE else archive.mode,
+        )
+        self.size -= size
+        self.live_from += len(archive.file.lines)
+        self.header = None
+
+    def check_header(self, file: ChatFile, *, grew: bool) -> None:
+        """Keep a header that ours would differ from; refuse one that changed on its own."""
+        people = tuple(self.people.items())
+        size = len(body_of(file))
+        ours = format_header(Header(self.writer, format_time(self.time), people), size)
+        if self.header is None and ours == file.header_raw:
+            return
+        if not grew:
+            if self.reader.files < self.reader.size:
+                return  # ours is to be written yet
+            rendered = CHAT.header(self.reader.source, self.channel, size)
+            if rendered != file.header_raw:
+                self.reader.conflict(self.path, "edited", "its header changed without a message")
+            return
+        blobs: list[bytes] = []
+        header = file.header or Header("", "", ())
+        make_piece(
+            self.reader,
+            kind="chat.header-seen",
+            stream=self.stream,
+            actor="unknown",
+            body={
+                "channel": self.channel,
+                "last_write": header.last_write,
+                "last_writer": header.last_writer,
+                "participants": people_of(header),
+                "raw": beside(file.header_raw, blobs),
+            },
+            path=self.path,
+            data=file.header_raw,
+            when=max(self.when, (parse_time(header.last_write) or 0) * 1_000_000),
+            rank=RANK,
+            ordinal=self.next,
+            blobs=blobs,
+        )
+
+
+def _ours(message: Message) -> bytes:
+    """The line as we would write the message; empty where we could not."""
+    try:
+        return format_line(message.handle, message.time, message.text) + b"\n"
+    except ValueError:
+        return b""

@@ -1,0 +1,186 @@
+"""Taking in chat files: new channels, new lines, and the original tool's rotation into archives.
+
+Source: spec nbs-compat C1, C2; design, "Foreign writes". What the ledger holds of a channel must
+be a prefix of what the files show, archives first; anything else is a conflict, not an edit to
+be adopted.
+"""
+
+from __future__ import annotations
+
+from projections import CHAT
+from projections.disk import UnreadableError
+from projections.formats.chat import (
+    ChatFile,
+    join_file,
+    parse_archive_name,
+    split_file,
+)
+from projections.intake.channel import (
+    Archive,
+    Channel,
+    body_of,
+    cut_lines,
+    people_of,
+    readable,
+)
+from projections.intake.piece import FILE_LIMIT, Reader, fits
+
+__all__ = ["take_chats"]
+
+
+def take_chats(reader: Reader) -> None:
+    """Compare every chat file with the tables of channels and lines."""
+    names = [n.removesuffix(".chat") for n in reader.disk.names(CHAT.folder) if n.endswith(".chat")]
+    db = reader.source.db
+    known = dict(db.execute("SELECT channel, seq FROM channels").fetchall())
+    archived = dict(db.execute("SELECT archive, seq FROM archives").fetchall())
+    fresh_archives: dict[str, list[str]] = {}
+    channels = []
+    for name in names:
+        split = parse_archive_name(name)
+        if split is not None and (split[0] in names or split[0] in known):
+            if name not in archived and not _is_kept(reader, f"{CHAT.folder}/{name}.chat"):
+                fresh_archives.setdefault(split[0], []).append(name)
+        elif name not in archived:
+            channels.append(name)
+    for channel in sorted({*channels, *(known.keys() & fresh_archives.keys())}):
+        _take_channel(reader, channel, fresh_archives.get(channel, []), is_new=channel not in known)
+    for what, files in (("the chat's file is gone", known), ("the archive is gone", archived)):
+        for stem in sorted(files.keys() - set(names)):
+            if not reader.unwritten(files[stem]):
+                reader.conflict(f"{CHAT.folder}/{stem}.chat", "missing", what)
+    for stem in sorted(archived.keys() & set(names)):
+        _check_archive(reader, f"{CHAT.folder}/{stem}.chat")
+
+
+def _is_kept(reader: Reader, path: str) -> bool:
+    """Whether a file is held as it is, and as no chat."""
+    sql = "SELECT sha256 FROM files WHERE path = ?"
+    held = reader.source.db.execute(sql, (path,)).fetchone()
+    if held is None:
+        return False
+    data = _read(reader, path, fresh=True)
+    return data is None or reader.found.digests[path] == held[0]
+
+
+def _check_archive(reader: Reader, path: str) -> None:
+    try:
+        data = reader.fresh(path)
+    except UnreadableError as error:
+        reader.conflict(path, "unreadable", str(error))
+        return
+    if data is not None:
+        rendered = CHAT.render(reader.source, path)
+        if rendered is None or rendered.data != data:
+            reader.conflict(path, "edited", "an archive never changes")
+
+
+def _read(reader: Reader, path: str, *, known_size: int = 0, fresh: bool = False) -> bytes | None:
+    """The bytes of a chat file; one that we let grow is read however large it became."""
+    limit = FILE_LIMIT + 2 * known_size
+    try:
+        return reader.fresh(path, limit) if fresh else reader.read(path, limit)
+    except UnreadableError as error:
+        reader.conflict(path, "unreadable", str(error))
+        return None
+
+
+def _keep_apart(reader: Reader, path: str, data: bytes) -> None:
+    """Keep what stands where a chat belongs and is none; once for each state of it."""
+    from projections.intake.others import take_unreadable
+
+    sql = "SELECT sha256 FROM files WHERE path = ?"
+    held = reader.source.db.execute(sql, (path,)).fetchone()
+    if held is None or held[0] != reader.found.digests[path]:
+        take_unreadable(reader, path, data, "no chat file: its header is not one")
+
+
+def _archives(reader: Reader, stems: list[str]) -> list[Archive]:
+    """Archives in the order in which they were split off; their names hold one clock's time."""
+    found = []
+    for stem in sorted(stems):
+        path = f"{CHAT.folder}/{stem}.chat"
+        data = _read(reader, path)
+        stat = reader.disk.stat(path)
+        if data is None or stat is None:
+            continue
+        file = _split(data)
+        if file is None:
+            _keep_apart(reader, path, data)
+            continue
+        reader.found.files += 1
+        found.append(Archive(stem, path, file, stat.mode))
+    return found
+
+
+def _split(data: bytes) -> ChatFile | None:
+    """A chat file in pieces; none where its header would not fit an entry."""
+    file = split_file(data)
+    header = None if file is None else file.header
+    if header is None or fits([header.last_writer, header.last_write, *people_of(header)]):
+        return file
+    return None
+
+
+def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: bool) -> None:
+    path = f"{CHAT.folder}/{channel}.chat"
+    stat = reader.disk.stat(path)
+    if stat is None or (not stems and not is_new and reader.unchanged(path, stat)):
+        return
+    taker = Channel(reader, channel, path)
+    data = _read(reader, path, known_size=taker.size, fresh=not stems)
+    if data is None:
+        return
+    file = _split(data)
+    if file is None:
+        if is_new:
+            _keep_apart(reader, path, data)
+        else:
+            reader.conflict(path, "edited", "its header is no chat header any more")
+        return
+    reader.found.files += 1
+    archives = _archives(reader, stems)
+    shown = b"".join([body_of(part) for part in (*(a.file for a in archives), file)])
+    held = taker.held()
+    behind = not shown.startswith(held) and reader.files < reader.size
+    if behind:
+        held = taker.held(before=reader.files)  # a writer died before it wrote the rest
+        _keep_twice_split(reader, channel, archives)
+    if not shown.startswith(held):
+        reader.conflict(path, "edited", _difference(held, shown))
+        return
+    lines = cut_lines(shown[len(held) :])
+    if is_new:
+        messages = (readable(line) for line in lines)
+        first = next((m.time for m in messages if m is not None and m.time), 0)
+        taker.create(first * 1_000_000 or stat.mtime_us, stat.mode)
+    taker.take(lines, archives)
+    # Behind, the file will be written anew, with the header that is ours.
+    if not behind:
+        taker.check_header(file, grew=bool(lines) or bool(archives) or is_new)
+
+
+def _keep_twice_split(reader: Reader, channel: str, archives: list[Archive]) -> None:
+    """We had split lines off and died; the original, which could not know, did so as well.
+
+    Its archives are kept as they are: their lines will stand in ours.
+    """
+    sql = "SELECT sum(stop - first) FROM archives WHERE channel = ? AND seq >= ?"
+    ours = reader.source.db.execute(sql, (channel, reader.files)).fetchone()[0] or 0
+    while archives and ours >= len(archives[0].file.lines):
+        archive = archives.pop(0)
+        ours -= len(archive.file.lines)
+        data = join_file(archive.file)
+        from projections.intake.others import take_unreadable
+
+        take_unreadable(reader, archive.path, data, "its lines had been split off already")
+
+
+def _difference(held: bytes, shown: bytes) -> str:
+    """Say where a file departs from the ledger, in its messages' lines."""
+    if held.startswith(shown):
+        there, ours = len(cut_lines(shown)), len(cut_lines(held))
+        return f"it shows {there} lines of the {ours} that the ledger holds"
+    pairs = zip(cut_lines(held), cut_lines(shown), strict=False)
+    at = next((n for n, (ours, theirs) in enumerate(pairs, 1) if ours != theirs), 0)
+    return f"message line {at} differs from the ledger"

@@ -1,0 +1,223 @@
+"""Taking in the event queue: new files, files moved to ``processed/``, pruned ones.
+
+Source: spec nbs-compat B2, B4, B7; design, "Foreign writes". The time of an observed
+acknowledgement is unknown and stays so.
+"""
+
+from __future__ import annotations
+
+from ledger.drafts import content
+from projections import BUS
+from projections.bus_queue import MODE, name_us
+from projections.disk import UnreadableError
+from projections.formats.event import (
+    MAX_FILE,
+    PRIORITIES,
+    Event,
+    format_event,
+    format_time,
+    parse_event,
+)
+from projections.intake.piece import Reader, fits, make_piece, names_in_bodies
+
+__all__ = ["take_events"]
+
+RANK = 3
+ACK_RANK = 4
+LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
+
+
+def take_events(reader: Reader, retention: int) -> None:
+    """Compare the queue's two folders with the table of events.
+
+    ``retention`` is the size in bytes above which the original tools prune processed events.
+    """
+    queue, done = BUS.folder, f"{BUS.folder}/processed"
+    here = _event_names(reader, queue)
+    there = _event_names(reader, done) - reader.pruned
+    pending = _known(reader, "acked IS NULL")
+    processed = _known(reader, "acked IS NOT NULL")
+    unmoved = _unwritten(reader)
+    for name in sorted(here - pending.keys() - unmoved):
+        if name in processed:
+            reader.conflict(f"{queue}/{name}", "moved back", "it was acknowledged before")
+        else:
+            _publish(reader, queue, name)
+    for name in sorted(there - processed.keys()):
+        if name in here:
+            # One name, two files: the queue's is the event, and this one is kept as it is.
+            _keep(reader, f"{done}/{name}", "an event of this name stands in the queue as well")
+        elif name in pending:
+            _ack(reader, done, name, pending[name])
+        else:
+            when = _publish(reader, done, name)
+            if when is not None:
+                _ack(reader, done, name, when)
+    for name in sorted(pending.keys() - here - there - unmoved):
+        reader.conflict(f"{queue}/{name}", "missing", "a pending event's file is gone")
+    for name in unmoved:
+        processed.pop(name, None)
+    _pruned(reader, done, processed, there, retention)
+
+
+def _fresh(reader: Reader, path: str) -> bytes | None:
+    """The bytes of a file that no event of ours is, unless they are kept already as they are."""
+    try:
+        data = reader.fresh(path, MAX_FILE)
+    except UnreadableError as error:
+        reader.conflict(path, "unreadable", str(error))
+        return None
+    held = reader.source.db.execute("SELECT sha256 FROM files WHERE path = ?", (path,)).fetchone()
+    if data is None or (held is not None and held[0] == reader.found.digests[path]):
+        return None
+    return data
+
+
+def _keep(reader: Reader, path: str, problem: str, data: bytes | None = None) -> None:
+    data = _fresh(reader, path) if data is None else data
+    if data is not None:
+        from projections.intake.others import take_unreadable
+
+        take_unreadable(reader, path, data, problem)
+
+
+def _unwritten(reader: Reader) -> set[str]:
+    """Events whose entries the files do not show yet (a writer died before it wrote them)."""
+    rows = reader.source.db.execute(
+        "SELECT name FROM events WHERE seq >= ?1 OR acked >= ?1", (reader.files,)
+    )
+    return {name for (name,) in rows} if reader.files < reader.size else set()
+
+
+def _event_names(reader: Reader, folder: str) -> set[str]:
+    """Event files of a folder; a publisher's unfinished ``.tmp-`` file is none (B12.7)."""
+    return {
+        name
+        for name in reader.disk.names(folder)
+        if name.endswith(".event") and not name.startswith(".")
+    }
+
+
+def _known(reader: Reader, where: str) -> dict[str, int]:
+    rows = reader.source.db.execute(f"SELECT name, us FROM events WHERE {where}")
+    return dict(rows.fetchall())
+
+
+def _publish(reader: Reader, folder: str, name: str) -> int | None:
+    """Take in a new event, or one that could not be read when it was half written.
+
+    Gives when that was, in µs as it claims; None where it is no event.
+    """
+    path = f"{folder}/{name}"
+    data = _fresh(reader, path)
+    stat = reader.disk.stat(path)
+    if data is None or stat is None:
+        return None
+    event = parse_event(data)
+    us = name_us(name)
+    mode = None if stat.mode == MODE else stat.mode
+    mtime_us = stat.mtime_us
+    blobs: list[bytes] = []
+    if event is None:
+        _keep(reader, path, "no event: source, type or priority is missing", data)
+        return None
+    if not fits([event.source, event.type], LONGEST_WORDS):
+        _keep(reader, path, f"no event: source and type take over {LONGEST_WORDS} bytes", data)
+        return None
+    reader.found.files += 1
+    priority = event.priority if event.priority in PRIORITIES else "normal"
+    plain = Event(
+        event.source,
+        event.type,
+        priority,
+        format_time(us),
+        f"{event.source}:{event.type}",
+        event.payload,
+    )
+    body = {
+        "name": name,
+        "priority": priority,
+        "size": len(data),
+        "source": event.source,
+        "type": event.type,
+        "us": us,
+    }
+    if event.payload:
+        body["payload"] = content(event.payload.encode(), blobs)
+    make_piece(
+        reader,
+        kind="bus.published",
+        stream="bus",
+        actor=event.source,
+        body=body,
+        path=path,
+        identity=f"{BUS.folder}/{name}",
+        data=data,
+        when=us or mtime_us,
+        rank=RANK,
+        ordinal=0,
+        raw=format_event(plain) != data,
+        blobs=blobs,
+        claim="file-name" if us else "mtime",
+        mtime_us=mtime_us,
+        mode=mode,
+    )
+    return us or mtime_us
+
+
+def _ack(reader: Reader, done: str, name: str, when: int) -> None:
+    """An acknowledgement that we did not see: who did it is not known, nor when."""
+    make_piece(
+        reader,
+        kind="bus.acked",
+        stream="bus",
+        actor="unknown",
+        body={"name": name},
+        path=f"{done}/{name}",
+        data=b"",
+        when=when,
+        rank=ACK_RANK,
+        ordinal=0,
+        claim="unknown",
+    )
+
+
+def _pruned(
+    reader: Reader, done: str, processed: dict[str, int], there: set[str], retention: int
+) -> None:
+    """Files gone from ``processed/``: the original's prune, or a deletion.
+
+    A prune takes the oldest while the folder is over its limit; anything else is a finding.
+    """
+    gone = sorted((us, name) for name, us in processed.items() if name not in there)
+    if not gone:
+        return
+    total = reader.source.db.execute(
+        "SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL"
+    ).fetchone()[0]
+    kept = (
+        min((us, name) for name, us in processed.items() if name in there)
+        if there & processed.keys()
+        else None
+    )
+    if total <= retention or (kept is not None and gone[-1] > kept):
+        for _, name in gone:
+            reader.conflict(f"{done}/{name}", "missing", "a processed event's file is gone")
+        return
+    for part in names_in_bodies([name for _, name in gone]):
+        marks = ",".join("?" * len(part))
+        sql = f"SELECT sum(size) FROM events WHERE acked IS NOT NULL AND name IN ({marks})"
+        size = reader.source.db.execute(sql, part).fetchone()[0]
+        make_piece(
+            reader,
+            kind="bus.pruned",
+            stream="bus",
+            actor="unknown",
+            body={"bytes": size, "names": part},
+            path=done,
+            data="\n".join(part).encode(),
+            when=gone[-1][0],
+            rank=ACK_RANK,
+            ordinal=0,
+            claim="unknown",
+        )

@@ -1,0 +1,255 @@
+"""Taking in the decision log: appended entries, texts put in by hand, and the original's split.
+
+Source: spec nbs-compat B10; seeds: nbs-scribe. What the ledger holds must be a prefix of what the
+files show, archives first; an edited or removed entry is a conflict, never taken in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger.drafts import content
+from projections import LOG
+from projections.decision_log import LIVE, MODE
+from projections.disk import UnreadableError
+from projections.formats.chat import parse_time
+from projections.formats.decision_log import (
+    DecisionText,
+    format_decision,
+    parse_decision,
+    parse_log_archive_name,
+    parse_refs,
+    split_log,
+)
+from projections.intake.piece import Reader, beside, fits, make_piece
+
+__all__ = ["take_log"]
+
+RANK = 2
+STREAM = "decisions"
+FIELD_ROOM = 3_000  # bytes of JSON
+FIELD_CHARACTERS = 500  # a character takes at most six
+
+
+def take_log(reader: Reader) -> None:
+    """Compare ``scribe/log.md`` and its archives with the table of pieces."""
+    db = reader.source.db
+    known = dict(db.execute("SELECT file, seq FROM logs").fetchall())
+    names = [name for name in reader.disk.names(LOG.folder) if name.endswith(".md")]
+    for name in sorted(known.keys() - set(names)):
+        if not reader.unwritten(known[name]):
+            reader.conflict(f"{LOG.folder}/{name}", "missing", "the log's file is gone")
+    if LIVE not in names:
+        return
+    for name in sorted(known.keys() & set(names) - {LIVE}):
+        data = _read(reader, f"{LOG.folder}/{name}", fresh=True)
+        rendered = None if data is None else LOG.render(reader.source, f"{LOG.folder}/{name}")
+        if data is not None and (rendered is None or rendered.data != data):
+            reader.conflict(f"{LOG.folder}/{name}", "edited", "an archive never changes")
+    path = f"{LOG.folder}/{LIVE}"
+    archives = {
+        archive: data
+        for archive in log_archives(names)
+        if archive not in known
+        and (data := _read(reader, f"{LOG.folder}/{archive}", fresh=False)) is not None
+    }
+    data = _read(reader, path, fresh=not archives)
+    if data is not None:
+        _take(reader, path, data, archives, is_new=LIVE not in known)
+
+
+def log_archives(names: list[str]) -> list[str]:
+    """Those of the names that are archives of the log, in the order of the times in them."""
+    splits = [(name, parse_log_archive_name(name)) for name in names]
+    stem = LIVE.removesuffix(".md")
+    return sorted(name for name, split in splits if split is not None and split[0] == stem)
+
+
+def _read(reader: Reader, path: str, *, fresh: bool) -> bytes | None:
+    try:
+        return reader.fresh(path) if fresh else reader.read(path)
+    except UnreadableError as error:
+        reader.conflict(path, "unreadable", str(error))
+        return None
+
+
+def _take(
+    reader: Reader, path: str, data: bytes, archives: dict[str, bytes], *, is_new: bool
+) -> None:
+    reader.found.files += 1 + len(archives)
+    parts: list[tuple[str, bytes, bytes]] = []  # path, header, pieces
+    for name, whole in ((f"{LOG.folder}/{n}", d) for n, d in [*archives.items(), (LIVE, data)]):
+        header, pieces = split_log(whole)
+        parts.append((name, header, b"".join(pieces)))
+    taker = _Taker(reader, path)
+    shown = b"".join(part[2] for part in parts)
+    if is_new:
+        taker.begin(parts[0][1])
+        held = b""
+    else:
+        held = LOG.pieces(reader.source, LIVE)
+        if (
+            not archives
+            and LOG.header(reader.source, LIVE) + held != data[: len(parts[0][1]) + len(held)]
+        ):
+            rendered = LOG.header(reader.source, LIVE) + held
+            if reader.files < reader.size:
+                shorter = LOG.header(reader.source, LIVE) + LOG.pieces(
+                    reader.source, LIVE, before=reader.files
+                )
+                if data.startswith(shorter):  # a writer died before it wrote the rest
+                    taker.add(data[len(shorter) :])
+                    return
+            if data.startswith(rendered):
+                # Text put behind a header that had no entry yet belongs to no header of ours.
+                taker.add(data[len(rendered) :])
+                return
+            reader.conflict(path, "edited", _difference(rendered, data))
+            return
+    if not shown.startswith(held):
+        reader.conflict(path, "edited", _difference(held, shown))
+        return
+    _take_parts(taker, parts, len(held), reader)
+
+
+def _take_parts(
+    taker: _Taker, parts: list[tuple[str, bytes, bytes]], held: int, reader: Reader
+) -> None:
+    """Add what each file holds behind the bytes that the ledger holds; then note its split."""
+    live_header = parts[-1][1]
+    for name, header, pieces in parts:
+        taker.add(pieces[held:])
+        held = max(0, held - len(pieces))
+        if name != taker.path:
+            count = len(split_log(header + pieces)[1])
+            stat = reader.disk.stat(name)
+            taker.rotate(name, header, live_header, count, MODE if stat is None else stat.mode)
+
+
+def _difference(held: bytes, shown: bytes) -> str:
+    """Say where a log departs from the ledger."""
+    if held.startswith(shown):
+        return f"{len(held) - len(shown)} bytes of it are gone"
+    at = next((n for n, (a, b) in enumerate(zip(held, shown, strict=False)) if a != b), len(shown))
+    heading = held.rfind(b"### D-", 0, at + 1)
+    which = held[heading + 4 :].split(b" ", 1)[0].decode("ascii", "replace") if heading >= 0 else ""
+    line = held[:at].count(b"\n") + 1
+    return f"it differs from the ledger at line {line}" + (f", in {which}" if which else "")
+
+
+def _short(decision: DecisionText) -> tuple[DecisionText, bool]:
+    """A decision that fits a body, and whether a field was cut for it (its raw bytes are kept)."""
+    if fits(decision._asdict()):
+        return decision, False
+    texts = {
+        name: value if fits(value, FIELD_ROOM) else f"{value[:FIELD_CHARACTERS]}…"
+        for name, value in decision._asdict().items()
+        if value is not None
+    }
+    return decision._replace(**texts), True
+
+
+class _Taker:
+    """The log being taken in: counts decisions as the fold does."""
+
+    def __init__(self, reader: Reader, path: str) -> None:
+        self.reader = reader
+        self.path = path
+        row = reader.source.db.execute(
+            "SELECT count(*), coalesce(max(number), 0) FROM pieces"
+        ).fetchone()
+        self.pieces, self.number = row
+        self.when = 0
+
+    def begin(self, header: bytes) -> None:
+        """The log's first entry: its header, as it is."""
+        stat = self.reader.disk.stat(self.path)
+        created = next(
+            (line[9:] for line in header.split(b"\n") if line.startswith(b"Created: ")), b""
+        )
+        self.when = (parse_time(created.decode("ascii", "replace")) or 0) * 1_000_000
+        blobs: list[bytes] = []
+        self._piece(
+            "log.begun",
+            {"header": content(header, blobs)},
+            header,
+            blobs=blobs,
+            mode=None if stat is None or stat.mode == MODE else stat.mode,
+        )
+
+    def add(self, data: bytes) -> None:
+        """Pieces behind what the ledger holds, in their order."""
+        text, pieces = split_log(data)
+        if text:
+            self._note(text, "text that belongs to no entry")
+        for piece in pieces:
+            decision, problems = parse_decision(piece)
+            if decision is None:
+                self._note(piece, problems[-1])
+            else:
+                self._decide(piece, decision)
+
+    def rotate(self, path: str, header: bytes, live: bytes, count: int, mode: int) -> None:
+        """The original split the oldest entries off into an archive."""
+        blobs: list[bytes] = []
+        body = {
+            "archive": path.rpartition("/")[2],
+            "archive_header": beside(header, blobs),
+            "count": count,
+            "header": beside(live, blobs),
+        }
+        self._piece(
+            "log.rotated", body, header, path=path, blobs=blobs, mode=None if mode == MODE else mode
+        )
+
+    def _note(self, data: bytes, problem: str) -> None:
+        self._piece("log.noted", {"problem": problem}, data, raw=True)
+
+    def _decide(self, data: bytes, decision: DecisionText) -> None:
+        self.number += 1
+        self.when = max(self.when, int(decision.id[2:]) * 1_000_000)
+        decision, cut = _short(decision)
+        body: dict[str, Any] = {
+            "artefacts": decision.artefacts,
+            "chat_ref": decision.chat_ref,
+            "id": decision.id,
+            "number": self.number,
+            "participants": decision.participants,
+            "rationale": decision.rationale,
+            "refs": [{"file": r.file, "line": r.line} for r in parse_refs(decision.chat_ref)[0]],
+            "risk_tags": decision.risk_tags,
+            "status": decision.status,
+            "title": decision.title,
+        }
+        if decision.supersedes is not None:
+            body["supersedes"] = decision.supersedes
+        try:
+            raw = cut or format_decision(decision).encode() != data
+        except ValueError:
+            raw = True
+        self._piece("decision.logged", body, data, raw=raw, claim="content")
+
+    def _piece(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        data: bytes,
+        *,
+        path: str = "",
+        **more: Any,
+    ) -> None:
+        make_piece(
+            self.reader,
+            kind=kind,
+            stream=STREAM,
+            actor="scribe" if kind == "decision.logged" else "unknown",
+            body=body,
+            path=path or self.path,
+            identity=self.path,
+            data=data,
+            when=self.when,
+            rank=RANK,
+            ordinal=self.pieces,
+            **more,
+        )
+        self.pieces += kind in ("decision.logged", "log.noted")

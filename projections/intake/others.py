@@ -1,0 +1,266 @@
+"""Taking in workers' files, evidence, read positions, and the inputs that people edit.
+
+Source: design section 6, "which file is what"; spec nbs-compat B6, C2 (cursors), C5.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from hashlib import sha256
+from typing import Any
+
+from ledger.drafts import content
+from projections import BUS, CHAT, LOG
+from projections.decision_log import LIVE
+from projections.disk import UnreadableError
+from projections.formats.config import parse_config
+from projections.intake.logs import log_archives
+from projections.intake.piece import Reader, fits, make_piece
+from projections.team_files import MODE
+
+__all__ = ["CONFIG", "take_inputs", "take_others", "take_unreadable"]
+
+CONFIG = f"{BUS.folder}/config.yaml"
+RANK = 0
+EVIDENCE_LIMIT = 16 * 1024 * 1024
+TEXT_LIMIT = 1024 * 1024
+MAX_PROBLEMS = 50
+PROBLEM_ROOM = 500  # bytes of JSON
+WORKERS = "workers"
+OURS = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "counts.json", ".gitignore")
+# What a worker of the original tools edits in place in its own file.
+_STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
+
+
+def take_unreadable(reader: Reader, path: str, data: bytes, problem: str) -> None:
+    """Keep a file that is not what its place says, as it is: ``rebuild`` gives it back."""
+    _keep(reader, "file.seen", f"files/{path}", path, data, problem=problem)
+
+
+def take_inputs(reader: Reader) -> None:
+    """Note what changed in the files that people edit: the configuration, policies, the goal."""
+    db = reader.source.db
+    known: dict[str, str] = dict(db.execute("SELECT path, sha256 FROM inputs").fetchall())
+    paths = [CONFIG, "supervisor.md"]
+    paths += [name for name in reader.disk.names("") if name.startswith("policy")]
+    for path in paths:
+        stat = reader.disk.stat(path)
+        if stat is not None and reader.unchanged(path, stat):
+            continue
+        try:
+            data = reader.disk.read(path, TEXT_LIMIT)
+        except UnreadableError as error:
+            reader.conflict(path, "unreadable", str(error))
+            continue
+        digest = "" if data is None else sha256(data).hexdigest()
+        if digest != known.get(path, ""):
+            _input(reader, path, data, digest, 0 if stat is None else stat.mtime_us)
+
+
+def _input(reader: Reader, path: str, data: bytes | None, digest: str, mtime_us: int) -> None:
+    body: dict[str, Any] = {"path": path, "sha256": digest}
+    blobs: list[bytes] = []
+    if data is not None:
+        reader.found.files += 1
+        body["content"] = content(data, blobs)
+    if path == CONFIG:
+        config, problems = parse_config(data or b"")
+        body["settings"] = asdict(config)
+        body["problems"] = _few([asdict(problem) for problem in problems])
+    make_piece(
+        reader,
+        kind="config.changed",
+        stream="config",
+        actor="unknown",
+        body=body,
+        path=path,
+        data=data or b"",
+        when=mtime_us,
+        rank=RANK,
+        ordinal=_times_changed(reader, path),
+        blobs=blobs,
+        mtime_us=mtime_us,
+    )
+
+
+def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many problems as an entry holds; a file of nonsense has one for each line."""
+    shown = [problem for problem in problems[:MAX_PROBLEMS] if fits(problem, PROBLEM_ROOM)]
+    left = len(problems) - len(shown)
+    if left:
+        shown.append({"line": 0, "key": "", "message": f"{left} more lines were not taken"})
+    return shown
+
+
+def _times_changed(reader: Reader, path: str) -> int:
+    """A file may come back to earlier bytes: each change has its own id."""
+    row = reader.source.db.execute("SELECT seq FROM inputs WHERE path = ?", (path,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def take_others(reader: Reader) -> None:
+    """Workers' files always; their logs and the read positions of chats when looking in full."""
+    for name in reader.disk.names(WORKERS):
+        path = f"{WORKERS}/{name}"
+        if name.endswith(".md"):
+            _worker(reader, path)
+        elif name.endswith(".log") and reader.full:
+            _evidence(reader, path)
+    rows = reader.source.db.execute("SELECT path FROM files WHERE class IN ('worker', 'seen')")
+    for (path,) in rows.fetchall():
+        if not reader.disk.is_file(path):
+            reader.conflict(path, "missing", "the file is gone")
+    if reader.full:
+        for name in reader.disk.names(CHAT.folder):
+            if name.endswith(".chat.cursors"):
+                _read_positions(reader, name.removesuffix(".chat.cursors"))
+        reader.found.left_alone.extend(_left_alone(reader))
+
+
+def _worker(reader: Reader, path: str) -> None:
+    try:
+        data = reader.fresh(path, TEXT_LIMIT)
+    except UnreadableError as error:
+        reader.conflict(path, "unreadable", str(error))
+        return
+    if data is None:
+        return
+    row = reader.source.db.execute("SELECT class FROM files WHERE path = ?", (path,)).fetchone()
+    if row is not None:
+        from projections import FILES
+
+        held = FILES.render(reader.source, path)
+        before = b"" if held is None else held.data
+        if before == data:
+            return
+        # A worker of the original tools sets its State line in place, and appends to its log.
+        if not _STATE_LINE.sub(b"", data).startswith(_STATE_LINE.sub(b"", before).rstrip(b"\n")):
+            reader.conflict(path, "edited", "more than its State lines changed above its end")
+            return
+    stream = f"workers/{path.removeprefix(WORKERS + '/').removesuffix('.md')}"
+    _keep(reader, "worker.written", stream, path, data)
+
+
+def _evidence(reader: Reader, path: str) -> None:
+    try:
+        data = reader.fresh(path, EVIDENCE_LIMIT)
+    except UnreadableError as error:
+        reader.conflict(path, "unreadable", str(error))
+        return
+    if data is None:
+        return
+    row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
+    if row is not None:
+        from projections import FILES
+
+        held = FILES.render(reader.source, path)
+        if held is not None and held.data == data:
+            return
+        if held is not None and not data.startswith(held.data):
+            reader.conflict(path, "edited", "a log only grows")
+            return
+    _keep(reader, "evidence.kept", f"files/{path}", path, data)
+
+
+def _keep(
+    reader: Reader, kind: str, stream: str, path: str, data: bytes, *, problem: str | None = None
+) -> None:
+    stat = reader.disk.stat(path)
+    if stat is None:
+        return
+    reader.found.files += 1
+    blobs: list[bytes] = []
+    body: dict[str, Any] = {
+        "content": content(data, blobs),
+        "path": path,
+        "sha256": sha256(data).hexdigest(),
+        "size": len(data),
+    }
+    if problem is not None:
+        body["problem"] = problem
+    make_piece(
+        reader,
+        kind=kind,
+        stream=stream,
+        actor="unknown",
+        body=body,
+        path=path,
+        data=data,
+        when=stat.mtime_us,
+        rank=RANK,
+        ordinal=_times_kept(reader, path),
+        blobs=blobs,
+        claim="mtime",
+        mtime_us=stat.mtime_us,
+        mode=None if stat.mode == MODE else stat.mode,
+    )
+
+
+def _times_kept(reader: Reader, path: str) -> int:
+    row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _read_positions(reader: Reader, channel: str) -> None:
+    path = f"{CHAT.folder}/{channel}.chat.cursors"
+    try:
+        data = reader.disk.read(path, TEXT_LIMIT)
+    except UnreadableError as error:
+        reader.conflict(path, "unreadable", str(error))
+        return
+    stat = reader.disk.stat(path)
+    if data is None or stat is None:
+        return
+    digest = sha256(data).hexdigest()
+    row = reader.source.db.execute(
+        "SELECT sha256, seq FROM read_positions WHERE channel = ?", (channel,)
+    ).fetchone()
+    if row is not None and row[0] == digest:
+        return
+    blobs: list[bytes] = []
+    make_piece(
+        reader,
+        kind="chat.cursors-seen",
+        stream=f"chat/{channel}",
+        actor="unknown",
+        body={"channel": channel, "content": content(data, blobs), "sha256": digest},
+        path=path,
+        data=data,
+        when=stat.mtime_us,
+        rank=RANK,
+        ordinal=0 if row is None else row[1],
+        blobs=blobs,
+        mtime_us=stat.mtime_us,
+    )
+
+
+def _left_alone(reader: Reader) -> list[str]:
+    """What stands in the team directory and no part of the intake takes in, folders with a /."""
+    alone: list[str] = []
+    for folder, (names, ends) in _PLACES.items():
+        front = f"{folder}/" if folder else ""
+        alone += [front + name for name in reader.disk.strange_names(folder)]
+        for name in reader.disk.names(folder):
+            path = front + name
+            if reader.disk.is_file(path):
+                known = name in names or (name.endswith(ends) and not name.startswith("."))
+                known = known or name.endswith((".lock", ".tmp"))
+                if not (known or (not folder and name.startswith("policy"))):
+                    alone.append(path)
+            elif path not in _PLACES and reader.disk.stat(path) is not None:
+                alone.append(f"{path}/")
+    scribe = reader.disk.names(LOG.folder)
+    logs = {LIVE, *log_archives(scribe)} if LIVE in scribe else set()
+    return [path for path in alone if path.removeprefix(f"{LOG.folder}/") not in logs]
+
+
+_PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "": ((*OURS, "supervisor.md"), (".lock",)),
+    BUS.folder: (("config.yaml",), (".event",)),
+    f"{BUS.folder}/processed": ((), (".event",)),
+    CHAT.folder: ((), (".chat", ".chat.cursors")),
+    LOG.folder: ((), (".lock",)),
+    WORKERS: ((), (".md", ".log")),
+}
+"""Each folder with the names and the endings that the intake looks at there."""

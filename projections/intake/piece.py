@@ -1,0 +1,215 @@
+"""What taking in yields: drafts of observed entries, and what was found that is not taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from ledger.canonical import format_value
+from ledger.drafts import content
+from ledger.entry import MAX_BODY, Draft
+from ledger.ids import observed_id
+from projections.disk import RACY_NS, Disk, Stat
+from projections.manifest import Manifest
+from projections.projection import Source
+
+__all__ = [
+    "BODY_ROOM",
+    "Conflict",
+    "Found",
+    "Piece",
+    "Reader",
+    "beside",
+    "fits",
+    "make_piece",
+    "names_in_bodies",
+    "sort_pieces",
+]
+
+FILE_LIMIT = 64 * 1024 * 1024
+BLOB_ABOVE = 2048  # bytes; as text with control characters they take six times as much
+BODY_ROOM = MAX_BODY // 2
+"""Bytes that one field of strangers may take in a body, which also holds raw bytes and a path."""
+
+
+class Piece(NamedTuple):
+    """A draft with where it belongs in time: ``when`` in µs as its writer claims it."""
+
+    when: int
+    rank: int
+    path: str
+    ordinal: int
+    draft: Draft
+
+
+class Conflict(NamedTuple):
+    """Something on disk that contradicts the ledger and is therefore not taken in.
+
+    ``what`` is ``edited``, ``missing``, ``moved back`` or ``unreadable``; ``detail`` says more
+    to a person. What is missing holds no byte that could be lost: the next act writes it again.
+    """
+
+    path: str
+    what: str
+    detail: str
+
+
+@dataclass
+class Found:
+    """The outcome of one look at the team directory.
+
+    ``digests`` are those of the files that were read, by path: whoever writes such a file later
+    in the same act may write over these bytes, and over no others.
+    """
+
+    pieces: list[Piece] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    left_alone: list[str] = field(default_factory=list)
+    files: int = 0
+    digests: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Reader:
+    """What every part of the intake looks at: the tables, the disk, and what was known of it.
+
+    ``full`` also looks at evidence and read positions, which daily commands pass over. The files
+    show the first ``files`` of the ledger's ``size`` entries: behind those, a writer died between
+    its commit and its files, and what they lack is not missing. ``pruned`` are the processed
+    events whose files that writer should have deleted.
+    """
+
+    source: Source
+    disk: Disk
+    manifest: Manifest
+    full: bool
+    found: Found
+    files: int = 2**62
+    size: int = 0
+    pruned: frozenset[str] = frozenset()
+
+    def fresh(self, path: str, limit: int = FILE_LIMIT) -> bytes | None:
+        """The bytes of a file if they are not those known to agree with the ledger, else None.
+
+        Raises:
+            TooBigError: the file is larger than ``limit``.
+            UnreadableError: the system refuses.
+        """
+        stat = self.disk.stat(path)
+        if stat is None or self.unchanged(path, stat):
+            return None
+        data = self.read(path, limit)
+        known = self.manifest.get(path)
+        if known is not None and known.digest == self.found.digests.get(path):
+            return None
+        return data
+
+    def read(self, path: str, limit: int = FILE_LIMIT) -> bytes | None:
+        """The bytes of a file, read and their digest kept, or None; raises as ``fresh`` does."""
+        data = self.disk.read(path, limit)
+        if data is not None:
+            self.found.digests[path] = sha256(data).hexdigest()
+        return data
+
+    def unwritten(self, seq: int) -> bool:
+        """Whether the files are not known to show the entry ``seq`` yet."""
+        return self.files < self.size and seq >= self.files
+
+    def unchanged(self, path: str, stat: Stat) -> bool:
+        """Whether the stat alone settles that nothing changed (it never does when it is racy)."""
+        known = self.manifest.get(path)
+        return (
+            known is not None
+            and known.stat == stat
+            and known.noted_ns - known.stat.mtime_ns > RACY_NS
+        )
+
+    def conflict(self, path: str, what: str, detail: str) -> None:
+        """Report what is not taken in."""
+        self.found.conflicts.append(Conflict(path, what, detail))
+
+
+def as_blob(data: bytes, blobs: list[bytes]) -> dict[str, Any]:
+    """Hold bytes exactly, outside the body; see ``ledger.drafts.content``."""
+    blobs.append(data)
+    return {"sha256": sha256(data).hexdigest(), "size": len(data)}
+
+
+def beside(data: bytes, blobs: list[bytes]) -> dict[str, Any]:
+    """Hold bytes that share a body with others of their size (the two headers of a split log)."""
+    return content(data, blobs) if len(data) <= BLOB_ABOVE else as_blob(data, blobs)
+
+
+def fits(value: object, room: int = BODY_ROOM) -> bool:
+    """Whether a stranger's value, written as JSON, leaves a body below its limit."""
+    return len(format_value(value)) <= room
+
+
+def names_in_bodies(names: Sequence[str]) -> Iterator[list[str]]:
+    """Cut a list of names into lists that each fit a body (a name has up to 255 bytes)."""
+    part: list[str] = []
+    room = BODY_ROOM
+    for name in names:
+        size = len(format_value(name)) + 1
+        if part and size > room:
+            yield part
+            part, room = [], BODY_ROOM
+        part.append(name)
+        room -= size
+    if part:
+        yield part
+
+
+def make_piece(
+    reader: Reader,
+    *,
+    kind: str,
+    stream: str,
+    actor: str,
+    body: dict[str, Any],
+    path: str,
+    data: bytes,
+    when: int,
+    rank: int,
+    ordinal: int,
+    raw: bool = False,
+    blobs: list[bytes] | None = None,
+    identity: str | None = None,
+    **observed: Any,
+) -> None:
+    """Add the draft of one observed piece to what was found.
+
+    ``data`` is the piece's bytes, kept in ``observed.raw`` where ``raw`` says that our rendering
+    would differ. ``blobs`` are those that the body names. ``identity`` is the path that enters
+    the id, where a file may have moved. Fields of ``observed`` that are None are left out.
+    """
+    blobs = [] if blobs is None else blobs
+    seen = {"path": path} | {name: value for name, value in observed.items() if value is not None}
+    if raw:
+        seen["raw"] = content(data, blobs)
+        if len(data) > BLOB_ABOVE and not fits({**body, "observed": seen}, MAX_BODY - 64):
+            seen["raw"] = as_blob(data, blobs)
+    draft = Draft(
+        kind,
+        stream,
+        actor,
+        {**body, "observed": seen, "v": 1},
+        observed_id(identity or path, ordinal, kind.encode() + b"\x00" + data),
+        blobs=tuple(blobs),
+    )
+    reader.found.pieces.append(Piece(when, rank, path, ordinal, draft))
+
+
+def sort_pieces(pieces: list[Piece]) -> list[Draft]:
+    """Put pieces in time order, each file's own order kept (its clock may have gone back)."""
+    latest: dict[str, int] = {}
+    dated = []
+    for number, piece in enumerate(pieces):
+        stream = piece.draft.stream
+        when = max(piece.when, latest.get(stream, 0)) if stream != "bus" else piece.when
+        latest[stream] = when
+        dated.append((when, piece.rank, number, piece.draft))
+    dated.sort(key=lambda item: item[:3])
+    return [draft for *_, draft in dated]

@@ -1,0 +1,79 @@
+"""Whether anything on disk may have changed since it was last noted: a few stats, no parsing.
+
+Every command asks this first. A "no" here is what lets the hot commands skip the intake; a "yes"
+costs a full look. It errs towards looking.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from hashlib import sha256
+
+from projections.disk import RACY_NS, Disk, UnreadableError
+from projections.manifest import Manifest
+
+__all__ = ["is_quiet"]
+
+_EVENTS = (("events", "acked IS NULL"), ("events/processed", "acked IS NOT NULL"))
+_GROWING = (("chat", ".chat"), ("scribe", ".md"), ("workers", ".md"))
+_SINGLE = ("events/config.yaml", "supervisor.md", "counts.json")
+_READ_LIMIT = 64 * 1024 * 1024
+
+
+def is_quiet(db: sqlite3.Connection, disk: Disk, known: Manifest) -> bool:
+    """Whether all that is watched looks as it did when it last agreed with the ledger."""
+    if not all(_folder_quiet(db, disk, known, *item) for item in _EVENTS):
+        return False
+    expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
+    paths = [
+        f"{folder}/{name}"
+        for folder, suffix in _GROWING
+        for name in disk.names(folder)
+        if name.endswith(suffix)
+    ]
+    if expected - set(paths):
+        return False
+    inputs = [*_SINGLE, *(name for name in disk.names("") if name.startswith("policy"))]
+    # A name among the events that is watched as a file could not be read when it was taken in.
+    inputs += [path for path in known if path.startswith("policy") or path.endswith(".event")]
+    return all(_file_quiet(disk, known, path) for path in (*paths, *inputs))
+
+
+def _file_quiet(disk: Disk, known: Manifest, path: str) -> bool:
+    stat = disk.stat(path)
+    noted = known.get(path)
+    if stat is None or noted is None:
+        return stat is None and noted is None
+    if noted.stat == stat and noted.noted_ns - stat.mtime_ns > RACY_NS:
+        return True
+    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _READ_LIMIT:
+        return False
+    try:
+        data = disk.read(path, _READ_LIMIT)
+    except UnreadableError:
+        return False
+    return data is not None and sha256(data).hexdigest() == noted.digest
+
+
+def _folder_quiet(
+    db: sqlite3.Connection, disk: Disk, known: Manifest, folder: str, where: str
+) -> bool:
+    """An equal stat settles it, unless it is racy: then the files are counted.
+
+    A foreign file that came and another that went within one tick of the file clock escape this
+    look; the next command that finds the folder changed sees them, and ``sync`` and ``verify`` do.
+    """
+    stat = disk.stat(folder)
+    noted = known.get(folder)
+    if stat is None or noted is None:
+        return stat is None and noted is None
+    if noted.stat != stat:
+        return False
+    if noted.noted_ns - stat.mtime_ns > RACY_NS:
+        return True
+    expected: int = db.execute(f"SELECT count(*) FROM events WHERE {where}").fetchone()[0]
+    unread: int = db.execute(
+        "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?",
+        (f"{folder}/%", f"{folder}/%/%"),
+    ).fetchone()[0]
+    return disk.count(folder, ".event") == expected + unread

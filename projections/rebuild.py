@@ -1,0 +1,73 @@
+"""Both sides of a file projection at once: what it should be, what it is, and making it so.
+
+``differences`` is drift (the verifier reports it); ``restore`` is what rebuild and recovery do
+about it. Both go through the same render, so that rebuilding twice writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from projections import FILES, PROJECTIONS
+from projections.disk import Disk, UnreadableError
+from projections.projection import File, Source
+
+__all__ = ["Difference", "compare", "desired", "differences", "restore"]
+
+READ_LIMIT = 256 * 1024 * 1024
+
+
+class Difference(NamedTuple):
+    """A projected file that is not as the ledger has it; ``have`` is None where it is missing."""
+
+    path: str
+    want: File
+    have: bytes | None
+    mode: int | None
+
+
+def desired(source: Source, path: str) -> File | None:
+    """What stands at ``path`` according to the ledger, None where nothing of ours does."""
+    for projection in PROJECTIONS:
+        file = projection.render(source, path)
+        if file is not None:
+            return file
+    return None
+
+
+def compare(disk: Disk, path: str, want: File) -> Difference | None:
+    """Hold one file against what it should be."""
+    stat = disk.stat(path)
+    try:
+        have = disk.read(path, max(READ_LIMIT, len(want.data)))
+    except UnreadableError:
+        have = b""
+    if have == want.data and stat is not None and stat.mode == want.mode:
+        return None
+    return Difference(path, want, have, None if stat is None else stat.mode)
+
+
+def differences(source: Source, disk: Disk, *, evidence: bool = False) -> Iterator[Difference]:
+    """Every projected file that differs in bytes or mode; kept evidence too, if asked."""
+    paths = [projection.paths(source) for projection in PROJECTIONS]
+    if evidence:
+        paths.append(FILES.evidence(source))
+    for listed in paths:
+        for path in listed:
+            want = desired(source, path)
+            difference = None if want is None else compare(disk, path, want)
+            if difference is not None:
+                yield difference
+
+
+def restore(disk: Disk, found: Iterable[Difference]) -> int:
+    """Write what differs; give the number of files written."""
+    count = 0
+    for difference in found:
+        if difference.have == difference.want.data:
+            disk.set_mode(difference.path, difference.want.mode)
+        else:
+            disk.write(difference.path, difference.want)
+        count += 1
+    return count

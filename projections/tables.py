@@ -1,0 +1,167 @@
+"""Runs the folds: entries into the tables of all projections, in the append's transaction.
+
+``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
+all entries into empty tables. One code path, so that a recovery is no other fold than daily work.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from ledger.entry import Entry
+from projections import PROJECTIONS, manifest
+from projections.projection import Op, Source
+
+__all__ = [
+    "TABLES",
+    "Unfoldable",
+    "batches",
+    "create_tables",
+    "drop_tables",
+    "fold_into",
+    "refold",
+    "source_of",
+    "tables_current",
+    "versions",
+]
+
+TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
+BATCH = 1000
+
+_FOLDS = {
+    kind: [p for p in PROJECTIONS if kind in p.kinds] for p in PROJECTIONS for kind in p.kinds
+}
+
+_NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest"))
+_COUNT_TABLES = f"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ({_NAMES})"
+
+Unfoldable = Callable[[Entry, Exception], None]
+"""Told of an entry whose body has another shape than its kind says."""
+
+
+def versions() -> str:
+    """Names and versions of all table projections; another text means: fold anew."""
+    return " ".join(f"{p.name}:{p.version}" for p in PROJECTIONS)
+
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Make the tables of all projections, empty."""
+    for projection in PROJECTIONS:
+        for statement in projection.ddl.split(";"):
+            if statement.strip():
+                db.execute(statement)
+    db.execute(manifest.DDL)
+    db.execute("CREATE TABLE IF NOT EXISTS folds (versions TEXT NOT NULL) STRICT")
+    db.execute("DELETE FROM folds")
+    db.execute("INSERT INTO folds VALUES (?)", (versions(),))
+
+
+def drop_tables(db: sqlite3.Connection) -> None:
+    """Remove the tables of all projections, of whichever version."""
+    for table in TABLES:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def tables_current(db: sqlite3.Connection) -> bool:
+    """Whether the tables are there, of this version, and folded up to the head."""
+    try:
+        row = db.execute("SELECT versions FROM folds").fetchone()
+        head = db.execute("SELECT size, tables FROM head").fetchone()
+        there = db.execute(_COUNT_TABLES).fetchone()[0]
+    except sqlite3.OperationalError:
+        return False
+    whole = row is not None and row[0] == versions() and there == len(TABLES) + 1
+    return whole and (head is None or head[0] == head[1])
+
+
+def fold_into(
+    db: sqlite3.Connection, entries: Sequence[Entry], unfoldable: Unfoldable | None = None
+) -> None:
+    """Apply the row operations of ``entries``, in their order within each table.
+
+    With ``unfoldable`` an entry that cannot be folded is handed to it and skipped; without, the
+    error is raised (nothing that we append ourselves can cause it).
+    """
+    ops: dict[str, list[Op]] = {}
+    for entry in entries:
+        for projection in _FOLDS.get(entry.kind, ()):
+            try:
+                for op in projection.fold(entry):
+                    ops.setdefault(op.table, []).append(op)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                if unfoldable is None:
+                    raise
+                unfoldable(entry, error)
+    for listed in ops.values():
+        if len(listed) == 1:
+            db.execute(listed[0].sql, listed[0].values)
+            continue
+        for sql, group in groupby(listed, itemgetter(1)):
+            _run(db, sql, [op.values for op in group], unfoldable)
+
+
+def _run(
+    db: sqlite3.Connection, sql: str, rows: list[tuple[Any, ...]], unfoldable: Unfoldable | None
+) -> None:
+    """One statement for many rows. Judging damaged evidence, a refused row spares the others."""
+    if unfoldable is None:
+        db.executemany(sql, rows)
+        return
+    db.execute("SAVEPOINT run")
+    try:
+        db.executemany(sql, rows)
+    except (sqlite3.Error, OverflowError):
+        db.execute("ROLLBACK TO run")
+        for row in rows:
+            try:
+                db.execute(sql, row)
+            except (sqlite3.Error, OverflowError):
+                continue  # its entry has a body of another shape: `kinds-known` names it
+    db.execute("RELEASE run")
+
+
+def refold(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    """Fold all entries into fresh tables of ``db``, inside the caller's transaction.
+
+    What was known of the files is forgotten: it was noted when they agreed with other tables.
+    """
+    drop_tables(db)
+    create_tables(db)
+    manifest.forget(db)
+    for batch in batches(entries, BATCH):
+        fold_into(db, batch)
+    db.execute("UPDATE head SET tables = size")
+
+
+def batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
+    """Cut entries into lists of at most ``size``."""
+    batch: list[Entry] = []
+    for entry in entries:
+        batch.append(entry)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def source_of(db: sqlite3.Connection) -> Source:
+    """Serve renders from a ledger's own database."""
+
+    def body(seq: int) -> dict[str, Any]:
+        row = db.execute("SELECT body FROM entries WHERE seq = ?", (seq,)).fetchone()
+        return orjson.loads(row[0])  # type: ignore[no-any-return]
+
+    def blob(digest: str) -> bytes:
+        row = db.execute(
+            "SELECT bytes FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),)
+        ).fetchone()
+        return row[0]  # type: ignore[no-any-return]
+
+    return Source(db, body, blob)

@@ -1,0 +1,257 @@
+"""Acts of the Scribe: ids, refs, events, checkpoints; and no text that smuggles a decision in."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from story import BEGIN, Story, folder
+from strategies import FEWER
+
+from ledger.entry import leaf_hash
+from projections.formats.decision_log import STATUSES, count_headings, parse_decision, split_log
+from tripod import bus, chat, scribe
+from tripod.errors import BadArgumentError, NotFoundError
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    with folder() as root:
+        story = Story(root)
+        story.run(
+            [("create", "live"), ("say", "live", "ann", "one"), ("say", "live", "bob", "two")]
+        )
+        story.clock.ns = BEGIN * 1_000_000_000
+        yield story
+
+
+def log(story: Story, title: str = "T", **fields: Any) -> scribe.Logged:
+    with story.team() as team:
+        given_ = {"participants": ["ann"], "rationale": "because"} | fields
+        return scribe.log(team, scribe.Request(title, **given_))
+
+
+def test_a_decision_is_its_entry_in_the_log(story: Story) -> None:
+    logged = log(story, "Use one ledger", refs=["live.chat:~L7"], risk_tags=["a", "b"])
+    assert (logged.id, logged.number, logged.checkpoint) == (f"D-{BEGIN}", 1, None)
+    assert (story.root / "scribe/log.md").read_text() == (
+        "# Decision Log\n\nProject: parser\nCreated: 2020-09-13T12:26:40Z\nScribe: scribe\n"
+        f"\n---\n\n### D-{BEGIN} Use one ledger\n- **Chat ref:** live.chat:~L7\n"
+        "- **Participants:** ann\n- **Artefacts:** —\n- **Risk tags:** a, b\n"
+        "- **Status:** decided\n- **Rationale:** because\n"
+    )
+    with story.team() as team:
+        event = next(event for event in bus.check(team) if event.type == "decision-logged")
+        assert f"  D-{BEGIN} Use one ledger\n".encode() in bus.read(team, event.name)
+
+
+def test_ids_are_the_smallest_free_second(story: Story) -> None:
+    story.original.log("Theirs", number=BEGIN + 1)
+    story.original.log("In the future", number=BEGIN + 9_999)
+    assert [log(story).id for _ in range(3)] == [f"D-{BEGIN + n}" for n in (0, 2, 3)]
+    story.clock.move(1)
+    assert log(story).id == f"D-{BEGIN + 4}"
+    story.clock.move(100)
+    assert log(story).id == f"D-{BEGIN + 101}"
+
+
+@pytest.mark.parametrize(("interval", "at"), [(0, []), (1, [1, 2, 3, 4, 5]), (2, [2, 4]), (5, [5])])
+def test_a_checkpoint_is_asked_for_at_each_interval(
+    story: Story, interval: int, at: list[int]
+) -> None:
+    story.original.put("events/config.yaml", f"pythia-interval: {interval}\n".encode())
+    asked = []
+    for number in range(1, 6):
+        logged = log(story)
+        if logged.checkpoint:
+            asked.append(number)
+            with story.team() as team:
+                payload = bus.read(team, logged.checkpoint).decode()
+            assert "type: pythia-checkpoint\npriority: high\n" in payload
+            first = BEGIN + number - interval
+            assert f"Decision count: {number}" in payload or str(number) in payload
+            assert f"D-{first}" in payload
+            assert f"D-{BEGIN + number - 1}" in payload
+    assert asked == at
+
+
+def test_adopted_decisions_count_towards_the_checkpoint(story: Story) -> None:
+    for number in range(19):
+        story.original.log(f"Theirs {number}", number=number + 1)
+    logged = log(story)
+    assert logged.number == 20
+    assert logged.checkpoint is not None
+
+
+def test_refs_are_bound_to_the_messages_they_mean(story: Story) -> None:
+    logged = log(story, refs=["live.chat:~L8", "live.chat:~L7"])
+    assert logged.warnings == []
+    with story.team() as team:
+        body = next(e.data for e in team.store.read() if e.kind == "decision.logged")
+        for ref, index in zip(body["refs"], (1, 0), strict=True):
+            message = chat.messages(team, "live")[index]
+            entry = next(team.store.read(message.seq, message.seq + 1))
+            assert ref == {
+                "channel": "live",
+                "file": "live.chat",
+                "index": index,
+                "leaf": leaf_hash(entry.header).hex(),
+                "line": 7 + index,
+                "seq": message.seq,
+            }
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        *("live.chat:~L6", "live.chat:~L9", "live.chat:~L0", "nope.chat:~L7", "live.chat"),
+        *("live.chat:L7", "live.chat:~L7x", "live.chat:~L7, live.chat:~L8", "", "\n", ":~L7"),
+        "a\nlive.chat:~L7",
+    ],
+)
+def test_a_ref_that_means_no_message_is_refused(story: Story, ref: str) -> None:
+    with story.team() as team:
+        size = team.store.head().size
+    with pytest.raises(BadArgumentError, match="ref"):
+        log(story, refs=[ref])
+    with story.team() as team:
+        assert team.store.head().size == size
+
+
+def test_a_missing_ref_is_told(story: Story) -> None:
+    assert "no chat ref" in log(story).warnings[0]
+
+
+def test_a_ref_follows_the_lines_of_the_live_file(story: Story) -> None:
+    """A line that cannot be read counts as a line, and is no message."""
+    story.original.append("chat/live.chat", b"not base64!\n")
+    story.clock.move()
+    story.step(("say", "live", "ann", "three"))
+    with pytest.raises(BadArgumentError):
+        log(story, refs=["live.chat:~L9"])
+    log(story, refs=["live.chat:~L10"])
+
+
+def test_what_supersedes_names_a_decision(story: Story) -> None:
+    first = log(story).id
+    with pytest.raises(BadArgumentError, match="supersedes"):
+        log(story, supersedes="D-1")
+    log(story, "New", supersedes=first, status="superseded")
+    assert (
+        f"### D-{BEGIN + 1} [SUPERSEDES {first}] New\n"
+        in (story.root / "scribe/log.md").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"title": ""},
+        {"title": "x" * 1_024},
+        {"title": "a\n### D-1 b"},
+        {"title": "a\r### D-1 b"},
+        {"title": "a\u2028### D-1 b"},
+        {"title": "[SUPERSEDES D-1] x"},
+        {"rationale": "a\n\n### D-1 b"},
+        {"rationale": " "},
+        {"participants": []},
+        {"participants": ["a", "b, c"]},
+        {"artefacts": ["x\n"]},
+        {"risk_tags": ["y" * 1_500, "y" * 1_500]},
+        {"status": "maybe"},
+        {"supersedes": "D-1\n### D-2"},
+    ],
+    ids=str,
+)
+def test_what_is_no_entry_of_the_log_is_refused(story: Story, fields: dict[str, Any]) -> None:
+    log(story)
+    before = (story.root / "scribe/log.md").read_bytes()
+    with pytest.raises(BadArgumentError):
+        log(story, **fields)
+    assert (story.root / "scribe/log.md").read_bytes() == before
+
+
+def test_querying(story: Story) -> None:
+    with story.team() as team:
+        for act in (
+            lambda: list(scribe.query(team)),
+            lambda: scribe.count(team),
+            lambda: scribe.summary(team, 1),
+        ):
+            with pytest.raises(NotFoundError, match="no decision log yet"):
+                act()
+    log(story, "Alpha", risk_tags=["perf", "data"], participants=["al", "bob"])
+    log(story, "Beta", status="mitigated", risk_tags=["perfect"], participants=["alex"])
+    with story.team() as team:
+
+        def titles(*arguments: Any, **filters: Any) -> list[str]:
+            return [d.title for d in scribe.query(team, *arguments, **filters)]
+
+        assert titles() == ["Alpha", "Beta"]
+        assert titles("ALPHA") == ["Alpha"]
+        assert titles("[a-z]") == []
+        assert titles(tag="perf") == ["Alpha"]
+        assert titles(by="al") == ["Alpha"]
+        assert titles(status="mitigated") == ["Beta"]
+        assert titles("beta", tag="perf") == []
+        assert scribe.count(team) == 2
+        assert [d.title for d in scribe.summary(team, 1)] == ["Beta"]
+        assert scribe.summary(team, 0) == []
+
+
+# No text changes the count ---------------------------------------------------------------------
+
+SMUGGLED = [
+    *(
+        "### D-1 x",
+        "\n### D-1 x",
+        "\r\n### D-1 x",
+        "\x0b### D-1",
+        "\u2028### D-1",
+        "---",
+        "\n---\n",
+    ),
+    *("[SUPERSEDES D-1] x", "- **Status:** decided", "] x", "`", "#", "—", " x ", "\\n### D-1"),
+]
+TEXTS = (
+    st.sampled_from(SMUGGLED)
+    | st.text(max_size=15)
+    | st.tuples(st.text(max_size=3), st.sampled_from(SMUGGLED)).map("".join)
+)
+
+
+@FEWER
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"title": TEXTS, "rationale": TEXTS, "participants": st.lists(TEXTS, max_size=2)},
+            optional={
+                "artefacts": st.lists(TEXTS, max_size=2),
+                "risk_tags": st.lists(TEXTS, max_size=2),
+                "status": st.sampled_from(STATUSES) | TEXTS,
+                "supersedes": TEXTS | st.just(f"D-{BEGIN}"),
+            },
+        ),
+        max_size=4,
+    )
+)
+def test_the_headings_in_the_file_are_the_decisions(requests: list[dict[str, Any]]) -> None:
+    with folder() as root:
+        story = Story(root)
+        accepted = 1
+        log(story, "First")
+        for request in requests:
+            try:
+                log(story, **request)
+                accepted += 1
+            except BadArgumentError:
+                continue
+        data = (story.root / "scribe/log.md").read_bytes()
+        assert count_headings(data) == accepted
+        pieces = [parse_decision(piece) for piece in split_log(data)[1]]
+        assert [decision is not None and problems == () for decision, problems in pieces] == [
+            True
+        ] * accepted
+        with story.team() as team:
+            assert scribe.count(team) == accepted

@@ -1,0 +1,105 @@
+"""The made-up team of the benchmarks is one that nothing is wrong with, and its table renders."""
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from benchmarks import child, judging, table
+from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row
+from benchmarks.workload import Scale, fill_queue, make_team
+from verify.evidence import collect
+from verify.finding import FINDINGS
+from verify.run import run
+
+SMALL = Scale(2_000, rotate_above=60, rotate_count=30, retention=60_000, configured_every=700)
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_team(str(tmp_path_factory.mktemp("bench")), SMALL)
+
+
+def test_the_made_up_team_is_clean(team: str) -> None:
+    with collect(team) as evidence:
+        report = run(evidence)
+    assert [outcome for outcome in report.outcomes if outcome.verdict == FINDINGS] == []
+    assert report.problem == ""
+    assert report.warnings == 0
+
+
+def test_the_made_up_team_does_all_that_a_team_does(team: str) -> None:
+    db = sqlite3.connect(f"file:{team}/ledger.db?mode=ro", uri=True)
+    kinds = dict(db.execute("SELECT kind, count(*) FROM entries GROUP BY kind"))
+    db.close()
+    assert sum(kinds.values()) >= SMALL.entries
+    assert kinds.keys() >= {
+        "bus.acked", "bus.pruned", "bus.published", "chat.rotated", "chat.sent", "config.changed",
+        "decision.logged",
+    }  # fmt: skip
+
+
+def test_the_same_seed_gives_the_same_team(team: str, tmp_path: Path) -> None:
+    again = make_team(str(tmp_path), SMALL)
+    for path in ("scribe/log.md", "chat/live.chat"):
+        assert Path(again, path).read_bytes() == Path(team, path).read_bytes()
+
+
+def test_removed_files_come_back(team: str, tmp_path: Path) -> None:
+    root = make_team(str(tmp_path), Scale(300))
+    before = {path: path.read_bytes() for path in Path(root).rglob("*.event")}
+    judging.remove_files(root)
+    assert list(Path(root).rglob("*.event")) == []
+    child.rebuild(root)
+    assert {path: path.read_bytes() for path in Path(root).rglob("*.event")} == before != {}
+
+
+def test_each_act_of_a_child_runs(team: str) -> None:
+    for act in child.ACTS.values():
+        act(team)
+    assert child.peak() > 1_000_000
+
+
+def test_a_queue_is_filled(tmp_path: Path) -> None:
+    root = fill_queue(str(tmp_path / "queue"), 25)
+    assert len(list(Path(root, "events").glob("*.event"))) == 25
+
+
+ROWS = [
+    rate_row("append", "appends", [Pair(2.0, 1.0), Pair(4.0, 1.0), Pair(2.0, 1.2)], 100, 0.5),
+    cost_row("start", "starts", [Pair(0.3, 0.1), Pair(1.5, 0.5)], 1.6),
+    cost_row("other", "no target", [Pair(1.5, 0.5)]),
+    size_row("memory", "memory", [200_000_000], 300),
+    growth_row("growth", "growth", [200_000_000], [100_000_000], 1.3),
+]
+
+
+def test_the_median_of_the_ratios_is_held_against_the_target() -> None:
+    assert [(row.median, row.met) for row in ROWS] == [
+        (0.5, True), (3.0, False), (3.0, None), (200.0, True), (2.0, False),
+    ]  # fmt: skip
+
+
+def test_the_table_renders(tmp_path: Path) -> None:
+    lines = table.text(ROWS).splitlines()
+    assert re.split(" {2,}", lines[0]) == list(table.TITLES)
+    assert re.split(" {2,}", lines[2]) == [
+        "appends", "50/s", "100/s", "0.50 x (0.25 to 0.60)", "≥ 0.5 x", "yes",
+    ]  # fmt: skip
+    assert "≤ 300 MB" in lines[5]
+    assert [value["name"] for value in table.values(ROWS)] == [row.name for row in ROWS]
+    figures = table.markdown(ROWS, table.machine(str(tmp_path)))
+    assert figures.count("\n|") == len(ROWS) + 2
+
+
+def test_figures_are_put_into_their_place_in_a_page() -> None:
+    page = f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n"
+    new = table.put_into_page(page, "new")
+    assert new == page.replace("old", "new")
+    with pytest.raises(ValueError, match="no <!-- figures -->"):
+        table.put_into_page("a page", "new")
+
+
+def test_a_row_without_target_is_neither_met_nor_missed() -> None:
+    assert Row("x", "x", "", "", (1.0,)).met is None

@@ -1,0 +1,76 @@
+"""Assessments and the events that ask for them: matched one to one, by range and by order."""
+
+from pathlib import Path
+
+import pytest
+from team_files import Said, judge, outcome, write_chat, write_event
+
+ARCHITECTURE = """## Pythia Checkpoint — 2026-11-21T20:57:25Z
+
+Decisions reviewed: D-{} through D-{} (20 decisions)
+
+### Hidden Assumptions
+
+None.
+"""
+SKILL = "PYTHIA CHECKPOINT — Assessment #1\n\n**Hidden assumption:** none.\n"
+ASKED = "Checkpoint at decision 20. Decisions D-{} through D-{}."
+
+
+def said(at: int, first: int = 0, last: int = 0) -> Said:
+    """An assessment; without a range in the layout that has none."""
+    text = ARCHITECTURE.format(first, last) if last else SKILL
+    return Said(at, "pythia", text)
+
+
+def verdict(root: Path, events: list[tuple[int, str]], posted: list[Said]) -> list[str]:
+    """What the check says of these events and messages."""
+    write_chat(root, "live", posted)
+    for at, payload in events:
+        write_event(root, at, "pythia-checkpoint", payload)
+    found = outcome(judge(root), "checkpoint-preceded")
+    return [f"{f.severity}: {f.message}" for f in found.findings] or [found.verdict]
+
+
+@pytest.mark.parametrize("posted", [said(9, 1, 20), said(9)])
+def test_an_assessment_with_its_event_is_clean(tmp_path: Path, posted: Said) -> None:
+    assert verdict(tmp_path, [(5, ASKED.format(1, 20))], [posted]) == ["clean"]
+
+
+def test_without_an_assessment_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    assert verdict(tmp_path, [], [Said(1, "alex", "hello")]) == ["not applicable"]
+
+
+def test_an_event_without_a_payload_asks_for_what_is_new(tmp_path: Path) -> None:
+    assert verdict(tmp_path, [(5, "")], [said(9, 1, 20)]) == ["clean"]
+
+
+def test_an_assessment_without_an_event_is_named(tmp_path: Path) -> None:
+    says = "failure: the assessment of D-1 through D-20 answers no checkpoint event"
+    assert verdict(tmp_path, [], [said(9, 1, 20)]) == [says]
+
+
+def test_the_event_must_come_first(tmp_path: Path) -> None:
+    (found,) = verdict(tmp_path, [(10, ASKED.format(1, 20))], [said(9, 1, 20)])
+    assert found.endswith("answers no checkpoint event: the one of its range came after it")
+
+
+def test_one_event_answers_one_assessment(tmp_path: Path) -> None:
+    (found,) = verdict(tmp_path, [(5, ASKED.format(1, 20))], [said(9, 1, 20), said(11, 1, 20)])
+    assert found.endswith("the one of its range answered another assessment")
+
+
+def test_the_range_matters_before_the_order(tmp_path: Path) -> None:
+    events = [(5, ASKED.format(1, 20)), (6, ASKED.format(21, 40))]
+    assert verdict(tmp_path, events, [said(9, 21, 40), said(11, 1, 20)]) == ["clean"]
+
+
+def test_another_range_is_no_answer(tmp_path: Path) -> None:
+    says = "failure: the assessment of D-21 through D-40 answers no checkpoint event"
+    assert verdict(tmp_path, [(5, ASKED.format(1, 20))], [said(9, 21, 40)]) == [says]
+
+
+def test_a_range_that_overlaps_is_a_warning(tmp_path: Path) -> None:
+    (found,) = verdict(tmp_path, [(5, ASKED.format(1, 20))], [said(9, 1, 22)])
+    assert found.startswith("warning: the assessment covers D-1 through D-22, ")
+    assert found.endswith("its checkpoint event asked for D-1 through D-20")

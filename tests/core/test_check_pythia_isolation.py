@@ -1,0 +1,116 @@
+"""What counts as reading the chat in a log or a task, and what the check makes of it."""
+
+from pathlib import Path
+
+import pytest
+from team_files import Said, judge, outcome, write_chat, write_event
+
+from projections.formats.worker import WorkerText, format_worker
+from verify.checks.pythia_isolation import read_of_chat, told_to_read
+
+ASSESSMENT = Said(
+    9, "pythia", "PYTHIA CHECKPOINT — Assessment #1\n\n**Hidden assumption:** none.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "> Read(.nbs/chat/live.chat)",
+        "> Bash(tail -50 .nbs/chat/live.chat)",
+        "$ nbs-chat read .nbs/chat/live.chat --last=20",
+        "nbs-chat search live.chat parser",
+        "nbs-chat poll live.chat pythia; echo done",
+        "nbs-chat send live.chat pythia hi && nbs-chat read live.chat",
+        "\x1b[1m> Bash(\x1b[0mcat .nbs/chat/live-20260212-140000-archive.chat)",
+        "tripod chat read live",
+        "tripod show chat",
+        "> Read(.nbs/events/processed/1795294623856239-nbs-chat-chat-message-30453.event)",
+        "cat .nbs/events/processed/*",
+        "nbs-bus read .nbs/events 1795-nbs-chat-chat-mention-3.event",
+        "sqlite3 .nbs/ledger.db 'select body from entries'",
+        "> Grep(pattern, ~/project/.nbs/chat/)",
+        "grep -ri parser .nbs/record/",
+    ],
+)
+def test_a_reading_of_the_chat_is_seen(line: str) -> None:
+    assert read_of_chat(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "> Read(.nbs/scribe/log.md)",
+        "> Bash(nbs-chat send .nbs/chat/live.chat pythia ...)",
+        "$ tripod chat send live pythia 'cat all of .nbs/chat/live.chat'",
+        "Posted to .nbs/chat/live.chat.",
+        "nbs-bus read .nbs/events 1795294623856239-scribe-pythia-checkpoint-30453.event",
+        "cat .nbs/events/processed/1795294623856239-scribe-pythia-checkpoint-30453.event",
+        "nbs-bus check .nbs/events",
+        "> Read(src/parser.py)",
+        "> Read(src/chat.py)",
+        "",
+    ],
+)
+def test_what_is_no_reading_is_left_alone(line: str) -> None:
+    assert not read_of_chat(line)
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("Read .nbs/chat/live.chat and assess", True),
+        ("Look at the whole chat first", True),
+        ("Run nbs-chat read live.chat --last=100", True),
+        ("Read .nbs/scribe/log.md and post your assessment to .nbs/chat/live.chat", False),
+        ("Post Pythia checkpoint assessment to .nbs/chat/live.chat", False),
+        ("Never read .nbs/chat/live.chat", False),
+        ("Do not run nbs-chat read", False),
+    ],
+)
+def test_a_task_that_sends_her_to_the_chat_is_seen(task: str, told: bool) -> None:
+    assert told_to_read(task) is told
+
+
+def team(root: Path, task: str = "Read .nbs/scribe/log.md.", log: str | None = None) -> None:
+    """A team with one assessment and the Pythia that made it."""
+    write_chat(root, "live", [ASSESSMENT])
+    write_event(root, 5, "pythia-checkpoint", "")
+    (root / "workers").mkdir()
+    text = format_worker(WorkerText("completed", "", "", task, "Assessment posted.", "oracle"))
+    (root / "workers" / "oracle-a0d7.md").write_bytes(text)
+    if log is not None:
+        (root / "workers" / "oracle-a0d7.log").write_text(log, encoding="utf-8")
+
+
+def test_without_a_transcript_nobody_can_tell(tmp_path: Path) -> None:
+    team(tmp_path, "You are Pythia. Read .nbs/scribe/log.md.", "> Read(.nbs/scribe/log.md)\n")
+    report = judge(tmp_path)
+    told = outcome(report, "pythia-isolation")
+    assert (told.verdict, told.past, report.exit_code) == ("cannot tell", True, 0)
+    assert told.coverage == {"assessments": 1, "workers": 1, "logs": 1, "transcripts": 0}
+    assert "1 log and 1 task file show no reading of the chat, which proves nothing" in told.reason
+
+
+def test_a_breach_is_named_with_its_line(tmp_path: Path) -> None:
+    team(tmp_path, "You are Pythia.", "hello\n> Read(.nbs/chat/live.chat)\n")
+    (found,) = outcome(judge(tmp_path), "pythia-isolation").findings
+    assert found.message == "oracle-a0d7 read the chat"
+    assert found.where == "workers/oracle-a0d7.log:2"
+    assert found.evidence == ("> Read(.nbs/chat/live.chat)",)
+
+
+def test_a_task_is_a_breach_as_well(tmp_path: Path) -> None:
+    team(tmp_path, "You are Pythia. Read .nbs/chat/live.chat.")
+    (found,) = outcome(judge(tmp_path), "pythia-isolation").findings
+    assert found.message == "the task of oracle-a0d7 tells her to read the chat"
+
+
+def test_other_workers_may_read_the_chat(tmp_path: Path) -> None:
+    team(tmp_path, "Read .nbs/chat/live.chat.", "> Read(.nbs/chat/live.chat)\n")
+    assert outcome(judge(tmp_path), "pythia-isolation").findings == ()
+
+
+def test_without_pythia_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    write_chat(tmp_path, "live", [Said(1, "alex", "hello")])
+    assert outcome(judge(tmp_path), "pythia-isolation").verdict == "not applicable"

@@ -1,0 +1,338 @@
+"""Each constructor builds exactly what the model of its kind accepts: no more, no less."""
+
+import json
+from base64 import b64decode
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ledger import drafts
+from ledger.canonical import MAX_INTEGER, check_value, format_value
+from ledger.drafts import INLINE_LIMIT, content
+from ledger.entry import MAX_BODY, Draft
+from ledger.kinds import BY_NAME, KINDS
+from ledger.kinds.base import Content
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+NAMES = TEXTS.filter(bool)
+COUNTS = st.integers(0, MAX_INTEGER)
+LONG = st.integers(INLINE_LIMIT - 2, INLINE_LIMIT + 2).flatmap(
+    lambda size: st.sampled_from(["x" * size, "é" * (size // 2), "x" + "é" * (size // 2)])
+)
+CONTENTS = TEXTS | LONG
+PRIORITIES = st.sampled_from(["critical", "high", "normal", "low"])
+DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
+
+
+def some(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects with any of the optional fields."""
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+REFERENCES = st.builds(
+    dict,
+    st.fixed_dictionaries({"file": TEXTS, "line": COUNTS}),
+).flatmap(
+    lambda place: some(channel=NAMES, index=COUNTS, seq=COUNTS, leaf=DIGESTS).map(
+        lambda more: place | more
+    )
+)
+DECISIONS = st.fixed_dictionaries(
+    {
+        "id": st.integers(0, 10**16 - 1).map("D-{}".format),
+        "number": COUNTS,
+        "title": TEXTS,
+        "chat_ref": TEXTS,
+        "participants": TEXTS,
+        "artefacts": TEXTS,
+        "risk_tags": TEXTS,
+        "status": TEXTS,
+        "rationale": TEXTS,
+        "refs": st.lists(REFERENCES, max_size=3),
+    },
+    optional={"supersedes": TEXTS},
+)
+
+CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
+    "opened": (
+        "ledger.opened",
+        st.builds(
+            drafts.opened,
+            project=TEXTS,
+            origin=NAMES,
+            created=TEXTS,
+            scribe=TEXTS,
+            events=NAMES,
+            chat=NAMES,
+        ),
+    ),
+    "adopted": ("ledger.adopted", st.builds(drafts.adopted, COUNTS, st.lists(TEXTS))),
+    "displaced": (
+        "file.displaced",
+        st.builds(
+            drafts.displaced, NAMES, TEXTS, st.none() | st.binary() | CONTENTS.map(str.encode)
+        ),
+    ),
+    "published": (
+        "bus.published",
+        st.builds(
+            drafts.published,
+            name=NAMES,
+            us=COUNTS,
+            source=TEXTS,
+            type_=TEXTS,
+            priority=PRIORITIES,
+            payload=CONTENTS,
+            size=COUNTS,
+        ),
+    ),
+    "acked": ("bus.acked", st.builds(drafts.acked, NAMES, TEXTS)),
+    "acked_all": ("bus.acked-all", st.builds(drafts.acked_all, COUNTS, TEXTS, st.none() | TEXTS)),
+    "pruned": ("bus.pruned", st.builds(drafts.pruned, st.lists(NAMES), COUNTS, TEXTS)),
+    "channel_created": ("chat.created", st.builds(drafts.channel_created, NAMES, TEXTS)),
+    "sent": (
+        "chat.sent",
+        st.builds(
+            drafts.sent, channel=NAMES, index=COUNTS, handle=TEXTS, time=COUNTS, text=CONTENTS
+        ),
+    ),
+    "rotated": (
+        "chat.rotated",
+        st.builds(
+            drafts.rotated,
+            channel=NAMES,
+            count=COUNTS,
+            size=COUNTS,
+            archive=NAMES,
+            header=st.binary() | CONTENTS.map(str.encode),
+        ),
+    ),
+    "log_begun": ("log.begun", st.builds(drafts.log_begun, TEXTS, TEXTS)),
+    "decided": ("decision.logged", st.builds(drafts.decided, DECISIONS, TEXTS)),
+}
+
+
+def constructors() -> list[str]:
+    """The functions that the module offers and that give a draft."""
+    offered = {name: getattr(drafts, name) for name in drafts.__all__}
+    return [
+        name
+        for name, thing in offered.items()
+        if callable(thing) and thing.__annotations__.get("return") == "Draft"
+    ]
+
+
+def test_every_constructor_is_tried_here() -> None:
+    assert sorted(constructors()) == sorted(CONSTRUCTORS)
+    assert sorted(drafts.__all__) == sorted([*CONSTRUCTORS, "Body", "INLINE_LIMIT", "content"])
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+@given(data=st.data())
+def test_the_model_accepts_the_body_and_gives_it_back(name: str, data: st.DataObject) -> None:
+    kind, strategy = CONSTRUCTORS[name]
+    draft = data.draw(strategy)
+    assert draft.kind == kind
+    check_value(draft.body)
+    model = BY_NAME[kind].model.model_validate(draft.body)
+    assert model.model_dump(exclude_none=True) == draft.body
+    stream = BY_NAME[kind].stream
+    assert draft.stream.startswith(stream) if stream.endswith("/") else draft.stream == stream
+    assert (draft.id, draft.cause) == (None, None)
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+@given(data=st.data())
+def test_the_model_takes_nothing_else(name: str, data: st.DataObject) -> None:
+    kind, strategy = CONSTRUCTORS[name]
+    draft = data.draw(strategy)
+    model = BY_NAME[kind].model
+    for other in (
+        draft.body | {"unheard-of": "x"},
+        draft.body | {"v": 2},
+        draft.body | {"v": "1"},
+        {field: value for field, value in draft.body.items() if field != "v"},
+        {field: 1.5 if type(value) is int else value for field, value in draft.body.items()},
+    ):
+        with pytest.raises(ValidationError):
+            model.model_validate(other)
+
+
+DECISION = {"id": "D-1", "number": 1, "title": "t", "rationale": "because", "refs": []}
+
+
+@pytest.mark.parametrize(
+    ("draft", "stream", "actor", "body"),
+    [
+        (
+            drafts.opened(
+                project="p", origin="o", created="then", scribe="s", events="e", chat="c"
+            ),
+            "ledger",
+            "tripod",
+            {
+                "project": "p",
+                "origin": "o",
+                "created": "then",
+                "scribe": "s",
+                "events": "e",
+                "chat": "c",
+            },
+        ),
+        (
+            drafts.adopted(2, ("a", "b")),
+            "ledger",
+            "tripod",
+            {"files": 2, "left_alone": ["a", "b"]},
+        ),
+        (
+            drafts.displaced("a/b", "why", b"x"),
+            "files/a/b",
+            "tripod",
+            {"path": "a/b", "reason": "why", "content": {"text": "x"}},
+        ),
+        (
+            drafts.displaced("a/b", "why", None),
+            "files/a/b",
+            "tripod",
+            {"path": "a/b", "reason": "why"},
+        ),
+        (
+            drafts.published(
+                name="n", us=1, source="ann", type_="t", priority="low", payload="p", size=9
+            ),
+            "bus",
+            "ann",
+            {
+                "name": "n",
+                "us": 1,
+                "source": "ann",
+                "type": "t",
+                "priority": "low",
+                "payload": {"text": "p"},
+                "size": 9,
+            },
+        ),
+        (drafts.acked("n", "ann"), "bus", "ann", {"name": "n"}),
+        (drafts.acked_all(3, "ann", "bob"), "bus", "ann", {"count": 3, "source": "bob"}),
+        (drafts.acked_all(3, "ann", None), "bus", "ann", {"count": 3}),
+        (drafts.pruned(("a", "b"), 7, "ann"), "bus", "ann", {"names": ["a", "b"], "bytes": 7}),
+        (drafts.channel_created("c", "ann"), "chat/c", "ann", {"channel": "c"}),
+        (
+            drafts.sent(channel="c", index=4, handle="ann", time=5, text="hi"),
+            "chat/c",
+            "ann",
+            {"channel": "c", "index": 4, "handle": "ann", "time": 5, "text": {"text": "hi"}},
+        ),
+        (
+            drafts.rotated(channel="c", count=3, size=9, archive="c-1", header=b"h"),
+            "chat/c",
+            "tripod",
+            {"channel": "c", "count": 3, "size": 9, "archive": "c-1", "header": {"text": "h"}},
+        ),
+        (drafts.log_begun("h", "ann"), "decisions", "ann", {"header": {"text": "h"}}),
+        (drafts.decided(DECISION, "ann"), "decisions", "ann", DECISION),
+    ],
+)
+def test_what_is_given_is_what_the_draft_says(
+    draft: Draft, stream: str, actor: str, body: dict[str, Any]
+) -> None:
+    assert draft == Draft(draft.kind, stream, actor, body | {"v": 1})
+
+
+def test_every_kind_is_listed_once() -> None:
+    assert len(BY_NAME) == len(KINDS)
+    assert len({kind.model for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        assert kind.model.__doc__
+        assert BY_NAME[kind.name] is kind
+
+
+# Contents --------------------------------------------------------------------------------------
+
+
+def test_a_text_over_16_kib_is_long() -> None:
+    assert INLINE_LIMIT == 16_384
+
+
+@given(st.binary(max_size=64) | CONTENTS.map(str.encode))
+@example(b"\0" * INLINE_LIMIT)
+@example(b"\0" * (INLINE_LIMIT // 3))
+@example(b"\0" * (INLINE_LIMIT // 3 + 1))
+@example(b"\n" * INLINE_LIMIT)
+@example(b"\xff" * INLINE_LIMIT)
+@example(b"\xff" * (INLINE_LIMIT + 1))
+@example(b"x" * INLINE_LIMIT)
+@example(b"x" * (INLINE_LIMIT + 1))
+def test_contents_hold_the_bytes_exactly(data: bytes) -> None:
+    blobs: list[bytes] = []
+    body = content(data, blobs)
+    Content.model_validate(body)
+    if len(data) > INLINE_LIMIT:
+        assert body == {"sha256": sha256(data).hexdigest(), "size": len(data)}
+        assert blobs == [data]
+    else:
+        assert blobs == []
+        read = body["text"].encode() if "text" in body else b64decode(body["base64"])
+        assert read == data
+        assert ("text" in body) == is_text(data)
+    assert len(format_value(body)) < MAX_BODY * 5 // 8
+
+
+def is_text(data: bytes) -> bool:
+    """Whether bytes are UTF-8, and at most twice as long as JSON writes them."""
+    try:
+        return len(json.dumps(data.decode(), ensure_ascii=False).encode()) - 2 <= 2 * INLINE_LIMIT
+    except UnicodeDecodeError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"text": "a", "base64": "YQ=="},
+        {"text": "a", "size": 1},
+        {"sha256": "ab" * 32},
+        {"size": 1},
+        {"sha256": "AB" * 32, "size": 1},
+        {"sha256": "ab" * 32 + "\n", "size": 1},
+        {"sha256": "ab" * 32, "size": -1},
+        {"sha256": "ab" * 32, "size": 2**53},
+        {"text": b"a"},
+        {"sha256": "ab" * 32, "size": 1, "text": "a"},
+    ],
+)
+def test_contents_are_one_of_three(body: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Content.model_validate(body)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda text: drafts.published(
+            name="n", us=1, source="s", type_="t", priority="low", payload=text, size=1
+        ),
+        lambda text: drafts.sent(channel="c", index=0, handle="h", time=1, text=text),
+        lambda text: drafts.displaced("path", "reason", text.encode()),
+        lambda text: drafts.rotated(
+            channel="c", count=1, size=1, archive="c-1", header=text.encode()
+        ),
+    ],
+)
+def test_a_long_text_travels_as_a_blob_with_its_draft(make: Callable[[str], Draft]) -> None:
+    assert make("x" * INLINE_LIMIT).blobs == ()
+    assert make("é" * INLINE_LIMIT).blobs == (("é" * INLINE_LIMIT).encode(),)
+
+
+def test_an_event_without_payload_has_none() -> None:
+    draft = drafts.published(
+        name="n", us=1, source="s", type_="t", priority="low", payload="", size=0
+    )
+    assert "payload" not in draft.body

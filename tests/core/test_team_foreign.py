@@ -1,0 +1,556 @@
+"""Others write the same files: what they may do is taken in, what they may not is kept apart."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+from story import Story, folder, tree
+
+from projections.disk import Disk
+from projections.formats import chat as chat_format
+from projections.projection import File
+from projections.rebuild import differences
+from tripod import adopt, bus, chat, recover, scribe
+from tripod.errors import NotFoundError, RefusedError
+from tripod.team import Team
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    """A team with a chat, a message, a decision and two pending events."""
+    with folder() as root:
+        story = Story(root)
+        story.run(
+            [
+                ("create", "live"),
+                ("say", "live", "ann", "hello"),
+                ("decide", "First", "because", ("live.chat:~L7",)),
+            ]
+        )
+        yield story
+
+
+def kinds(story: Story, start: int) -> list[str]:
+    """Kinds of the entries from ``start`` on."""
+    with story.team() as team:
+        return [entry.kind for entry in team.store.read(start)]
+
+
+def size(story: Story) -> int:
+    with story.team() as team:
+        return team.store.head().size
+
+
+def sync(story: Story) -> adopt.Adoption:
+    """Take in, and hold that afterwards nothing differs and nothing is new."""
+    with story.team() as team:
+        found = adopt.sync(team)
+        assert adopt.sync(team).entries == 0
+    return found
+
+
+def whole(story: Story) -> None:
+    """Nothing on disk differs from the ledger."""
+    with story.team() as team:
+        assert list(differences(team.source, team.disk)) == []
+
+
+def body(story: Story, seq: int) -> dict[str, Any]:
+    with story.team() as team:
+        return team.source.body(seq)
+
+
+# What they may do ------------------------------------------------------------------------------
+
+
+def test_a_new_event_and_its_move_are_taken_in(story: Story) -> None:
+    start = size(story)
+    name = story.original.publish("x", "y", "high", "p")
+    assert sync(story).kinds == {"bus.published": 1}
+    story.original.ack(name)
+    assert sync(story).kinds == {"bus.acked": 1}
+    assert kinds(story, start) == ["bus.published", "bus.acked"]
+    assert body(story, start + 1)["observed"]["claim"] == "unknown"
+    whole(story)
+
+
+def test_any_command_takes_in_first(story: Story) -> None:
+    name = story.original.publish("x", "y")
+    with story.team() as team:
+        bus.ack(team, name, actor="ann")
+    whole(story)
+    name = story.original.publish("x", "z")
+    story.original.ack(name)
+    with story.team() as team, pytest.raises(NotFoundError):
+        bus.ack(team, name, actor="ann")
+    assert sync(story).kinds == {"bus.published": 1, "bus.acked": 1}, "a refused act leaves nothing"
+    whole(story)
+
+
+def test_their_prune_over_the_limit_is_taken_in_and_a_deletion_is_not(story: Story) -> None:
+    for _ in range(4):
+        story.clock.move()
+        story.original.ack(story.original.publish("x", "y", payload="z" * 1_000))
+    sync(story)
+    before = tree(story.root)
+    story.original.prune(1)
+    start = size(story)
+    with story.team() as team:
+        found = adopt.sync(team)
+        assert found.entries == 0
+        assert [text for text in found.warnings if "is written again" in text]
+    assert tree(story.root) == before, "nothing was over the limit: it was a deletion"
+    story.original.put("events/config.yaml", b"retention-max-bytes: 2500\n")
+    sync(story)
+    story.original.prune(2)
+    assert sync(story).kinds == {"bus.pruned": 1}
+    assert kinds(story, start)[-1] == "bus.pruned"
+    whole(story)
+
+
+def test_a_newer_processed_event_that_is_gone_is_no_prune(story: Story) -> None:
+    story.original.put("events/config.yaml", b"retention-max-bytes: 10\n")
+    for _ in range(2):
+        story.clock.move()
+        story.original.ack(story.original.publish("x", "y"))
+    sync(story)
+    before = tree(story.root)
+    (story.root / "events/processed" / story.original.processed()[-1]).unlink()
+    with story.team() as team:
+        assert adopt.sync(team).entries == 0
+    assert tree(story.root) == before
+
+
+@pytest.mark.parametrize(("zone", "headers"), [("+0000", 0), ("-0500", 1)])
+def test_their_message_is_taken_in_with_its_header_where_ours_would_differ(
+    story: Story, zone: str, headers: int
+) -> None:
+    story.original.zone = zone
+    start = size(story)
+    story.original.say("live", "bob", "hi @ann")
+    before = tree(story.root)["chat/live.chat"]
+    sync(story)
+    assert kinds(story, start) == ["chat.sent"] + ["chat.header-seen"] * headers
+    assert tree(story.root)["chat/live.chat"] == before
+    with story.team() as team:
+        assert chat.participants(team, "live") == [("ann", 1), ("bob", 1)]
+        assert chat.send(team, "live", "ann", "on").number == 2
+        assert chat.participants(team, "live") == [("ann", 2), ("bob", 1)]
+    data = (story.root / "chat/live.chat").read_bytes()
+    assert b"participants: ann(2), bob(1)\n" in data
+    assert b"file-length: %d\n" % len(data) in data
+    whole(story)
+
+
+@pytest.mark.parametrize("unsynced", [False, True])
+def test_their_rotation_is_taken_in(story: Story, *, unsynced: bool) -> None:
+    path = "chat/live.chat"
+    file = chat_format.split_file((story.root / path).read_bytes())
+    assert file is not None
+    lines = [chat_format.format_line("bob", story.clock.seconds, f"m{n}") for n in range(1_999)]
+    text = b"".join(line + b"\n" for line in [*file.lines, *lines])
+    header = chat_format.Header("bob", story.original._time(), (("ann", 1), ("bob", 1_999)))
+    story.original.put(path, chat_format.format_header(header, len(text)) + text, 0o600)
+    if not unsynced:
+        sync(story)
+    story.clock.move()
+    story.original.say("live", "eve", "the last")
+    story.original.say("live", "eve", "and one more")
+    before = tree(story.root)
+    found = sync(story)
+    assert found.kinds["chat.rotated"] == 1
+    assert found.kinds["chat.sent"] == (2_001 if unsynced else 2)
+    assert {p: f for p, f in tree(story.root).items() if p != "counts.json"} == {
+        p: f for p, f in before.items() if p != "counts.json"
+    }
+    with story.team() as team:
+        live = chat.messages(team, "live")
+        assert (live[0].number, live[-1].number, len(live)) == (1_000, 2_001, 1_002)
+        assert next(m.number for m in chat.search(team, "live", "m5", archives=True)) == 6
+    whole(story)
+
+
+def test_their_log_entries_and_their_split_are_taken_in(story: Story) -> None:
+    story.original.log("Theirs", number=1)
+    assert sync(story).kinds == {"decision.logged": 1}
+    for number in range(2, 502):
+        story.original.log(f"Theirs {number}", number=number)
+        if number == 300:
+            sync(story)
+    found = sync(story)
+    assert found.kinds == {"decision.logged": 201, "log.rotated": 1}
+    with story.team() as team:
+        assert scribe.count(team) == 502
+        logged = scribe.log(team, scribe.Request("Ours", ["ann"], "because"))
+        assert logged.number == 503
+        log = (story.root / "scribe/log.md").read_bytes()
+        assert log.count(b"\n### D-") == 253
+    whole(story)
+
+
+def test_prose_by_hand_behind_the_log_is_kept(story: Story) -> None:
+    story.original.append("scribe/log.md", b"\nA word by hand.\n")
+    assert sync(story).kinds == {"log.noted": 1}
+    with story.team() as team:
+        scribe.log(team, scribe.Request("Next", ["ann"], "because"))
+        assert scribe.count(team) == 2
+    assert b"\nA word by hand.\n\n---\n\n### D-" in (story.root / "scribe/log.md").read_bytes()
+    whole(story)
+
+
+def test_a_worker_writes_on_in_its_own_file(story: Story) -> None:
+    start = b"# Task\n\nState: running\nStarted: now\n\n## Log\n"
+    story.original.put("workers/w.md", start)
+    sync(story)
+    story.original.put("workers/w.md", start.replace(b"running", b"completed") + b"done\n")
+    assert sync(story).kinds == {"worker.written": 1}
+    whole(story)
+    story.original.put("workers/w.md", b"# Other task\n")
+    with story.team() as team:
+        found = adopt.sync(team)
+        assert found.entries == 0
+        assert "workers/w.md: edited outside" in found.warnings[0]
+
+
+def test_logs_and_read_positions_are_kept_by_digest(story: Story) -> None:
+    story.original.put("workers/w.log", b"one\n")
+    story.original.put("chat/live.chat.cursors", b"ann=1\n")
+    assert sync(story).kinds == {"evidence.kept": 1, "chat.cursors-seen": 1}
+    story.original.append("workers/w.log", b"two\n")
+    story.original.put("chat/live.chat.cursors", b"ann=2\n")
+    assert sync(story).kinds == {"evidence.kept": 1, "chat.cursors-seen": 1}
+    story.original.put("workers/w.log", b"gone\n")
+    with story.team() as team:
+        assert "a log only grows" in adopt.sync(team).warnings[0]
+        assert recover.rebuild(team, evidence=True).displaced == 1
+    assert (story.root / "workers/w.log").read_bytes() == b"one\ntwo\n"
+
+
+def test_a_changed_configuration_is_an_entry_and_an_event(story: Story) -> None:
+    start = size(story)
+    story.original.put("events/config.yaml", b"pythia-interval: 1\n")
+    story.step(("sync",))
+    assert kinds(story, start) == ["config.changed", "bus.published"]
+    assert body(story, start + 1)["type"] == "config-change"
+    with story.team() as team:
+        assert scribe.log(team, scribe.Request("T", ["ann"], "r")).checkpoint is not None
+    (story.root / "events/config.yaml").unlink()
+    story.step(("sync",))
+    story.original.put("events/config.yaml", b"pythia-interval: 1\n")
+    story.step(("sync",))
+    assert kinds(story, start).count("config.changed") == 3
+    whole(story)
+
+
+def test_an_event_half_written_is_taken_in_when_it_is_whole(story: Story) -> None:
+    path = story.root / "events/1600000000000000-x-y-1.event"
+    path.write_bytes(b"")
+    assert sync(story).kinds == {"file.seen": 1}
+    with path.open("ab") as file:
+        file.write(b"source: x\ntype: ")
+    with story.team() as team:
+        bus.publish(team, "a", "b", "low")
+    with path.open("ab") as file:
+        file.write(b"y\npriority: high\n")
+    with story.team() as team:
+        team.refresh()
+        assert "y" in [event.type for event in bus.check(team)]
+        bus.ack(team, path.name)
+    whole(story)
+
+
+def test_a_chat_that_becomes_one_is_taken_in(story: Story) -> None:
+    path = story.root / "chat/new.chat"
+    path.write_bytes(b"=== nbs-chat ===\nlast-writer: ")
+    assert sync(story).kinds == {"file.seen": 1}
+    with story.team() as team, pytest.raises(RefusedError):
+        chat.create(team, "new")
+    path.unlink()
+    story.original.create("new")
+    assert sync(story).kinds["chat.created"] == 1
+    with story.team() as team:
+        chat.send(team, "new", "ann", "hi")
+    whole(story)
+
+
+# What they may not do --------------------------------------------------------------------------
+
+
+EDITS = {
+    "chat/live.chat": lambda data: data[:-9] + b"XXXX" + data[-5:],
+    "scribe/log.md": lambda data: data.replace(b"First", b"Other"),
+}
+
+
+@pytest.mark.parametrize("path", list(EDITS))
+def test_an_edit_is_never_taken_in_and_kept_before_it_is_written_over(
+    story: Story, path: str
+) -> None:
+    good = tree(story.root)[path]
+    edited = EDITS[path](good[0])
+    assert edited != good[0]
+    story.original.put(path, edited, good[1])
+    start = size(story)
+    with story.team() as team:
+        found = adopt.sync(team)
+        assert found.entries == 0
+        assert [text for text in found.warnings if text.startswith(f"{path}: edited outside")]
+        bus.publish(team, "a", "b", "low")
+    assert (story.root / path).read_bytes() == edited, "an act that is elsewhere leaves it"
+    with story.team() as team:
+        if path.startswith("chat"):
+            chat.send(team, "live", "ann", "on")
+        else:
+            scribe.log(team, scribe.Request("On", ["ann"], "because"))
+    kept = [e for e in _entries(story, start) if e.kind == "file.displaced"]
+    assert [entry.data["path"] for entry in kept] == [path]
+    with story.team() as team:
+        assert _content(team, kept[0].data) == edited
+    assert (story.root / path).read_bytes().startswith(good[0][:14])
+    whole(story)
+
+
+def _entries(story: Story, start: int) -> list[Any]:
+    with story.team() as team:
+        return list(team.store.read(start))
+
+
+def _content(team: Team, data: dict[str, Any]) -> bytes:
+    from projections.projection import content_bytes
+
+    return content_bytes(team.source, data["content"])
+
+
+@pytest.mark.parametrize("cut", ["chat/live.chat", "scribe/log.md"])
+def test_a_shortened_file_is_no_deletion_that_is_taken_in(story: Story, cut: str) -> None:
+    data = (story.root / cut).read_bytes()
+    story.original.put(cut, data[:-20])
+    with story.team() as team:
+        found = adopt.sync(team)
+        assert found.entries == 0
+        assert f"{cut}: edited" in found.warnings[0]
+        assert recover.rebuild(team).displaced == 1
+        assert team.warnings == []
+    assert (story.root / cut).read_bytes() == data
+
+
+def test_an_acknowledged_event_that_is_put_back_is_told_and_rebuilt_away(story: Story) -> None:
+    name = story.original.pending()[0]
+    with story.team() as team:
+        bus.ack(team, name)
+    story.original.put(f"events/{name}", (story.root / "events/processed" / name).read_bytes())
+    with story.team() as team:
+        assert "moved back" in adopt.sync(team).warnings[0]
+        assert recover.rebuild(team).displaced == 1
+    assert name not in story.original.pending()
+    whole(story)
+
+
+def test_an_event_that_comes_back_after_the_prune_is_told_and_left(story: Story) -> None:
+    name = story.original.publish("x", "y")
+    data = (story.root / "events" / name).read_bytes()
+    story.run([("ack_all", None), ("prune", 1)])
+    for _ in range(2):
+        story.clock.move()
+        story.original.put(f"events/{name}", data)
+        with story.team() as team:
+            found = adopt.sync(team)
+            assert found.entries == 0
+            assert "taken in before" in found.warnings[0]
+            bus.publish(team, "a", "b", "low")
+
+
+def test_what_cannot_be_kept_is_not_written_over(story: Story) -> None:
+    path = story.root / "scribe/log.md"
+    path.write_bytes(b"x" * (17 * 1024 * 1024))
+    start = size(story)
+    with story.team() as team, pytest.raises(RefusedError, match="move it away first"):
+        scribe.log(team, scribe.Request("On", ["ann"], "because"))
+    assert size(story) == start
+    assert path.stat().st_size == 17 * 1024 * 1024
+
+
+def test_an_edited_event_is_kept_when_it_is_pruned(story: Story) -> None:
+    story.run([("ack_all", None)])
+    name = story.original.processed()[0]
+    story.original.put(f"events/processed/{name}", b"rewritten\n")
+    start = size(story)
+    story.run([("prune", 1)])
+    assert kinds(story, start) == ["file.displaced", "bus.pruned"]
+    assert story.original.processed() == []
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_an_acknowledgement_onto_a_foreign_file_keeps_that_file(
+    story: Story, *, everything: bool
+) -> None:
+    name = story.original.pending()[0]
+    story.original.put(f"events/processed/{name}", b"a stranger\n")
+    start = size(story)
+    story.run([("ack_all", None) if everything else ("ack", 0)])
+    held = [e for e in _entries(story, start) if e.kind in ("file.seen", "file.displaced")]
+    assert held
+    with story.team() as team:
+        assert _content(team, held[0].data) == b"a stranger\n"
+    assert (story.root / "events/processed" / name).read_bytes() != b"a stranger\n"
+    whole(story)
+    story.run([("prune", 1)])
+    whole(story)
+    assert story.original.processed() == []
+
+
+# At the very moment ----------------------------------------------------------------------------
+
+
+def racing(path: str, write: Any, times: int = 1) -> Any:
+    """Others write ``path`` when our bytes of it are ready and not yet in their place."""
+    left = [times]
+    real = Disk.write
+
+    def slow(disk: Disk, to: str, file: File, **options: Any) -> Any:
+        if to == path and left[0]:
+            left[0] -= 1
+            write()
+        return real(disk, to, file, **options)
+
+    return mock.patch.object(Disk, "write", slow)
+
+
+def test_a_message_that_slips_in_is_not_lost(story: Story) -> None:
+    def write() -> None:
+        story.original.say("live", "bob", "in between")
+
+    start = size(story)
+    with racing("chat/live.chat", write), story.team() as team:
+        sent = chat.send(team, "live", "ann", "mine")
+        assert [m.text for m in chat.messages(team, "live")] == ["hello", "mine", "in between"]
+        assert (sent.number, team.healed) == (1, 0)
+        assert team.warnings == []
+    data = (story.root / "chat/live.chat").read_bytes()
+    texts = [m.text for m in map(chat_format.parse_line, data.splitlines()[6:]) if m is not None]
+    assert texts == ["hello", "mine", "in between"]
+    assert "file.displaced" not in kinds(story, start)
+    whole(story)
+
+
+def test_a_decision_that_slips_in_is_not_lost(story: Story) -> None:
+    with racing("scribe/log.md", lambda: story.original.log("In between")), story.team() as team:
+        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
+        assert [d.title for d in scribe.query(team)] == ["First", "Mine", "In between"]
+    whole(story)
+
+
+def test_an_edit_that_slips_in_is_kept_apart(story: Story) -> None:
+    path = "scribe/log.md"
+    edited = EDITS[path]((story.root / path).read_bytes())
+    start = size(story)
+    with racing(path, lambda: story.original.put(path, edited)), story.team() as team:
+        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
+    kept = [e for e in _entries(story, start) if e.kind == "file.displaced"]
+    with story.team() as team:
+        assert [_content(team, entry.data) for entry in kept] == [edited]
+    whole(story)
+
+
+def test_a_stranger_on_the_name_of_a_new_event_is_kept(story: Story) -> None:
+    name = f"{story.clock.ns // 1000}-a-b-{os.getpid()}.event"
+    path = f"events/{name}"
+    start = size(story)
+    with racing(path, lambda: story.original.put(path, b"odd")), story.team() as team:
+        assert bus.publish(team, "a", "b", "low") == name
+    kept = [e for e in _entries(story, start) if e.kind == "file.displaced"]
+    with story.team() as team:
+        assert [_content(team, entry.data) for entry in kept] == [b"odd"]
+    whole(story)
+
+
+def test_who_never_stops_writing_is_told_of(story: Story) -> None:
+    def write() -> None:
+        story.original.say("live", "bob", "again")
+
+    with racing("chat/live.chat", write, times=100), story.team() as team:
+        chat.send(team, "live", "ann", "mine")
+        assert "others keep writing the file" in team.warnings[-1]
+    with story.team() as team:
+        team.refresh()
+        assert "mine" in [m.text for m in chat.messages(team, "live")]
+    whole(story)
+
+
+def test_who_holds_the_original_lock_is_waited_for_without_a_deadlock(story: Story) -> None:
+    """The healing writer holds the ledger's lock: it must not wait for theirs."""
+    import subprocess
+    import sys
+
+    lock = story.root / "chat/live.chat.lock"
+    with mock.patch.object(Team, "_write_files"), story.team() as team:
+        chat.send(team, "live", "ann", "unwritten")
+    program = (
+        "import fcntl, sys, time\n"
+        "file = open(sys.argv[1], 'w')\nfcntl.lockf(file, fcntl.LOCK_EX)\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program, str(lock)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert holder.stdout is not None
+    assert holder.stdin is not None
+    with holder:
+        assert holder.stdout.readline() == "held\n"
+        real = Disk.foreign_lock
+
+        def release(disk: Disk, path: str, *, wait: bool = True) -> Any:
+            if wait:  # we hold nothing of ours: only now may they take their time
+                holder.stdin.write("go\n")  # type: ignore[union-attr]
+                holder.stdin.flush()  # type: ignore[union-attr]
+            return real(disk, path, wait=wait)
+
+        with mock.patch.object(Disk, "foreign_lock", release), story.team() as team:
+            bus.publish(team, "a", "b", "low")
+    whole(story)
+
+
+def test_a_foreign_event_between_our_look_and_our_note_is_seen_next(story: Story) -> None:
+    """The folder is noted as it was when we looked, not as it is when we are done."""
+    real = Team._write_files
+    names = []
+
+    def late(team: Team, *arguments: Any, **options: Any) -> None:
+        names.append(story.original.publish("x", "y"))
+        real(team, *arguments, **options)
+
+    with mock.patch.object(Team, "_write_files", late), story.team() as team:
+        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
+    with story.team() as team:
+        team.refresh()
+        assert names[0] in [event.name for event in bus.check(team)]
+    whole(story)
+
+
+def test_a_config_edited_while_we_write_is_seen_next(story: Story) -> None:
+    story.original.put("events/config.yaml", b"pythia-interval: 5\n")
+    real = Team._write_files
+
+    def late(team: Team, *arguments: Any, **options: Any) -> None:
+        story.original.put("events/config.yaml", b"pythia-interval: 1\n")
+        real(team, *arguments, **options)
+
+    with mock.patch.object(Team, "_write_files", late), story.team() as team:
+        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
+    with story.team() as team:
+        assert scribe.log(team, scribe.Request("More", ["ann"], "r")).checkpoint is not None
+
+
+def test_a_symbolic_link_in_place_of_a_folder_is_not_followed(story: Story) -> None:
+    outside = story.project / "outside"
+    (story.root / "chat").rename(outside)
+    (story.root / "chat").symlink_to(outside)
+    before = tree(outside)
+    with story.team() as team:
+        bus.publish(team, "a", "b", "low")
+        assert [text for text in team.warnings if "symbolic link" in text]
+    assert tree(outside) == before

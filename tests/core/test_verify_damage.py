@@ -1,0 +1,226 @@
+"""Any single damage to a ledger is found, with the right entry; what no ledger can see is said."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from specimens import Row, build, database, forge, read, unguarded
+
+from ledger.canonical import format_value
+from ledger.chain import check_link
+from ledger.entry import commit, leaf_hash, parse_header
+from verify import scan
+from verify.checks import LEDGER_CHECKS
+from verify.evidence import collect
+from verify.finding import Finding
+from verify.run import run
+
+NAMES = [check.NAME for check in LEDGER_CHECKS]
+FIELDS = ("header", "salt", "body")
+_tmp = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A sound team directory, made once."""
+    return build(str(tmp_path_factory.mktemp("sound")))
+
+
+@pytest.fixture(scope="module")
+def sound(team: str) -> bytes:
+    """The bytes of its database."""
+    with sqlite3.connect(database(team)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    return Path(database(team)).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def rows(team: str) -> list[Row]:
+    """Its entries, taken apart."""
+    return read(database(team))
+
+
+@pytest.fixture
+def path(sound: bytes, tmp_path: Path) -> str:
+    """A copy of the database, alone."""
+    (tmp_path / "ledger.db").write_bytes(sound)
+    return str(tmp_path / "ledger.db")
+
+
+def judge(path: str) -> list[Finding]:
+    """What the ledger's checks find in a bare database."""
+    with collect(path) as evidence:
+        report = run(evidence, select=NAMES)
+    assert report.problem == ""
+    return [f for outcome in report.outcomes for f in outcome.findings]
+
+
+def first(findings: list[Finding]) -> int:
+    """The first bad entry that is named."""
+    return min(finding.seq for finding in findings if finding.seq is not None)
+
+
+def damaged(path: str, sound: bytes, *statements: tuple[str, tuple[object, ...]]) -> list[Finding]:
+    """What is found after these statements, behind the triggers' back."""
+    Path(path).write_bytes(sound)
+    with unguarded(path) as db:
+        for sql, values in statements:
+            db.execute(sql, values)
+    return judge(path)
+
+
+def test_a_sound_ledger_has_no_finding(path: str) -> None:
+    assert judge(path) == []
+
+
+@_tmp
+@given(st.data())
+def test_a_flipped_byte_is_found_at_its_entry(
+    path: str, sound: bytes, rows: list[Row], data: st.DataObject
+) -> None:
+    seq = data.draw(st.integers(0, len(rows) - 1))
+    field = data.draw(st.sampled_from(FIELDS))
+    old = {"header": format_value(rows[seq].head), "salt": rows[seq].salt, "body": rows[seq].body}
+    at = data.draw(st.integers(0, len(old[field]) - 1))
+    bit = data.draw(st.integers(0, 7))
+    new = bytearray(old[field])
+    new[at] ^= 1 << bit
+    sql = f"UPDATE entries SET {field} = ? WHERE seq = ?"
+    found = damaged(path, sound, (sql, (bytes(new), seq)))
+    assert found
+    assert first(found) == seq
+
+
+def test_any_dropped_entry_is_found_at_its_place(path: str, sound: bytes, rows: list[Row]) -> None:
+    for seq in range(len(rows)):
+        found = damaged(path, sound, ("DELETE FROM entries WHERE seq = ?", (seq,)))
+        assert first(found) == seq
+        assert any("missing" in finding.message for finding in found)
+
+
+@_tmp
+@given(st.data())
+def test_two_swapped_entries_are_found(
+    path: str, sound: bytes, rows: list[Row], data: st.DataObject
+) -> None:
+    size = len(rows)
+    one = data.draw(st.integers(0, size - 2))
+    other = data.draw(st.integers(one + 1, size - 1))
+    move = "UPDATE entries SET seq = ? WHERE seq = ?"
+    found = damaged(path, sound, (move, (-9, one)), (move, (one, other)), (move, (other, -9)))
+    assert first(found) == one
+
+
+def test_any_repeated_entry_is_found(path: str, sound: bytes, rows: list[Row]) -> None:
+    sql = (
+        "INSERT INTO entries SELECT ?, id || 'x', kind, stream, header, salt, body"
+        " FROM entries WHERE seq = ?"
+    )
+    for seq in range(len(rows)):
+        assert first(damaged(path, sound, (sql, (len(rows), seq)))) == len(rows)
+
+
+@_tmp
+@given(st.data())
+def test_a_tail_linked_anew_is_found_by_the_head(
+    path: str, sound: bytes, rows: list[Row], data: st.DataObject
+) -> None:
+    """All entries from one on are made again, and the head row is forgotten."""
+    seq = data.draw(st.integers(1, len(rows) - 1))
+    rows = [*rows[:seq], rows[seq].headed(actor="mallory"), *rows[seq + 1 :]]
+    statements = []
+    prev = leaf_hash(format_value(rows[seq - 1].head)).hex()
+    for number in range(seq, len(rows)):
+        header = format_value(rows[number].head | {"prev": prev})
+        prev = leaf_hash(header).hex()
+        statements.append(("UPDATE entries SET header = ? WHERE seq = ?", (header, number)))
+    found = damaged(path, sound, *statements)
+    assert {finding.where for finding in found} == {"head"}
+
+
+def test_a_truncated_tail_is_found_by_the_head(path: str, sound: bytes, rows: list[Row]) -> None:
+    size = len(rows)
+    found = damaged(path, sound, ("DELETE FROM entries WHERE seq >= ?", (size - 5,)))
+    assert [finding.message for finding in found] == [
+        f"the head row says {size} entries, there are {size - 5}: the last ones are missing"
+    ]
+    assert first(found) == size - 5
+
+
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        lambda rows: rows[:-5],
+        lambda rows: [*rows[:-5], *[row.headed(actor="mallory") for row in rows[-5:]]],
+    ],
+    ids=["truncated", "rewritten"],
+)
+def test_the_limit_a_consistent_other_tail_cannot_be_seen(
+    team: str, tmp_path: Path, rewrite: Callable[[list[Row]], list[Row]]
+) -> None:
+    """Truncation and a rewrite with everything made to fit: only a head kept elsewhere tells."""
+    from specimens import copy
+
+    root = copy(team, str(tmp_path))
+    with collect(root) as evidence:
+        before = run(evidence).head
+    forge(root, rewrite(read(database(root))))
+    with collect(root) as evidence:
+        report = run(evidence)
+    assert [f for outcome in report.outcomes for f in outcome.findings] == []
+    assert report.head is not None
+    assert report.head != before
+
+
+@_tmp
+@given(st.data())
+def test_the_fast_path_says_what_the_rules_say(
+    path: str, sound: bytes, rows: list[Row], data: st.DataObject
+) -> None:
+    """A row changed and made to fit in some of its parts: with and without the fast path."""
+    seq = data.draw(st.integers(1, len(rows) - 1))
+    row = _odd(rows[seq], data)
+    head = row.head
+    if data.draw(st.booleans()):
+        head = head | {"body": commit(row.salt, str(head["kind"]), row.body)}
+    columns = (str(head["id"]), str(head["kind"]), str(head["stream"]))
+    sql = (
+        "UPDATE entries SET id = ?, kind = ?, stream = ?, header = ?, salt = ?, body = ?"
+        " WHERE seq = ?"
+    )
+    values = (*columns, format_value(head), row.salt, row.body, seq)
+    fast = damaged(path, sound, (sql, values))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan, "_KINDS", {})
+        slow = judge(path)
+    assert fast == slow
+
+
+def _odd(row: Row, data: st.DataObject) -> Row:
+    names = st.sampled_from(("actor", "at", "cause", "auth", "kind", "stream", "id", "v", "ledger"))
+    values = st.one_of(
+        st.text(max_size=12), st.integers(-2, 9), st.sampled_from(("ab" * 32, "bus"))
+    )
+    body = st.sampled_from((b"{}", b'{"v":1}', b'{"v":1.5}', b"[]", b'{"v": 1}', b"\xff", b"null"))
+    change = data.draw(st.sampled_from(("head", "body", "field", "salt")))
+    if change == "head":
+        return row.headed(**{data.draw(names): data.draw(values)})
+    if change == "body":
+        return row._replace(body=data.draw(body))
+    if change == "salt":
+        return row._replace(salt=data.draw(st.binary(max_size=40)))
+    name = data.draw(st.sampled_from((*row.data, "new")))
+    return row.saying(**{name: data.draw(values)})
+
+
+def test_every_header_of_a_sound_ledger_is_linked(path: str) -> None:
+    """The helper that takes entries apart and the chain's own rule agree."""
+    prev = "0" * 64
+    for seq, row in enumerate(read(path)):
+        header = format_value(row.head)
+        assert check_link(parse_header(header), seq, prev, "sample.example/1") is None
+        prev = leaf_hash(header).hex()

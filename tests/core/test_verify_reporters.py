@@ -1,0 +1,107 @@
+"""The reporters write exactly what is kept under ``tests/golden/reports``, and nothing hostile."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verify.escape import escape, shorten
+from verify.excerpt import difference
+from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Finding, Outcome, Report, not_applicable
+from verify.reporters import REPORTERS, json_, text
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "reports"
+
+HOSTILE = "D-17: \x1b[2Jtitle\n\u202egnp.exe\u200b"
+
+REPORT = Report(
+    "sample/.nbs",
+    (
+        Outcome("sequence", CLEAN, coverage={"entries": 51, "nodes": 0}, required=True),
+        Outcome(
+            "chain-links",
+            FINDINGS,
+            "",
+            (
+                Finding(
+                    "chain-links",
+                    "entry 41 is not the one that entry 42 was linked to",
+                    "entry 41",
+                    ("-old", "+new"),
+                    "compare this entry with a backup",
+                    seq=41,
+                ),
+                Finding("chain-links", HOSTILE, "entry 9", (), "", "warning", before_adoption=True),
+            ),
+            {"entries": 51},
+            required=True,
+        ),
+        Outcome("pythia-isolation", CANNOT_TELL, "no transcript", required=True, past=True),
+        Outcome("append-only", CANNOT_TELL, "no log", required=True),
+        not_applicable("drift", "there is no ledger", required=False),
+    ),
+    (51, "91bc04d2" * 8),
+)
+REPORTS = {
+    "findings": REPORT,
+    "clean": Report("x", (Outcome("drift", CLEAN),), (1, "ab" * 32)),
+    "untold": Report("x", REPORT.outcomes[3:]),
+    "nothing": Report("x", REPORT.outcomes[4:]),
+    "problem": Report("x\x07", (), problem="x\x07: there is no such file"),
+}
+EXITS = {"findings": 1, "clean": 0, "untold": 3, "nothing": 3, "problem": 3}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_text_is_as_kept(name: str) -> None:
+    plain = text.render(REPORTS[name])
+    assert plain == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+    assert "\x1b" not in plain
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_json_is_as_kept(name: str) -> None:
+    written = json_.render(REPORTS[name])
+    assert written == (GOLDEN / f"{name}.json").read_text(encoding="utf-8")
+    assert json.loads(written)["exit_code"] == EXITS[name] == REPORTS[name].exit_code
+    assert written.isascii()
+
+
+def test_colour_changes_nothing_but_colour() -> None:
+    import re
+
+    for report in REPORTS.values():
+        colored = text.render(report, color=True)
+        assert "\x1b[" in colored
+        assert re.sub(r"\x1b\[\d+m", "", colored) == text.render(report)
+
+
+def test_the_reporters_are_listed() -> None:
+    assert [reporter.NAME for reporter in REPORTERS] == ["text", "json"]
+
+
+@given(st.text())
+def test_escaped_text_is_one_line_of_visible_characters(hostile: str) -> None:
+    shown = escape(hostile)
+    assert shown.isascii() or shown.encode()
+    assert shown.splitlines() in ([], [shown])
+    assert not {c for c in shown if ord(c) < 32 or 0x7F <= ord(c) < 0xA0}
+    assert not set(shown) & set("\u202a\u202e\u2066\u200b\ufeff")
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_a_difference_shows_what_differs(want: bytes, have: bytes) -> None:
+    shown = difference(want, have)
+    assert shown[0].startswith("@@ line ")
+    if want != have:
+        assert any(line[0] in "+-" for line in shown[1:])
+
+
+def test_long_things_are_cut() -> None:
+    lines = b"\n".join(b"%d" % n for n in range(50))
+    shown = difference(lines, b"")
+    assert shown[-2:] == ("-… 44 more lines", "+")
+    assert difference(lines, None) == ()
+    assert shorten("x" * 200) == "x" * 159 + "…"

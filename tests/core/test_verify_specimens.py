@@ -1,0 +1,68 @@
+"""Every check has a specimen that it alone names; without the check that specimen passes."""
+
+from pathlib import Path
+
+import pytest
+from specimens import SPECIMENS, Specimen, build, copy
+
+from verify.checks import CHECKS
+from verify.evidence import collect
+from verify.finding import CANNOT_TELL, Report
+from verify.run import run
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A sound team directory, made once."""
+    return build(str(tmp_path_factory.mktemp("sound")))
+
+
+def judge(root: str, without: str = "") -> Report:
+    """The report on a team directory, with all checks or all but one."""
+    with collect(root) as evidence:
+        return run(evidence, checks=tuple(c for c in CHECKS if without != c.NAME))
+
+
+def blaming(report: Report) -> set[str]:
+    """The checks that found something, warnings about the schema's triggers apart."""
+    return {outcome.check for outcome in report.outcomes if outcome.failures}
+
+
+def test_a_sound_team_is_clean(sound: str) -> None:
+    report = judge(sound)
+    assert [finding for outcome in report.outcomes for finding in outcome.findings] == []
+    assert report.exit_code == 0
+    assert report.head is not None
+    assert report.head[0] > 45
+
+
+def test_every_check_has_a_specimen() -> None:
+    assert {check.NAME for check in CHECKS} == {specimen.check for specimen in SPECIMENS}
+
+
+@pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda s: f"{s.check}: {s.says}")
+def test_a_specimen_is_named_by_its_check_alone(
+    specimen: Specimen, sound: str, tmp_path: Path
+) -> None:
+    root = copy(sound, str(tmp_path))
+    specimen.do(root)
+    report = judge(root)
+    assert report.exit_code == 1
+    assert blaming(report) == {specimen.check}
+    messages = [finding.message for outcome in report.outcomes for finding in outcome.findings]
+    assert any(specimen.says in message for message in messages)
+    assert blaming(judge(root, without=specimen.check)) == set()
+
+
+def test_the_check_that_breaks_is_a_finding_and_stops_no_other(
+    sound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_evidence: object) -> None:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(CHECKS[3], "judge", broken)
+    report = judge(sound)
+    assert len(report.outcomes) == len(CHECKS)
+    assert blaming(report) == {CHECKS[3].NAME}
+    assert report.outcomes[3].findings[0].message == "the check broke: RuntimeError: no such thing"
+    assert all(o.verdict != CANNOT_TELL for o in report.outcomes)

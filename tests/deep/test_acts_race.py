@@ -1,0 +1,87 @@
+"""Several at once: an event is acknowledged by exactly one, ids and lines are never given twice."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from story import Story
+
+from projections.rebuild import differences
+from tripod import adopt, bus, chat, scribe
+from tripod.team import Team
+
+HERE = Path(__file__).resolve().parents[1]
+PROGRAM = """
+import sys
+from tripod import bus, chat, scribe
+from tripod.errors import NotFoundError
+from tripod.team import Team
+root, act = sys.argv[1:3]
+print("ready", flush=True)
+names = sys.stdin.readline().split()
+with Team(root) as team:
+    if act == "ack":
+        for name in names:
+            try:
+                bus.ack(team, name)
+                print(name)
+            except NotFoundError:
+                pass
+    elif act == "log":
+        for _ in range(10):
+            print(scribe.log(team, scribe.Request("T", ["ann"], "r")).id)
+    else:
+        for _ in range(10):
+            print(chat.send(team, "live", "ann", "x").number)
+"""
+
+
+def together(root: Path, act: str, names: list[str]) -> list[list[str]]:
+    """What four processes were answered that began at the same moment."""
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(root), act],
+            cwd=HERE.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for child in children:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write(" ".join(names) + "\n")
+        child.stdin.flush()
+    answered = [child.communicate()[0].split() for child in children]
+    assert [child.returncode for child in children] == [0] * 4
+    return answered
+
+
+@pytest.mark.slow
+def test_an_event_is_acknowledged_by_exactly_one(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    with story.team() as team:
+        names = [bus.publish(team, "a", "b", "low") for _ in range(20)]
+    answered = together(story.root, "ack", names)
+    assert sorted(name for part in answered for name in part) == sorted(names)
+    assert story.original.pending() == []
+    assert story.original.processed() == sorted(names)
+
+
+@pytest.mark.slow
+def test_ids_and_numbers_are_given_once(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    story.run([("create", "live")])
+    ids = [item for part in together(story.root, "log", []) for item in part]
+    assert len(set(ids)) == 40
+    numbers = [int(item) for part in together(story.root, "send", []) for item in part]
+    assert sorted(numbers) == list(range(40))
+    with Team(str(story.root)) as team:
+        assert scribe.count(team) == 40
+        assert len(chat.messages(team, "live")) == 40
+        assert adopt.sync(team).entries == 0
+        assert list(differences(team.source, team.disk)) == []

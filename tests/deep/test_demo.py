@@ -1,0 +1,40 @@
+"""``tripod demo``, as a person runs it: every tampering is named, and the story ends well."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tripod.demo import steps
+from tripod.demo.damage import TAMPERINGS
+
+
+def test_the_demo_goes_as_it_should() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from tripod.cli import main; main(['demo'])"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\x1b" not in done.stdout, "plain in a pipe"
+    for tampering in TAMPERINGS:
+        told = done.stdout.split(tampering.title)[1].split("$")[0]
+        assert f"{tampering.check}:" in told
+    assert done.stdout.count("exit 0") == 3
+    assert "byte for byte as before: yes" in done.stdout
+    assert "no byte of the team's files changed" in done.stdout
+
+
+def test_a_tampering_that_nobody_names_fails_the_demo(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    harmless = TAMPERINGS[0]._replace(do=lambda _: None)
+    monkeypatch.setattr(steps, "TAMPERINGS", (harmless,))
+    told: list[tuple[str, str]] = []
+    assert steps.play(str(tmp_path), lambda style, text: told.append((style, text))) == 1
+    assert any("NOT named" in text for _, text in told)

@@ -1,0 +1,196 @@
+"""Writes the generated parts of the reference pages from the code; the pages' cog blocks call it.
+
+From the pages it is ``tests.docs.reference_parts`` (cog runs at the root), from the tests
+``docs.reference_parts``; so it imports nothing of its own folder.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from inspect import cleandoc
+from types import ModuleType, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import click
+from pydantic import BaseModel
+
+from ledger.kinds import KINDS, base, decision
+from ledger.kinds.base import Content, Observed
+from projections.formats.config import Config, parse_config
+from tripod.cli import cli
+from tripod.cli.door import DOORS, Codes
+from verify.checks import CHECKS
+
+__all__ = ["checks", "commands", "config_keys", "doors", "kinds", "settings", "verbs"]
+
+WIDTH = 88
+
+_CODES = {
+    "general": "any other error; refused as things stand",
+    "no_team": "no team directory, or no ledger in it",
+    "not_found": "what was named is not there",
+    "bad_argument": "an argument breaks its rule",
+    "duplicate": "dropped: an equal event is pending",
+    "damaged": "the database cannot be read as a ledger",
+    "usage": "unknown option, missing argument",
+}
+_NAMED = (
+    (base.Name, "text, 1 to 4096 characters"),
+    (base.Count, "integer from 0 to 2^53-1"),
+    (base.Sha256, "64 hex digits"),
+    (decision.DecisionId, "`D-` and 1 to 16 digits"),
+)
+_PLAIN = {str: "text", int: "integer", bool: "true or false"}
+
+
+# Commands --------------------------------------------------------------------------------------
+
+
+def verbs(
+    command: click.Command = cli, name: str = "tripod"
+) -> Iterator[tuple[str, click.Command]]:
+    """Every command with its whole name, groups before what is in them."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None, f"{name} {inner}"
+            yield from verbs(found, f"{name} {inner}")
+
+
+def commands() -> str:
+    """The help of every command, at a fixed width."""
+    parts = []
+    for name, command in verbs():
+        context = click.Context(
+            command,
+            info_name=name,
+            terminal_width=WIDTH,
+            max_content_width=WIDTH,
+            help_option_names=["-h", "--help"],
+        )
+        level = "##" if name.count(" ") < 2 else "###"
+        parts.append(f"{level} {name}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+# Kinds -----------------------------------------------------------------------------------------
+
+
+def kinds() -> str:
+    """Every kind with its stream, its meaning and the fields of its body."""
+    parts = []
+    shared: dict[str, type[BaseModel]] = {}
+    for kind in KINDS:
+        stream = f"`{kind.stream}…`" if kind.stream.endswith("/") else f"`{kind.stream}`"
+        reserved = " Reserved: no act writes it yet." if kind.reserved else ""
+        table = _fields(kind.model, shared)
+        parts.append(
+            f"### {kind.name}\n\n{_doc(kind.model)}\n\nStream: {stream}.{reserved}\n\n{table}"
+        )
+    parts.append("## Shared parts")
+    for model in _closure(shared):
+        parts += [f"### {model.__name__}", _doc(model), _fields(model, shared)]
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _closure(shared: dict[str, type[BaseModel]]) -> list[type[BaseModel]]:
+    """The models that bodies are made of, those inside them included."""
+    known: set[str] = set()
+    while known != shared.keys():
+        for name in sorted(shared.keys() - known):
+            known.add(name)
+            _fields(shared[name], shared)
+    first = [model.__name__ for model in (Content, Observed)]
+    return [shared[name] for name in (*first, *sorted(shared.keys() - set(first)))]
+
+
+def _fields(model: type[BaseModel], shared: dict[str, type[BaseModel]]) -> str:
+    hints = get_type_hints(model, include_extras=True)
+    rows = []
+    for name, field in model.model_fields.items():
+        need = "yes" if field.is_required() else "no"
+        rows.append(f"| `{name}` | {_type(hints[name], shared)} | {need} |")
+    rows.sort(key=lambda row: row.startswith("| `v` "))
+    return "\n".join(["| field | value | required |", "|---|---|---|", *rows])
+
+
+def _type(hint: Any, shared: dict[str, type[BaseModel]]) -> str:
+    for known, words in _NAMED:
+        if hint == known:
+            return words
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_type(one, shared) for one in inner if one is not NoneType)
+    if origin is Literal:
+        return ", ".join(f"`{one}`" for one in inner)
+    if origin is list:
+        return f"list of {_type(inner[0], shared)}"
+    if origin is dict:
+        return f"object of {_type(inner[1], shared)}"
+    if hasattr(hint, "__metadata__"):
+        limits = [limit for one in hint.__metadata__ for limit in getattr(one, "metadata", [one])]
+        low = next(limit.ge for limit in limits if hasattr(limit, "ge"))
+        high = next(limit.le for limit in limits if hasattr(limit, "le"))
+        return f"{_type(inner[0], shared)} from {low} to {high}"
+    assert issubclass(hint, BaseModel), hint
+    shared[hint.__name__] = hint
+    return f"[{hint.__name__}](#{hint.__name__.lower()})"
+
+
+# Checks ----------------------------------------------------------------------------------------
+
+
+def checks() -> str:
+    """Every check with the manual that is its module's docstring."""
+    parts = []
+    for check in CHECKS:
+        need = "Required." if check.REQUIRED else "Not required: it cannot make the exit code 3."
+        parts.append(f"## {check.NAME}\n\n{_doc(check)}\n\n*{need}*")
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _doc(thing: ModuleType | type) -> str:
+    """A docstring as Markdown: it writes code between two backticks where Markdown takes one."""
+    text = cleandoc(thing.__doc__ or "")
+    text = re.sub(r"::\n\n((?:    .*\n|\n)+)", _block, text + "\n").strip()
+    return re.sub(r"``([^`]+)``", r"`\1`", text)
+
+
+def _block(match: re.Match[str]) -> str:
+    lines = match[1].rstrip("\n").splitlines()
+    return ":\n\n```text\n" + "\n".join(line.removeprefix("    ") for line in lines) + "\n```\n\n"
+
+
+# Exit codes and configuration ------------------------------------------------------------------
+
+
+def doors() -> str:
+    """What each number means at each door."""
+    names = [f"`tripod {name}`" if name else "other verbs" for name in DOORS]
+    rows = [f"| what happened | {' | '.join(names)} |", "|---|" + "--:|" * len(names)]
+    rows.append(f"| done; for `verify`: clean |{' 0 |' * len(names)}")
+    for field in Codes._fields:
+        codes = " | ".join(str(getattr(codes, field)) for codes in DOORS.values())
+        rows.append(f"| {_CODES[field]} | {codes} |")
+    return "\n" + "\n".join(rows) + "\n\n"
+
+
+def config_keys() -> list[str]:
+    """The keys of ``config.yaml`` as people write them."""
+    return [field.name.replace("_", "-") for field in fields(Config)]
+
+
+def settings() -> str:
+    """Each key with its default and what it takes."""
+    rows = ["| key | default | value |", "|---|---|---|"]
+    for key in config_keys():
+        default = getattr(Config(), key.replace("-", "_"))
+        # The reader says what it expects when it is given what no key takes.
+        (warning,) = parse_config(f"{key}: ?".encode())[1]
+        takes = warning.message.removeprefix("the value is not ").partition(";")[0]
+        rows.append(f"| [`{key}`](#{key}) | `{default}` | {takes} |")
+    return "\n" + "\n".join(rows) + "\n\n"

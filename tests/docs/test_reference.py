@@ -1,0 +1,76 @@
+"""The reference mentions everything that there is; its generated parts are those of the code."""
+
+import subprocess
+import sys
+
+import pytest
+from docs.pages import ROOT
+from docs.reference_parts import config_keys, verbs
+
+from ledger.kinds import KINDS
+from tripod.cli.door import DOORS
+from verify.checks import CHECKS
+
+PAGES = ROOT / "docs" / "reference"
+NAMES = ("cli", "kinds", "checks", "exit-codes", "configuration")
+
+
+def _page(name: str) -> str:
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_generated_parts_are_those_of_the_code(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cogapp", "--check", f"docs/reference/{name}.md"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"run `make docs`:\n{done.stdout}{done.stderr}"
+
+
+def test_every_command_and_option_is_there() -> None:
+    page = _page("cli")
+    for name, command in verbs():
+        assert f" {name}\n" in page, name
+        section = page.partition(f" {name}\n")[2].partition("\n#")[0]
+        for parameter in command.params:
+            shown = parameter.opts[-1] if parameter.opts[-1].startswith("-") else parameter.name
+            assert shown is not None
+            assert shown.strip("_").lower() in section.lower(), f"{name}: {shown}"
+
+
+def test_every_kind_and_field_is_there() -> None:
+    page = _page("kinds")
+    for kind in KINDS:
+        section = page.partition(f"\n### {kind.name}\n")[2].partition("\n### ")[0]
+        assert section, kind.name
+        for field in kind.model.model_fields:
+            assert f"| `{field}` |" in section, f"{kind.name}: {field}"
+
+
+def test_every_check_has_a_manual_of_four_parts() -> None:
+    page = _page("checks")
+    for check in CHECKS:
+        section = page.partition(f"\n## {check.NAME}\n")[2].partition("\n## ")[0]
+        parts = ("What it proves", "Why it matters", "What a finding looks like", "What to do")
+        assert [part for part in parts if f"**{part}.**" not in section] == [], check.NAME
+
+
+def test_every_exit_code_is_there() -> None:
+    rows = _page("exit-codes").splitlines()
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if "|" in row]
+    names = next(row for row in cells if "what happened" in row)
+    for at, (door, codes) in enumerate(DOORS.items(), 1):
+        assert names[at] == (f"`tripod {door}`" if door else "other verbs")
+        shown = [row[at] for row in cells if len(row) == len(names) and row[at].isdecimal()]
+        assert shown == [str(code) for code in (0, *codes)], door
+
+
+def test_every_key_of_the_configuration_is_explained() -> None:
+    page = _page("configuration")
+    for key in config_keys():
+        assert f"| [`{key}`](#{key}) |" in page
+        assert page.partition(f"\n## {key}\n")[2].partition("\n## ")[0].strip(), key

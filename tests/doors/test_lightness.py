@@ -1,0 +1,76 @@
+"""Hot commands start light: what they import is what they need (design section 11)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from doors.inside import begin
+
+HEAVY = {
+    "asyncio",
+    "hypothesis",
+    "importlib.metadata",
+    "markdown_it",
+    "pathlib",
+    "pydantic",
+    "rich",
+    "sqlite_utils",
+    "subprocess",
+    "tempfile",
+    "unittest",
+    "verify",
+    "yaml",
+}
+"""Modules that cost more than a command may take, or that no hot command has a use for."""
+
+PROGRAM = """
+import json, sys
+before = set(sys.modules)
+from tripod.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as left:
+    code = left.code
+print(json.dumps([code, sorted(set(sys.modules) - before)]))
+"""
+
+
+def imported(folder: Path, *arguments: str) -> set[str]:
+    """The modules that a command brought into a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=folder,
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    code, names = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0, done.stderr
+    return set(names)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bus", "publish", "ann", "done", "low"),
+        ("bus", "publish", "ann", "done", "low", "text", "--dedup-window=0"),
+        ("bus", "check"),
+        ("bus", "ack", "EVENT"),
+        ("chat", "send", "live", "ann", "hello @bob"),
+        ("scribe", "log", "Title", "-p", "ann", "-r", "why", "--ref", "live.chat:~L7"),
+    ],
+    ids=" ".join,
+)
+def test_hot_commands_import_little(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    begin(tmp_path)
+    (tmp_path / ".nbs/events/config.yaml").write_text("dedup-window: 0\n")
+    # The first command after a change reads the configuration, those after it do not.
+    imported(tmp_path, "bus", "status")
+    (event,) = (tmp_path / ".nbs/events").glob("*-ann-task-complete-*")
+    names = imported(tmp_path, *(event.name if word == "EVENT" else word for word in arguments))
+    roots = {name.partition(".")[0] for name in names} | names
+    assert roots & HEAVY == set()
+    assert "projections.intake" not in names

@@ -1,0 +1,60 @@
+"""The wheel holds what users need, and nothing of the workshop."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from repo.rules import PACKAGES, ROOT, tracked
+
+_DEMO = ("nbs-team.tar.gz", "nbs-team.README.md")
+
+_IMPORT_FROM = """
+import importlib, sys
+sys.path.insert(0, sys.argv[1])
+for name in sys.argv[2:]:
+    module = importlib.import_module(name)
+    assert module.__file__.startswith(sys.argv[1]), module.__file__
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of this tree, built as an installer builds it but without the network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_the_four_packages_and_nothing_else(wheel: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    kept = {path for path in tracked() if path.split("/")[0] in PACKAGES}
+    assert names - {f"tripod/demo_data/{name}" for name in _DEMO} == kept
+    assert kept >= {f"{package}/py.typed" for package in PACKAGES}
+
+
+def test_the_wheel_carries_licence_command_and_demo(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (info,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
+    licence = archive.read(f"{info}/licenses/LICENSE")
+    assert licence == (ROOT / "LICENSE").read_bytes()
+    assert b"tripod = tripod.cli:main" in archive.read(f"{info}/entry_points.txt")
+    for name in _DEMO:
+        kept = (ROOT / "tests" / "golden" / name).read_bytes()
+        assert archive.read(f"tripod/demo_data/{name}") == kept
+
+
+def test_the_packages_import_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    subprocess.run(
+        [sys.executable, "-P", "-c", _IMPORT_FROM, str(tmp_path), *PACKAGES],
+        cwd=tmp_path,
+        check=True,
+    )

@@ -1,0 +1,39 @@
+"""Formats, folds and checks get bytes in and give values out: nothing of the world reaches them."""
+
+from fnmatch import filter as matching
+
+import pytest
+from repo.rules import PACKAGES, PURE, impurities, is_pure, sources
+
+
+def test_the_pure_modules_are_pure() -> None:
+    files = {path: text for path, text in sources(*PACKAGES).items() if is_pure(path)}
+    assert [line for path, text in files.items() for line in impurities(path, text)] == []
+
+
+@pytest.mark.parametrize("pattern", PURE)
+def test_the_rule_has_something_to_hold_for(pattern: str) -> None:
+    assert matching(sources(*PACKAGES), pattern)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os",
+        "def f():\n    import time",
+        "from random import choice",
+        "import urllib.request",
+        "from pathlib import Path",
+        "import pathlib",
+        "from datetime import datetime\nnow = datetime.now()",
+        "text = open('x').read()",
+        "print('x')",
+    ],
+)
+def test_each_way_in_is_seen(text: str) -> None:
+    assert len(impurities("ledger/chain.py", text)) == 1
+
+
+def test_what_pure_modules_need_is_allowed() -> None:
+    text = "import hashlib\nfrom datetime import UTC, datetime\nfrom pathlib import PurePosixPath"
+    assert impurities("ledger/chain.py", text) == []

@@ -1,0 +1,204 @@
+"""One act inside its transaction: what it took in, what it appends, what it will write.
+
+Only ``tripod.team`` makes one; the acts (``tripod.bus``, ``chat``, ``scribe``) are handed it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ledger.entry import Draft, Entry
+from ledger.sqlite import SQLiteStore, SQLiteTransaction
+from projections.ahead import ahead_of
+from projections.counts import PATH as COUNTS_PATH
+from projections.disk import Disk, UnreadableError
+from projections.projection import Source
+from tripod.errors import RefusedError
+from tripod.files import Files, digest_of, touched_by
+
+if TYPE_CHECKING:
+    from projections.intake import Conflict, Found
+
+__all__ = ["Act"]
+
+MAX_DISPLACED = 16 * 1024 * 1024
+
+
+class Act:
+    """The tables to decide over, and the road to append.
+
+    ``conflicts`` are files that contradict the ledger, by path; ``rewrite`` those to be written
+    besides the ones that the entries change. ``full`` also looks at evidence and read positions.
+    """
+
+    def __init__(
+        self,
+        transaction: SQLiteTransaction,
+        store: SQLiteStore,
+        writer: Files,
+        warnings: list[str],
+        *,
+        full: bool = False,
+    ) -> None:
+        """Nothing is looked at yet."""
+        self.transaction = transaction
+        self.store = store
+        self.source: Source = writer.source
+        self.disk: Disk = writer.disk
+        self.writer = writer
+        self.warnings = warnings
+        self.full = full
+        self.seen_ns = time.time_ns()
+        self.now_us = self.seen_ns // 1000
+        self.conflicts: dict[str, Conflict] = {}
+        self.entries: list[Entry] = []
+        self.rewrite: set[str] = set()
+        self.left_alone: list[str] = []
+        self.files = 0
+        self.ahead = False
+
+    def append(self, drafts: Sequence[Draft]) -> list[Entry]:
+        """Append; all acts of one transaction stand or fall together."""
+        entries = self.transaction.append(drafts)
+        self.entries.extend(entries)
+        return entries
+
+    def warn(self, text: str) -> None:
+        """Have something said at the end of the command, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    # Taking in ---------------------------------------------------------------------------------
+
+    def take_in(self) -> None:
+        """Append what others wrote; what is missing is written again, what contradicts is told."""
+        found = self._look()
+        self._drop_known(found)
+        if not self.disk.is_file(COUNTS_PATH):
+            self.rewrite.add(COUNTS_PATH)
+        for path, digest in found.digests.items():
+            self.writer.account(path, digest)
+        for conflict in found.conflicts:
+            if conflict.what == "missing":
+                self.rewrite.add(conflict.path)
+                self.warn(f"{conflict.path}: {conflict.detail}; it is written again")
+            else:
+                self.conflicts[conflict.path] = conflict
+                self.warn(
+                    f"{conflict.path}: {conflict.what} outside the ledger ({conflict.detail}); "
+                    "nothing of it was taken in: see `tripod verify`"
+                )
+        self.left_alone, self.files = found.left_alone, found.files
+        if found.pieces:
+            from projections.intake import sort_pieces
+
+            drafts = sort_pieces(found.pieces)
+            self.append(drafts)
+            self._note_config(drafts)
+
+    def _look(self) -> Found:
+        from projections.intake import take_in
+
+        db = self.transaction.tables
+        files = int(db.execute("SELECT files FROM head").fetchone()[0])
+        size = self.transaction.size
+        late = self.store.read(files, size, "bus") if files < size else ()
+        pruned = frozenset(n for e in late if e.kind == "bus.pruned" for n in e.data["names"])
+        return take_in(
+            self.source,
+            self.disk,
+            self.writer.known,
+            full=self.full,
+            files=files,
+            size=size,
+            pruned=pruned,
+        )
+
+    def _drop_known(self, found: Found) -> None:
+        """A piece that the ledger holds already came back: from a backup, or after a prune."""
+        db = self.transaction.tables
+        fresh = []
+        for piece in found.pieces:
+            if db.execute("SELECT 1 FROM entries WHERE id = ?", (piece.draft.id,)).fetchone():
+                self.warn(f"{piece.path}: it was taken in before and is left as it is")
+            else:
+                fresh.append(piece)
+        found.pieces = fresh
+
+    def _note_config(self, drafts: Sequence[Draft]) -> None:
+        """A changed configuration is announced on the bus (seeds: nbs-bus, event types).
+
+        Not while a past is taken in: adoption adds no file to the team's own.
+        """
+        row = self.transaction.tables.execute("SELECT adopted FROM team").fetchone()
+        if row is None or row[0] is None:
+            return
+        from projections.intake.others import CONFIG
+        from tripod.drafting import draft_event
+
+        for draft in drafts:
+            if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
+                text = f"{CONFIG} changed"
+                event = draft_event(self, "nbs-bus", "config-change", "normal", text)
+                self.append([event])
+
+    def refuse_if_ahead(self, *, anew: bool) -> bool:
+        """A ledger that lacks what its files show was rolled back: nothing is taken in.
+
+        Gives True where a rebuild goes on all the same: it keeps what the files hold, as
+        displaced bytes, and makes them show this ledger.
+        """
+        known = self.writer.known.get(COUNTS_PATH)
+        if known is not None and known.stat == self.disk.stat(COUNTS_PATH):
+            return False
+        ahead = ahead_of(self.transaction.tables, self.disk)
+        if ahead is None or anew:
+            return ahead is not None
+        message = (
+            f"{ahead}: a backup was restored, or the database swapped; nothing was recorded. "
+            "Put the newer ledger.db back; or, to go on from this one, `tripod rebuild` (what "
+            "the files hold beyond it is kept in the ledger first)"
+        )
+        raise RefusedError(message)
+
+    # Displacing --------------------------------------------------------------------------------
+
+    def displace(self, path: str, reason: str) -> bool:
+        """Keep the bytes that stand at ``path``, which is about to be written over.
+
+        Gives whether there were any.
+
+        Raises:
+            RefusedError: they cannot be kept; nothing was recorded.
+        """
+        from ledger import drafts
+
+        try:
+            data = self.disk.read(path, MAX_DISPLACED)
+        except UnreadableError as error:
+            message = f"{error}; it would be written over and lost: move it away first"
+            raise RefusedError(message) from error
+        if data is None:
+            return False
+        self.append([drafts.displaced(path, reason, data)])
+        self.writer.account(path, sha256(data).hexdigest())
+        self.conflicts.pop(path, None)
+        return True
+
+    def settle(self, late: Sequence[str]) -> None:
+        """Have files written that others wrote while we did; the intake has looked at them now."""
+        for path in late:
+            self.rewrite.add(path)
+            if not self.writer.is_ours(path, digest_of(self.disk, path)):
+                self.displace(path, "another program wrote it while we did")
+
+    def keep_displaced(self) -> None:
+        """Keep what others left where this act is about to write, before it is written over."""
+        if self.conflicts:
+            ours = [entry for entry in self.entries if "observed" not in entry.data]
+            touched = self.rewrite | touched_by(ours, self.source).keys()
+            for path in sorted(touched & self.conflicts.keys()):
+                self.displace(path, self.conflicts[path].detail)

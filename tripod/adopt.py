@@ -1,0 +1,185 @@
+"""Beginning a ledger: for a new team, or for one that has a past (``tripod init``).
+
+Adoption takes the whole past in, in time order, and changes no byte of it: what we add to the
+directory is the database, ``counts.json`` and lines of ``.gitignore`` (design, "Foreign writes").
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ledger import drafts
+from ledger.entry import Draft
+from ledger.ids import fresh_ids, now_at
+from projections import BUS, CHAT, LOG
+from projections.ahead import ahead_of
+from projections.counts import PATH as COUNTS
+from projections.disk import Disk, UnreadableError
+from projections.formats import words
+from projections.intake.piece import names_in_bodies
+from projections.projection import File
+from tripod.act import Act
+from tripod.bus import settings
+from tripod.errors import BadArgumentError, RefusedError
+from tripod.team import DATABASE, FOLDER, Team
+
+__all__ = ["Adoption", "init", "sync"]
+
+GITIGNORE = ("ledger.db*", "*.lock")
+FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
+_TEAM_FOLDERS = (BUS.folder, CHAT.folder, LOG.folder, "workers")
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """What an ``init`` or ``sync`` took in: entries by kind, and what it left where it was."""
+
+    root: str
+    begun: bool
+    files: int
+    kinds: dict[str, int]
+    left_alone: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def entries(self) -> int:
+        """Entries that were appended."""
+        return sum(self.kinds.values())
+
+
+def team_root(path: str) -> str:
+    """Where the team directory of a project is, or that directory itself if it is given.
+
+    Raises:
+        RefusedError: ``path`` is no folder.
+    """
+    full = os.path.abspath(path)
+    if not os.path.isdir(full):
+        message = f"{path} is no folder: make the project's folder first"
+        raise RefusedError(message)
+    itself = os.path.basename(full) == FOLDER or (
+        not os.path.isdir(os.path.join(full, FOLDER))
+        and sum(os.path.isdir(os.path.join(full, name)) for name in _TEAM_FOLDERS) > 1
+    )
+    return full if itself else os.path.join(full, FOLDER)
+
+
+def init(
+    path: str, *, project: str | None = None, origin: str | None = None, scribe: str = "scribe"
+) -> Adoption:
+    """Begin a ledger in the project folder ``path``; where there is one, take in what is new.
+
+    Args:
+        path: the project's folder, or its team directory.
+        project: its name; the folder's by default.
+        origin: the ledger's own name, unique for ever; made up by default.
+        scribe: the handle that logs decisions.
+
+    Raises:
+        BadArgumentError: a name breaks its rule.
+        RefusedError: ``path`` is no folder, or had a ledger that is gone.
+    """
+    root = team_root(path)
+    if os.path.exists(os.path.join(root, DATABASE)):
+        with Team(root) as team:
+            if team.store.head().size:
+                _ignore(team)
+                return sync(team)
+    ahead = ahead_of(None, Disk(root))
+    if ahead is not None:
+        message = (
+            f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
+            f"files as somebody else's, move {root}/{COUNTS} away first"
+        )
+        raise RefusedError(message)
+    opened = _opening(root, project, origin, scribe)
+    is_new = not os.path.isdir(root)
+    if is_new:
+        os.makedirs(root)
+    with Team(root, create=True) as team:
+        if is_new:
+            for folder in FOLDERS:
+                team.disk.make_folder(folder)
+        # In one transaction: a ledger that is begun has its whole past, or there is none yet.
+        with team.act(full=True, opened=opened) as act:
+            taken = _taken(act)
+            act.displace(COUNTS, "it stood where the counts of the ledger belong")
+            act.append([drafts.adopted(act.files, _shortened(act.left_alone))])
+            act.rewrite.add(COUNTS)
+            files, left = act.files, act.left_alone
+        _ignore(team)
+        settings(team)  # says what it could not take of the configuration
+        return Adoption(
+            root, begun=True, files=files, kinds=taken, left_alone=left, warnings=team.warnings
+        )
+
+
+def _opening(root: str, project: str | None, origin: str | None, scribe: str) -> Draft:
+    name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
+    origin = origin if origin is not None else _make_origin(name)
+    problem = (
+        words.line_problem(name, "project", 200)
+        or words.word_problem(scribe, "scribe", 63, "[|:,()=/")
+        or words.word_problem(origin, "origin", 200, "+")
+    )
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return drafts.opened(
+        project=name,
+        origin=origin,
+        created=now_at()[:19] + "Z",
+        scribe=scribe,
+        events=BUS.folder,
+        chat=CHAT.folder,
+    )
+
+
+def sync(team: Team) -> Adoption:
+    """Take in all that other programs wrote, evidence included."""
+    with team.act(full=True) as act:
+        taken, files, left = _taken(act), act.files, act.left_alone
+    settings(team)  # says what it could not take of the configuration
+    return Adoption(
+        team.root, begun=False, files=files, kinds=taken, left_alone=left, warnings=team.warnings
+    )
+
+
+def _taken(act: Act) -> dict[str, int]:
+    return dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
+
+
+def _shortened(paths: list[str]) -> list[str]:
+    """As many of the paths as an entry holds, and how many there are besides."""
+    first = next(names_in_bodies(paths), [])
+    left = len(paths) - len(first)
+    return [*first, f"({left} more)"] if left else first
+
+
+def _make_origin(project: str) -> str:
+    """A name that no other ledger has: also a restored copy must get its own."""
+    slug = re.sub(r"[^a-z0-9]+", "-", project.lower()).strip("-")[:40] or "team"
+    return f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"
+
+
+def _ignore(team: Team) -> None:
+    """Keep the database and locks out of git; lines that are there already stay as they are."""
+    path = ".gitignore"
+    stat = team.disk.stat(path)
+    try:
+        old = team.disk.read(path, 1024 * 1024)
+    except UnreadableError:
+        old = None
+    if old is None and os.path.lexists(team.disk.full(path)):
+        lines = " and ".join(GITIGNORE)
+        team.warnings.append(f"{path}: cannot be read as a file; put the lines {lines} into it")
+        return
+    old = old or b""
+    have = old.decode("utf-8", "replace").splitlines()
+    missing = [line for line in GITIGNORE if line not in have]
+    if missing:
+        start = old if not old or old.endswith(b"\n") else old + b"\n"
+        new = start + "".join(f"{line}\n" for line in missing).encode()
+        team.disk.write(path, File(new, 0o644 if stat is None else stat.mode))

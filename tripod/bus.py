@@ -1,0 +1,273 @@
+"""Acts on the event queue. Everything is decided inside the act's transaction.
+
+Source: spec nbs-compat B; seeds: nbs-bus; design section 7.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from ledger import drafts
+from projections import BUS
+from projections.bus_queue import event_bytes, name_us
+from projections.formats.event import (
+    PRIORITIES,
+    valid_event_name,
+)
+from tripod.act import Act
+from tripod.drafting import draft_event, judge_event
+from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
+from tripod.files import digest_of
+from tripod.team import Team
+
+__all__ = [
+    "Pending",
+    "Pruned",
+    "Status",
+    "ack",
+    "ack_all",
+    "check",
+    "prune",
+    "publish",
+    "read",
+    "settings",
+    "status",
+]
+
+
+class Pending(NamedTuple):
+    """A pending event: its priority's name, its file's name, and that name's time in µs."""
+
+    priority: str
+    name: str
+    us: int
+    source: str
+    type: str
+
+
+class Status(NamedTuple):
+    """Counts of the queue; ``stale`` are pending longer than ``ack_timeout`` seconds (0: off)."""
+
+    pending: dict[str, int]
+    oldest_us: int | None
+    processed: int
+    processed_bytes: int
+    ack_timeout: int
+    stale: int
+
+    @property
+    def total(self) -> int:
+        """Pending events in all."""
+        return sum(self.pending.values())
+
+
+class Pruned(NamedTuple):
+    """What a prune did: files deleted, bytes left, the limit; ``folder`` is False without one."""
+
+    files: int
+    left: int
+    limit: int
+    folder: bool
+
+
+def settings(team: Team) -> dict[str, Any]:
+    """The team's configuration as it was last taken in, defaults where there is none.
+
+    What it could not take of the file is added to the team's warnings.
+    """
+    path = f"{BUS.folder}/config.yaml"
+    row = team.store.db.execute(
+        "SELECT settings, problems FROM inputs WHERE path = ?", (path,)
+    ).fetchone()
+    if row is None or row[0] is None:
+        from dataclasses import asdict
+
+        from projections.formats.config import Config
+
+        return asdict(Config())
+    for problem in json.loads(row[1] or "[]"):
+        place = f"{path}:{problem['line']}: {problem['key']}" if problem["line"] else path
+        warning = f"{place}: {problem['message']}"
+        if warning not in team.warnings:
+            team.warnings.append(warning)
+    return json.loads(row[0])  # type: ignore[no-any-return]
+
+
+def publish(
+    team: Team,
+    source: str,
+    type_: str,
+    priority: str,
+    payload: str = "",
+    *,
+    dedup_window: int | None = None,
+) -> str:
+    """Publish an event and give its file name.
+
+    Args:
+        team: the team whose queue it is.
+        source: who says it, one word of at most 127 bytes.
+        type_: what it is about, one word of at most 127 bytes.
+        priority: critical, high, normal or low.
+        payload: text of at most 1 MiB.
+        dedup_window: seconds within which an equal pending (source, type) drops this one; 0 is
+            off, None takes the configuration's.
+
+    Raises:
+        BadArgumentError: an argument breaks its rule.
+        DuplicateDroppedError: an equal event is pending within the window.
+    """
+    judge_event(source, type_, priority, payload)
+    with team.act() as act:
+        window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
+        if window:
+            row = act.transaction.tables.execute(
+                "SELECT name FROM events WHERE acked IS NULL AND source = ? AND type = ?"
+                " AND us >= ? ORDER BY us DESC LIMIT 1",
+                (source, type_, max(0, act.now_us - window * 1_000_000)),
+            ).fetchone()
+            if row is not None:
+                message = (
+                    f"{source}:{type_} dropped: {row[0]} is pending within {window} s "
+                    "(--dedup-window=0 publishes all the same)"
+                )
+                raise DuplicateDroppedError(message)
+        draft = draft_event(act, source, type_, priority, payload)
+        act.append([draft])
+        return str(draft.body["name"])
+
+
+def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
+    """Pending events, most urgent first, then oldest; ``handle``: of this source only."""
+    where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
+    rows = team.store.db.execute(
+        "SELECT priority, name, us, source, type FROM events INDEXED BY events_pending"
+        f" WHERE acked IS NULL{where} ORDER BY priority, us, name",
+        values,
+    )
+    for priority, *rest in rows:
+        yield Pending(PRIORITIES[priority], *rest)
+
+
+def _find_pending(team: Team, name: str) -> int:
+    """The entry that published a pending event."""
+    problem = valid_event_name(name)
+    if problem is not None:
+        raise BadArgumentError(problem)
+    row = team.store.db.execute(
+        "SELECT seq FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
+        " AND us = ? AND name = ?",
+        (name_us(name), name),
+    ).fetchone()
+    if row is None:
+        message = f"no pending event {name}: `check` lists those that are"
+        raise NotFoundError(message)
+    return int(row[0])
+
+
+def read(team: Team, name: str) -> bytes:
+    """The bytes of a pending event's file.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+        NotFoundError: it is not pending.
+    """
+    return event_bytes(team.source, team.source.body(_find_pending(team, name)))
+
+
+def ack(team: Team, name: str, *, actor: str = "unknown") -> None:
+    """Acknowledge a pending event; of several who try, exactly one does.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+        NotFoundError: it is not pending (any more).
+    """
+    with team.act() as act:
+        _find_pending(team, name)
+        act.append([drafts.acked(name, actor)])
+
+
+def ack_all(team: Team, handle: str | None = None, *, actor: str = "unknown") -> int:
+    """Acknowledge all pending events (of the source ``handle``); give their number."""
+    with team.act() as act:
+        where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
+        count: int = act.transaction.tables.execute(
+            f"SELECT count(*) FROM events WHERE acked IS NULL{where}",
+            values,
+        ).fetchone()[0]
+        if count:
+            act.append([drafts.acked_all(count, actor, handle)])
+        return count
+
+
+def prune(team: Team, max_bytes: int | None = None, *, actor: str = "unknown") -> Pruned:
+    """Delete the oldest processed events' files until at most ``max_bytes`` are left.
+
+    The entries stay: what is pruned is the file. None takes the configuration's limit.
+
+    Raises:
+        BadArgumentError: the limit is no positive number.
+    """
+    if max_bytes is not None and max_bytes <= 0:
+        message = f"max-bytes: {max_bytes} is no positive number of bytes"
+        raise BadArgumentError(message)
+    with team.act() as act:
+        limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
+        db = act.transaction.tables
+        done = team.disk.stat(f"{BUS.folder}/processed") is not None
+        left: int = db.execute(
+            "SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL"
+        ).fetchone()[0]
+        gone: list[tuple[str, int]] = []
+        rows = db.execute("SELECT name, size FROM events WHERE acked IS NOT NULL ORDER BY us, name")
+        while left > limit:
+            name, size = rows.fetchone()
+            gone.append((name, size))
+            left -= size
+        rows.close()
+        from projections.intake.piece import names_in_bodies
+
+        _keep_edited(act, [name for name, _ in gone])
+        sizes = dict(gone)
+        for names in names_in_bodies(list(sizes)):
+            act.append([drafts.pruned(names, sum(sizes[name] for name in names), actor)])
+        return Pruned(len(gone), left, limit, done)
+
+
+def _keep_edited(act: Act, names: list[str]) -> None:
+    """A processed event that somebody edited is no copy of ours: its bytes are kept first."""
+    for name in names:
+        path = f"{BUS.folder}/processed/{name}"
+        want = BUS.render(act.source, path)
+        if want is not None and digest_of(act.disk, path) not in (
+            "",
+            sha256(want.data).hexdigest(),
+        ):
+            act.displace(path, "it differed from the ledger when it was pruned")
+
+
+def status(team: Team, now_us: int) -> Status:
+    """Count the queue; ``now_us`` is the clock against which an event is stale."""
+    db = team.store.db
+    rows = db.execute(
+        "SELECT priority, count(*), min(us) FROM events WHERE acked IS NULL GROUP BY 1"
+    )
+    pending = dict.fromkeys(PRIORITIES, 0)
+    oldest: int | None = None
+    for priority, count, us in rows:
+        pending[PRIORITIES[priority]] = count
+        oldest = us if oldest is None else min(oldest, us)
+    processed, size = db.execute(
+        "SELECT count(*), coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL"
+    ).fetchone()
+    timeout = settings(team)["ack_timeout"]
+    stale = 0
+    if timeout:
+        stale = db.execute(
+            "SELECT count(*) FROM events WHERE acked IS NULL AND us < ?",
+            (max(0, now_us - timeout * 1_000_000),),
+        ).fetchone()[0]
+    return Status(pending, oldest, processed, size, timeout, stale)

@@ -1,0 +1,69 @@
+"""The command ``tripod``: thin doors to the acts. Errors become exit codes here, nowhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ledger.errors import LedgerError
+from tripod.cli.door import DOORS, LazyGroup, code_for
+from tripod.cli.output import remark, safe
+from tripod.errors import TripodError
+
+__all__ = ["cli", "main"]
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings=SETTINGS,
+    commands_at={
+        "init": "tripod.cli.team:init",
+        "bus": "tripod.cli.bus:bus",
+        "chat": "tripod.cli.chat:chat",
+        "scribe": "tripod.cli.scribe:scribe",
+        "show": "tripod.cli.show:show",
+        "sync": "tripod.cli.team:sync",
+        "rebuild": "tripod.cli.team:rebuild",
+        "verify": "tripod.cli.verify:verify",
+        "demo": "tripod.cli.demo:demo",
+    },
+)
+@click.version_option(package_name="tripod-ledger", prog_name="tripod")
+def cli() -> None:
+    """Keep one tamper-evident ledger of what a team of agents does, and prove its rules."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    codes = DOORS.get(words[0] if words else "", DOORS[""])
+    try:
+        result = cli.main(args=words, prog_name="tripod", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except click.exceptions.Exit as left:
+        code = left.exit_code
+    except click.UsageError as error:
+        context = error.ctx
+        hint = f"\n  try `{context.command_path} --help`" if context is not None else ""
+        remark(f"{error.format_message()}{hint}")
+        code = codes.usage
+    except click.Abort:
+        remark("stopped")
+        code = 130
+    except (TripodError, LedgerError) as error:
+        remark(str(error))
+        code = code_for(error, codes)
+    except BrokenPipeError:
+        # Who read us has seen enough; silence the interpreter's own last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(safe(f"tripod: {place}{error.strerror or error}\n"))
+        code = codes.general
+    sys.exit(code)

@@ -1,0 +1,154 @@
+"""How commands speak: result on stdout, remarks on stderr, nothing hostile to a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from tripod.errors import TripodError
+
+__all__ = [
+    "emit",
+    "emit_bytes",
+    "emit_json",
+    "emit_pretty",
+    "emit_report",
+    "format_utc",
+    "hanging",
+    "one_line",
+    "remark",
+    "safe",
+]
+
+# C0 but tab and newline, DEL, C1, and what changes the direction or the lines of a text or is
+# not seen. The joiners U+200C and U+200D stay: they belong to the spelling of languages and emoji.
+_UNSAFE = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def safe(text: str) -> str:
+    r"""Show control bytes and direction marks as escapes instead of sending them to a terminal.
+
+    >>> safe("red \x1b[31malert")
+    'red \\x1b[31malert'
+    """
+    return re.sub(_UNSAFE, _escape, text)
+
+
+def one_line(text: str) -> str:
+    r"""Keep a strange name on its line: ``safe``, and no line break either.
+
+    >>> one_line("a\nb")
+    'a\\x0ab'
+    """
+    return safe(text).replace("\n", "\\x0a")
+
+
+def hanging(text: str) -> str:
+    r"""Indent what follows the first line, so that a text cannot pass for the next item.
+
+    >>> hanging("yes\n[2026-11-21T20:57:55Z] boss: no")
+    'yes\n    [2026-11-21T20:57:55Z] boss: no'
+    """
+    return text.replace("\n", "\n    ")
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def emit(lines: Iterable[str]) -> None:
+    """Print lines, made safe, in one write."""
+    _write(safe("".join(f"{line}\n" for line in lines)).encode())
+
+
+def emit_bytes(data: bytes) -> None:
+    """Print a file's bytes: exactly into a pipe, made safe on a terminal."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        data = safe(data.decode("utf-8", "replace")).encode()
+    _write(data)
+
+
+def emit_json(values: Iterable[object]) -> None:
+    """Print JSON, one value a line, in ASCII."""
+    _write("".join(json.dumps(value, sort_keys=True) + "\n" for value in values).encode())
+
+
+def emit_pretty(value: object) -> None:
+    """Print one JSON value for people; what is unsafe stands there as JSON escapes it."""
+
+    def escape(match: re.Match[str]) -> str:
+        return json.dumps(match[0])[1:-1]
+
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    _write(re.sub(_UNSAFE, escape, text + "\n").encode())
+
+
+def emit_report(text: str) -> None:
+    """Print what a reporter made: it has made its quotations safe, and may have coloured them."""
+    _write(text.encode())
+
+
+def _write(data: bytes) -> None:
+    """Write to stdout, as UTF-8 whatever the locale is: our files are.
+
+    Raises:
+        TripodError: the disk or whoever reads refused; the act itself is done.
+        SystemExit: who read us has seen enough (141, as a shell says it of SIGPIPE).
+    """
+    out: TextIO | None = sys.stdout
+    if out is None:
+        raise _lost("closed")
+    try:
+        out.flush()
+        if out.isatty():
+            # A terminal is told what it can show.
+            out.write(data.decode().encode(out.encoding, "backslashreplace").decode(out.encoding))
+        else:
+            out.buffer.write(data)
+        out.flush()
+    except BrokenPipeError:
+        _silence(out)
+        sys.exit(141)
+    except OSError as error:
+        _silence(out)
+        raise _lost(error.strerror or str(error)) from error
+
+
+def _lost(reason: str) -> TripodError:
+    return TripodError(
+        f"standard output: {reason}; the answer is lost, what was recorded stays recorded "
+        "(`tripod show` lists it)"
+    )
+
+
+def _silence(out: TextIO) -> None:
+    """Let the interpreter's own last flush go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+
+
+def remark(text: str) -> None:
+    """Say something beside the result; where nobody can hear it, it is no error."""
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(safe(f"tripod: {text}\n"))
+        sys.stderr.flush()
+    except OSError:
+        _silence(sys.stderr)
+
+
+def format_utc(seconds: int) -> str:
+    """Write epoch seconds as ``2026-11-21T20:57:55Z``."""
+    from projections.formats.event import format_time
+
+    return format_time(seconds * 1_000_000)

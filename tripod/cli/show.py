@@ -1,0 +1,119 @@
+"""``tripod show``: entries, and any projection as of any entry."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from ledger.entry import Entry, leaf_hash
+from tripod.cli.door import TEXT, Number, opened, team_option
+from tripod.cli.output import emit, emit_bytes, emit_json, emit_pretty, one_line
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.team import Team
+
+__all__ = ["show"]
+
+LISTED = 20
+
+
+@click.command()
+@team_option
+@click.argument("what", type=TEXT, default="")
+@click.option("--at", type=Number(), metavar="SEQ", help="The projection as of entry SEQ.")
+@click.option("--last", type=Number(), help=f"How many entries to list.  [default: {LISTED}]")
+@click.option("--stream", type=TEXT, help="List only entries of this stream, such as chat/live.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def show(
+    *,
+    team_path: str | None,
+    what: str,
+    at: int | None,
+    last: int | None,
+    stream: str | None,
+    as_json: bool,
+) -> None:
+    """Print entries, or a projection.
+
+    WHAT is nothing (the newest entries), an entry's number or id, or a projection: decisions,
+    chat, events, workers, counts.
+    """
+    is_entry = "-" in what or re.fullmatch("[0-9]+", what) is not None
+    if at is not None and (is_entry or not what):
+        message = "--at goes with a projection: decisions, chat, events, workers, counts"
+        raise BadArgumentError(message)
+    if what and (last is not None or stream is not None):
+        message = "--last and --stream go with the list of entries, where WHAT is left out"
+        raise BadArgumentError(message)
+    with opened(team_path) as team:
+        team.refresh()
+        if not what:
+            _list(team, LISTED if last is None else last, stream, as_json=as_json)
+        elif is_entry:
+            _entry(team, what, as_json=as_json)
+        else:
+            _projection(team, what, at, as_json=as_json)
+
+
+def _value(entry: Entry) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "actor": entry.actor,
+        "at": entry.at,
+        "id": entry.id,
+        "kind": entry.kind,
+        "leaf": leaf_hash(entry.header).hex(),
+        "seq": entry.seq,
+        "stream": entry.stream,
+    }
+    if entry.body is not None:
+        value["body"] = entry.data
+    return value
+
+
+def _list(team: Team, last: int, stream: str | None, *, as_json: bool) -> None:
+    size = team.store.head().size
+    where, values = ("", ()) if stream is None else (" WHERE stream = ?", (stream,))
+    rows = team.store.db.execute(
+        f"SELECT seq FROM entries{where} ORDER BY seq DESC LIMIT ?",
+        (*values, last),
+    ).fetchall()
+    entries = [next(team.store.read(seq, seq + 1)) for (seq,) in rows[::-1]]
+    if as_json:
+        emit_json(_value(entry) for entry in entries)
+        return
+    emit(f"{e.seq:>7}  {e.at[:19]}Z  {e.kind:<16}  {e.stream}  {e.actor}" for e in entries)
+    emit([f"{size} entries, root {team.store.head().root.hex()}"])
+
+
+def _entry(team: Team, what: str, *, as_json: bool) -> None:
+    # No ledger has an entry whose number takes more digits than these.
+    column, value = ("id", what) if "-" in what else ("seq", what.lstrip("0")[:18] or "0")
+    row = team.store.db.execute(
+        f"SELECT seq FROM entries WHERE {column} = ?",
+        (value,),
+    ).fetchone()
+    if row is None:
+        message = f"no entry {one_line(what[:80])}; `tripod show` lists the newest"
+        raise NotFoundError(message)
+    entry = next(team.store.read(row[0], row[0] + 1))
+    if as_json:
+        emit_json([_value(entry)])
+    else:
+        emit_pretty(_value(entry))
+
+
+def _projection(team: Team, what: str, at: int | None, *, as_json: bool) -> None:
+    from tripod.recover import past, rendered
+
+    files = rendered(past(team, at), what)
+    if as_json:
+        emit_json(
+            {"mode": oct(file.mode), "path": path, "text": file.data.decode("utf-8", "replace")}
+            for path, file in files
+        )
+        return
+    for path, file in files:
+        if len(files) > 1:
+            emit([f"==> {one_line(path)} <=="])
+        emit_bytes(file.data)

@@ -1,0 +1,130 @@
+"""After a crash, a bad edit or a lost disk: make every table and file what the ledger says.
+
+``rebuild`` goes through the same fold and the same renders as daily work. What stood in a file's
+place is kept as a blob first. ``past`` shows any projection as of any entry.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+
+from ledger.errors import UnwritableError
+from projections import BUS, PROJECTIONS
+from projections.intake.piece import Conflict
+from projections.projection import File, Source
+from projections.rebuild import Difference, differences
+from projections.tables import batches, create_tables, fold_into, source_of
+from tripod.act import Act
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.team import Team
+
+__all__ = ["Rebuilt", "past", "rebuild", "rendered"]
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """Paths that were written, and how many of them had held other bytes (kept in the ledger)."""
+
+    written: list[str]
+    displaced: int
+
+
+def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
+    """Fold all tables anew and write every projected file that differs.
+
+    ``evidence`` also gives back kept logs whose files are gone or changed.
+
+    Raises:
+        RefusedError: a file's bytes cannot be kept; nothing was written.
+        UnwritableError: the disk refuses.
+    """
+    kept = 0
+    with team.act(full=True, anew=True) as act:
+        found = list(differences(team.source, team.disk, evidence=evidence))
+        paths = {difference.path for difference in found}
+        paths |= {c.path for c in act.conflicts.values() if _is_ours(team, c)}
+        for difference in found:
+            if _holds_others(team, act, difference):
+                reason = "differed from the ledger when it was rebuilt"
+                kept += act.displace(difference.path, reason)
+        for path in sorted(paths & act.conflicts.keys()):
+            kept += act.displace(path, act.conflicts[path].detail)
+        if act.ahead:
+            for path in _strays(team):
+                kept += act.displace(path, "the ledger holds no such event")
+                paths.add(path)
+        act.rewrite |= paths
+        if not act.conflicts:
+            team.warnings.clear()
+    if team.files.failed:
+        path, problem = next(iter(team.files.failed.items()))
+        message = f"{path}: {problem}; {len(team.files.failed)} files could not be written"
+        raise UnwritableError(message)
+    return Rebuilt(sorted(paths), kept)
+
+
+def _holds_others(team: Team, act: Act, difference: Difference) -> bool:
+    """Whether a file that differs holds more than what we had written there ourselves before."""
+    path, have = difference.path, difference.have
+    if have is None or have == difference.want.data:
+        return False
+    return path in act.conflicts or not team.files.is_accounted(path, sha256(have).hexdigest())
+
+
+def _strays(team: Team) -> Iterator[str]:
+    """Event files that a rolled-back ledger does not know: they came after it, so they go."""
+    known = set(BUS.paths(team.source))
+    for folder in (BUS.folder, f"{BUS.folder}/processed"):
+        for name in team.disk.names(folder):
+            path = f"{folder}/{name}"
+            if name.endswith(".event") and path not in known:
+                yield path
+
+
+def _is_ours(team: Team, conflict: Conflict) -> bool:
+    """Whether a file that contradicts the ledger stands where only a projection of ours may.
+
+    What could not even be read was never taken in: nothing of ours stands there.
+    """
+    path = conflict.path
+    return conflict.what != "unreadable" and path.endswith(".event") and team.disk.is_file(path)
+
+
+def past(team: Team, seq: int | None) -> Source:
+    """Tables as of entry ``seq`` (None: now), to render from.
+
+    Raises:
+        BadArgumentError: the ledger has no such entry.
+    """
+    if seq is None:
+        return team.source
+    size = team.store.head().size
+    if not 0 <= seq < size:
+        message = f"--at {seq}: the ledger has entries 0 to {size - 1}"
+        raise BadArgumentError(message)
+    scratch = sqlite3.connect("", isolation_level=None)
+    scratch.execute("BEGIN")
+    create_tables(scratch)
+    for batch in batches(islice(team.store.read(), seq + 1), 1000):
+        fold_into(scratch, batch)
+    live = source_of(team.store.db)
+    return Source(scratch, live.body, live.blob)
+
+
+def rendered(source: Source, name: str) -> list[tuple[str, File]]:
+    """Every file of one projection, as (path, file).
+
+    Raises:
+        NotFoundError: there is no projection of that name.
+    """
+    for projection in PROJECTIONS:
+        if projection.name == name:
+            files = ((path, projection.render(source, path)) for path in projection.paths(source))
+            return [(path, file) for path, file in files if file is not None]
+    names = ", ".join(projection.name for projection in PROJECTIONS)
+    message = f"no projection {name!r}; there are {names}"
+    raise NotFoundError(message)

@@ -1,0 +1,245 @@
+"""A team directory at work: its ledger, its tables and its files, kept in step.
+
+``Team.act`` is the one way in which anything is done:
+
+1. take the writer's place and begin the transaction (``ledger.sqlite`` has the order of
+   durability in words);
+2. take in what other programs wrote to the files since (observed entries);
+3. the caller decides, over tables that stand at the head, and appends;
+4. COMMIT: from here the entries are the truth;
+5. write the files that the entries changed (``tripod.files``), still in the writer's place. If we
+   die here, or the disk refuses, the cursor ``head.files`` stays behind and the next command does
+   it by this same code. Where another program wrote to such a file since step 2, the file is left
+   alone, and we begin again at step 1 to take that in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Self
+
+from ledger.entry import Draft, Entry
+from ledger.errors import UnwritableError
+from ledger.reader import sound_entries
+from ledger.sqlite import SQLiteStore, SQLiteTransaction
+from projections import COUNTS, manifest
+from projections.counts import PATH as COUNTS_PATH
+from projections.disk import Disk
+from projections.quiet import is_quiet
+from projections.tables import fold_into, refold, source_of, tables_current
+from tripod.act import Act
+from tripod.errors import NoTeamError
+from tripod.files import Files
+
+__all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
+
+FOLDER = ".nbs"
+DATABASE = "ledger.db"
+MAX_TRIES = 5  # how often we begin again because others write the same file
+
+
+def find_team(given: str | None) -> str:
+    """The team directory: ``given`` (a project or the directory itself), or found upwards.
+
+    Raises:
+        NoTeamError: there is none.
+    """
+    start = os.path.abspath(given or os.getcwd())
+    if given is not None:
+        for path in (start, os.path.join(start, FOLDER)):
+            if os.path.lexists(os.path.join(path, DATABASE)):
+                return path
+        message = f"no ledger in {start}: `tripod init {given}` makes one"
+        raise NoTeamError(message)
+    path = start
+    while True:
+        team = os.path.join(path, FOLDER)
+        if os.path.lexists(os.path.join(team, DATABASE)):
+            return team
+        parent = os.path.dirname(path)
+        if parent == path:
+            message = f"no {FOLDER}/{DATABASE} here or above {start}: `tripod init` makes one"
+            raise NoTeamError(message)
+        path = parent
+
+
+class Team:
+    """One team directory, opened for work."""
+
+    def __init__(self, root: str, *, create: bool = False) -> None:
+        """Open the ledger in the team directory ``root``.
+
+        Raises:
+            LedgerError: it is not there, damaged, or cannot be written.
+        """
+        self.root = root
+        self.disk = Disk(root)
+        self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
+        self.source = source_of(self.store.db)
+        self.files = Files(self.disk, self.store, self.source)
+        self.warnings: list[str] = []
+        self.healed = 0
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Acting ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def act(
+        self,
+        *,
+        locks: Iterable[str] = (),
+        full: bool = False,
+        anew: bool = False,
+        opened: Draft | None = None,
+    ) -> Iterator[Act]:
+        """Do something: see the module.
+
+        Args:
+            locks: files whose original tools' lock is to be held meanwhile.
+            full: also take in evidence, read positions and what is unknown.
+            anew: fold all tables again first, and trust no file unread.
+            opened: the first entry, for a ledger that has none yet.
+
+        Raises:
+            NoTeamError: the ledger holds no entry, and none is ``opened``.
+            UnwritableError: the disk refuses; nothing was recorded.
+        """
+        with self._once(locks=locks, full=full, anew=anew, opened=opened) as act:
+            yield act
+        for _ in range(MAX_TRIES):
+            if not self.files.late:
+                break
+            late = list(self.files.late)
+            with self._once(locks=late, late=late):
+                pass
+        self._remark(act)
+
+    @contextmanager
+    def _once(
+        self,
+        *,
+        locks: Iterable[str],
+        full: bool = False,
+        anew: bool = False,
+        opened: Draft | None = None,
+        late: Sequence[str] = (),
+    ) -> Iterator[Act]:
+        pending: list[Act] = []
+        with ExitStack() as held:
+            names = [path for path in sorted(locks) if path.endswith((".chat", "/log.md"))]
+            for path in names:
+                self._lock_foreign(held, path)
+            write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
+            with self.store.transaction(after=write) as transaction:
+                act = self._begin(
+                    transaction, names, full=full, anew=anew, late=late, opened=opened
+                )
+                pending.append(act)
+                yield act
+                act.keep_displaced()
+
+    def _lock_foreign(self, held: ExitStack, path: str) -> None:
+        if self.disk.stat(path.rpartition("/")[0]) is None:
+            return  # no folder: the original tools cannot be at work in it
+        try:
+            held.enter_context(self.disk.foreign_lock(path))
+        except OSError as error:
+            message = f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
+            raise UnwritableError(message) from error
+
+    def refresh(self) -> None:
+        """Take in what is new on disk, if anything is; for commands that only read."""
+        db = self.store.db
+        if not tables_current(db) or self._files_behind() or not self._is_quiet(manifest.load(db)):
+            with self.act():
+                pass
+
+    def _begin(
+        self,
+        transaction: SQLiteTransaction,
+        held: Iterable[str],
+        *,
+        full: bool,
+        anew: bool,
+        late: Sequence[str],
+        opened: Draft | None,
+    ) -> Act:
+        act = Act(transaction, self.store, self.files, self.warnings, full=full)
+        if transaction.size == 0 and opened is not None:
+            refold(transaction.tables, ())
+            act.append([opened])
+        if transaction.size == 0:
+            message = f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it"
+            raise NoTeamError(message)
+        written: manifest.Manifest = {}
+        if anew or not tables_current(transaction.tables):
+            written = manifest.load_any(transaction.tables)
+            entries = self.store.read()
+            refold(transaction.tables, sound_entries(entries) if anew else entries)
+        self.files.begin(manifest.load(transaction.tables), held)
+        for path, known in written.items():
+            self.files.account(path, known.digest)
+        act.ahead = act.refuse_if_ahead(anew=anew)
+        if act.ahead:
+            return act
+        behind = full or anew or late or self._files_behind()
+        if not behind and self._is_quiet(self.files.known):
+            return act
+        act.take_in()
+        act.settle(late)
+        return act
+
+    def _is_quiet(self, known: manifest.Manifest) -> bool:
+        return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known)
+
+    def _files_behind(self) -> bool:
+        row = self.store.db.execute("SELECT size, files FROM head").fetchone()
+        return row is not None and row[0] > row[1]
+
+    # Files -------------------------------------------------------------------------------------
+
+    def _write_files(self, act: Act, *, again: bool = False) -> None:
+        """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
+        db = self.store.db
+        size, files = db.execute("SELECT size, files FROM head").fetchone()
+        first_new = act.entries[0].seq if act.entries else size
+        behind = self.store.read(files, first_new) if files < first_new else iter(())
+        healed = 0
+
+        def entries() -> Iterator[Entry]:
+            nonlocal healed
+            for entry in behind:
+                healed += "observed" not in entry.data and not again
+                yield entry
+            yield from (entry for entry in act.entries if "observed" not in entry.data)
+
+        if any(entry.kind in COUNTS.kinds for entry in act.entries):
+            act.rewrite.add(COUNTS_PATH)  # ours alone: also what others did is counted in it
+        self.files.project(entries(), act.rewrite)
+        if healed or act.full:
+            self.files.clear()
+        noted = self.files.note(act.seen_ns, act.conflicts)
+        shown = files if self.files.late or self.files.failed else size
+        if shown > files or noted:
+            with self.store.derived() as derived:
+                manifest.save(derived, noted)
+                derived.execute("UPDATE head SET files = ?", (shown,))
+        self.healed += healed
+
+    def _remark(self, act: Act) -> None:
+        """Say what could not be written; it is recorded, and the next command tries again."""
+        for path, reason in self.files.failed.items():
+            act.warn(f"{path}: recorded, but the file is not written yet: {reason}")
+        for path in self.files.late:
+            act.warn(f"{path}: recorded, but others keep writing the file; try again later")

@@ -1,0 +1,49 @@
+"""The checks: one rule in one file of the same name. Pure: no clock, disk, network, randomness.
+
+``CHECKS`` is what runs, in the order of the report.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from verify.checks import (
+    append_only,
+    bodies_present,
+    canonical_bytes,
+    chain_links,
+    chat_refs_resolve,
+    checkpoint_preceded,
+    clock_forward,
+    count_from_grep,
+    decision_ids_unique,
+    drift,
+    kinds_known,
+    ledger_missing,
+    pythia_isolation,
+    sequence,
+)
+
+__all__ = ["CHECKS", "LEDGER_CHECKS"]
+
+LEDGER_CHECKS: tuple[ModuleType, ...] = (
+    sequence,
+    canonical_bytes,
+    chain_links,
+    bodies_present,
+    kinds_known,
+    clock_forward,
+)
+"""Those that one pass over the rows answers."""
+
+CHECKS: tuple[ModuleType, ...] = (
+    ledger_missing,
+    *LEDGER_CHECKS,
+    append_only,
+    count_from_grep,
+    decision_ids_unique,
+    checkpoint_preceded,
+    chat_refs_resolve,
+    pythia_isolation,
+    drift,
+)

@@ -1,0 +1,46 @@
+"""Each entry names the hash of the entry before it, and the ledger that it belongs to.
+
+**What it proves.** From entry 0 to the head one unbroken chain: ``prev`` of each header is the
+leaf hash of the one before, and each names the same origin.
+
+**Why it matters.** Whoever changes one entry changes its hash; then the entry behind it points to
+something that is no longer there. To hide that, all entries behind it must be made again, and then
+the head differs from every head that was ever kept elsewhere.
+
+**What a finding looks like.** ``entry 41 is not the one that entry 42 was linked to: it was altered
+after it was appended``; ``prev is 3f2a…, the entry before hashes to 91bc…``; ``the header names
+another ledger``.
+
+**What to do.** Compare the named entry with a backup or a clone. What stands before it is proved
+by the chain, what stands behind it is not.
+"""
+
+from __future__ import annotations
+
+from ledger.chain import check_link
+from ledger.entry import Header
+from verify.evidence import Evidence
+from verify.finding import Outcome
+
+__all__ = ["HELP", "NAME", "REQUIRED", "altered", "judge", "link_problem"]
+
+NAME = "chain-links"
+REQUIRED = True
+HELP = "compare this entry with a backup or another copy; what stands before it is proved"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """What the pass over the rows found; see the module."""
+    return evidence.ledger_outcome(NAME, "entries")
+
+
+def link_problem(header: Header, prev: str, origin: str) -> str | None:
+    """How the header stands in the chain; its place in the sequence is another check's."""
+    return check_link(header, header.seq, prev, origin)
+
+
+def altered(seq: int, by: str) -> str:
+    """Words for an entry whose successor (``by``) was linked to other bytes."""
+    return (
+        f"entry {seq} is not the one that {by} was linked to: it was altered after it was appended"
+    )

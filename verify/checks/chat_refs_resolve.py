@@ -1,0 +1,219 @@
+"""Each chat reference of a decision leads to a message that was there when it was logged.
+
+**What it proves.** ``live.chat:~L342`` means physical line 342 of that file at the time of
+recording, approximately: it resolves when a message existed within 50 lines of it then (the
+distance can be set). Lines that were split off into archives later are counted in. A reference
+made through ``tripod scribe log`` is bound to its message by number, entry and leaf hash, and
+checked exactly.
+
+**Why it matters.** The reference is the only way from a decision back to what was said. References
+rot when a chat is rotated, and a made-up one looks like any other.
+
+**What a finding looks like.** Named apart: ``is beyond the end of``, ``names no chat``, ``is
+later than the decision``, ``is malformed``, ``has no chat reference``; as a warning, ``none of
+the participants nearby``.
+
+**What to do.** Read the chat around the place (``tripod show chat``) and log a decision that gives
+the right one. What an approximate reference cannot prove: that the message near it is the one that
+was meant. What was wrong before adoption is told as a warning, since it cannot be mended.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from projections import CHAT
+from projections.formats.chat import HEADER_LINES, parse_header, parse_time
+from projections.formats.decision_log import NONE_YET, parse_refs
+from projections.projection import content_bytes
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "chat-refs-resolve"
+REQUIRED = True
+HELP = "read the chat around that place and log a decision that gives the right reference"
+LIMIT = 40
+
+
+class Place(NamedTuple):
+    """Where a file's first message stood in its channel, and where the file ended."""
+
+    channel: str
+    first: int
+    stop: int
+
+
+class Logged(NamedTuple):
+    """A decision as far as its references go; ``time`` is the second in its id."""
+
+    seq: int
+    id: str
+    time: int
+    body: dict[str, Any]
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    found: list[Finding] = []
+    refs = bound = decisions = 0
+    splits = _splits(evidence)
+    for seq, id_ in evidence.source.db.execute(
+        "SELECT seq, id FROM pieces WHERE id IS NOT NULL ORDER BY seq"
+    ):
+        decisions += 1
+        decision = Logged(seq, id_, int(id_[2:]), evidence.body(seq))
+        listed = [ref for ref in decision.body.get("refs", ()) if isinstance(ref, dict)]
+        refs += len(listed)
+        bound += sum("leaf" in ref for ref in listed)
+        if len(found) < LIMIT:
+            found += _text(evidence, decision, listed)
+            for ref in listed:
+                found += _resolve(evidence, decision, ref, splits)
+    if not decisions:
+        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
+    bad = sum(finding.severity == "failure" for finding in found)
+    seen = {"decisions": decisions, "refs": refs, "bound": bound, "unresolved": bad}
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
+
+
+def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
+    """For each channel its archives: (time of the split in s, its entry, the first line left)."""
+    splits: dict[str, list[tuple[int, int, int]]] = {}
+    for channel, seq, stop in evidence.query(
+        "SELECT channel, seq, stop FROM archives ORDER BY seq"
+    ):
+        try:
+            raw = content_bytes(evidence.source, evidence.body(seq)["header"])
+            header = parse_header(raw)
+            time = parse_time(header.last_write) if header is not None else None
+        except (LookupError, TypeError, ValueError):
+            time = None
+        splits.setdefault(channel, []).append((time or 0, seq, stop))
+    return splits
+
+
+def _text(evidence: Evidence, decision: Logged, listed: list[dict[str, Any]]) -> list[Finding]:
+    """What the field says, against what was read from it."""
+    text = str(decision.body.get("chat_ref", ""))
+    parsed, malformed = parse_refs(text)
+    found = [
+        _finding(evidence, decision, f"the chat reference {part!r} is malformed")
+        for part in malformed
+    ]
+    if [(ref.file, ref.line) for ref in parsed] != [(r.get("file"), r.get("line")) for r in listed]:
+        found.append(
+            _finding(evidence, decision, f"the entry resolves other references than {text!r}")
+        )
+    if not parsed and not malformed:
+        message = f"it has no chat reference ({text or NONE_YET})"
+        severity: Severity = "warning" if evidence.past(decision.seq) else "failure"
+        found.append(_finding(evidence, decision, message, severity))
+    return found
+
+
+def _resolve(
+    evidence: Evidence,
+    decision: Logged,
+    ref: dict[str, Any],
+    splits: dict[str, list[tuple[int, int, int]]],
+) -> list[Finding]:
+    shown = f"{ref.get('file')}:~L{ref.get('line')}"
+    if "leaf" in ref or "seq" in ref:
+        problem = _bound(evidence, decision, ref)
+        return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
+    place = _place(evidence, decision, str(ref.get("file")), splits)
+    if place is None:
+        return [_finding(evidence, decision, f"{shown} names no chat of this team")]
+    number = place.first + int(ref["line"]) - HEADER_LINES - 1
+    near = evidence.query(
+        "SELECT handle, time FROM lines WHERE channel = ? AND number BETWEEN ? AND ?"
+        " AND handle IS NOT NULL ORDER BY number",
+        place.channel,
+        max(place.first, number - evidence.nearby),
+        min(place.stop - 1, number + evidence.nearby),
+    )
+    if not near:
+        last = HEADER_LINES + place.stop - place.first
+        return [
+            _finding(evidence, decision, f"{shown} is beyond the end of the file (line {last})")
+        ]
+    then = [handle for handle, time in near if time <= decision.time]
+    if not then:
+        return [_finding(evidence, decision, f"{shown} is later than the decision")]
+    return _nearby(evidence, decision, shown, then)
+
+
+def _nearby(evidence: Evidence, decision: Logged, shown: str, handles: list[str]) -> list[Finding]:
+    """Whether anybody who is said to have taken part speaks there."""
+    text = str(decision.body.get("participants", ""))
+    people = {name.strip().lstrip("@").casefold() for name in text.split(",")} - {"", NONE_YET}
+    if not people or people & {handle.casefold() for handle in handles}:
+        return []
+    message = f"{shown}: none of the participants nearby ({text})"
+    return [_finding(evidence, decision, message, "warning")]
+
+
+def _place(
+    evidence: Evidence,
+    decision: Logged,
+    file: str,
+    splits: dict[str, list[tuple[int, int, int]]],
+) -> Place | None:
+    """Which lines of a channel the file showed when the decision was logged."""
+    stem = file.rpartition("/")[2].removesuffix(".chat")
+    if not file.endswith(".chat") or file.rpartition("/")[0].rpartition("/")[2] not in (
+        "",
+        CHAT.folder,
+    ):
+        return None
+    rows = evidence.query("SELECT channel, first, stop FROM archives WHERE archive = ?", stem)
+    if rows:
+        return Place(*rows[0])
+    rows = evidence.query("SELECT lines FROM channels WHERE channel = ?", stem)
+    if not rows:
+        return None
+    observed = "observed" in decision.body
+    first = 0
+    for time, seq, stop in splits.get(stem, ()):
+        if time <= decision.time if observed and time else seq < decision.seq:
+            first = max(first, stop)
+    return Place(stem, first, rows[0][0])
+
+
+def _bound(evidence: Evidence, decision: Logged, ref: dict[str, Any]) -> str | None:
+    """A reference that names its message exactly: None, or what does not fit."""
+    seq = ref.get("seq")
+    if type(seq) is not int:
+        return "is bound to no entry"
+    if seq >= decision.seq:
+        return f"is later than the decision: it is bound to entry {seq}"
+    rows = evidence.query(
+        "SELECT channel, number FROM lines WHERE channel = ? AND number = ? AND seq = ?"
+        " AND handle IS NOT NULL",
+        ref.get("channel"),
+        ref.get("index"),
+        seq,
+    )
+    if not rows:
+        message = f"message {ref.get('index')} of {ref.get('channel')}"
+        return f"is bound to entry {seq}, which is not {message}"
+    if evidence.leaf(seq) != ref.get("leaf"):
+        return f"is bound to entry {seq} as it was: its leaf hash is another now"
+    return None
+
+
+def _finding(
+    evidence: Evidence, decision: Logged, message: str, severity: Severity | None = None
+) -> Finding:
+    return Finding(
+        NAME,
+        f"{decision.id}: {message}",
+        evidence.where(decision.seq),
+        (),
+        HELP,
+        severity or evidence.severity(decision.seq),
+        before_adoption=evidence.adopted(decision.seq),
+        seq=decision.seq,
+    )

@@ -1,0 +1,126 @@
+"""Each assessment of Pythia answers a checkpoint event that came before it.
+
+**What it proves.** For every message that has the form of an assessment (either layout) there is
+a ``pythia-checkpoint`` event of its own, published earlier. They are matched by the range of
+decisions that both name, else by order; one event answers one assessment. Earlier means in the
+ledger's order for what we did, by claimed time for what was observed.
+
+**Why it matters.** The seeds: every assessment has a preceding checkpoint event. An assessment
+without one was asked for by a clock or by a person, and covers whatever somebody chose.
+
+**What a finding looks like.** ``the assessment of D-17 through D-36 answers no checkpoint
+event``. A range that overlaps the event's without being the same is a warning.
+
+**What to do.** Find out what started Pythia. Events that the original tools pruned before adoption
+cannot be found any more: the past is told as a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from projections.formats.assessment import parse_checkpoint_payload
+from projections.projection import content_bytes
+from verify.assessments import Posted, assessments
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "checkpoint-preceded"
+REQUIRED = True
+HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
+
+
+@dataclass
+class Asked:
+    """A checkpoint event: its time in seconds, its range where its payload gives one."""
+
+    seq: int
+    time: int
+    observed: bool
+    range: tuple[str, str] | None
+    used: bool = False
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    events = _events(evidence)
+    found: list[Finding] = []
+    count = 0
+    for posted in assessments(evidence):
+        count += 1
+        found += _answer(evidence, posted, events)
+    if not count:
+        return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
+    seen = {"assessments": count, "checkpoint events": len(events)}
+    return outcome(NAME, found[:40], dict(seen), required=REQUIRED)
+
+
+def _events(evidence: Evidence) -> list[Asked]:
+    """All checkpoint events in order; there is one for as many decisions as the interval says."""
+    events = []
+    for (seq,) in evidence.query("SELECT seq FROM asked ORDER BY seq"):
+        body = evidence.body(seq)
+        span = None
+        try:
+            text = content_bytes(evidence.source, body["payload"]).decode()
+            parsed = parse_checkpoint_payload(text)
+            span = parsed[1:] if parsed else None
+        except (LookupError, TypeError, ValueError):
+            pass  # an event without a payload asks for what is new
+        us = body.get("us", 0)
+        events.append(Asked(seq, us // 1_000_000, "observed" in body, span))
+    return events
+
+
+def _before(event: Asked, posted: Posted) -> bool:
+    if not (event.observed or posted.observed) or not event.time or not posted.time:
+        return event.seq < posted.seq
+    return event.time <= posted.time
+
+
+def _overlap(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    a, b = ([int(id_[2:]) for id_ in span] for span in (one, other))
+    return a[0] <= b[1] and b[0] <= a[1]
+
+
+def _answer(evidence: Evidence, posted: Posted, events: list[Asked]) -> list[Finding]:
+    """Take the event that this assessment answers; a finding where there is none."""
+    said = posted.said
+    span = (said.first, said.last) if said.first and said.last else None
+    free = [event for event in events if not event.used and _before(event, posted)]
+    same = [event for event in free if span is not None and event.range == span]
+    loose = [event for event in free if span is None or event.range is None]
+    near = [event for event in free if span and event.range and _overlap(span, event.range)]
+    if same or loose or near:
+        event = (same or loose or near)[0]
+        event.used = True
+        if same or loose:
+            return []
+        asked = " through ".join(event.range or ())
+        message = f"the assessment covers {_words(span)}, its checkpoint event asked for {asked}"
+        return [_finding(evidence, posted, message, warn=True)]
+    late = [event for event in events if span is not None and event.range == span]
+    message = f"the assessment of {_words(span)} answers no checkpoint event"
+    if late:
+        what = "answered another assessment" if late[0].used else "came after it"
+        message += f": the one of its range {what}"
+    return [_finding(evidence, posted, message, warn=False)]
+
+
+def _words(span: tuple[str, str] | None) -> str:
+    return "no stated range" if span is None else f"{span[0]} through {span[1]}"
+
+
+def _finding(evidence: Evidence, posted: Posted, message: str, *, warn: bool) -> Finding:
+    return Finding(
+        NAME,
+        message,
+        f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}",
+        (f"posted by {posted.handle}",),
+        HELP,
+        "warning" if warn else evidence.severity(posted.seq),
+        before_adoption=evidence.adopted(posted.seq),
+        seq=posted.seq,
+    )

@@ -1,0 +1,76 @@
+"""``grep -c "^### D-"`` on the decision log gives the number of decisions in the ledger.
+
+**What it proves.** The lines of ``scribe/log.md`` and its archives that begin with ``### D-`` are
+as many as the decisions: nothing in a title, a rationale or a text put in by hand counts as one.
+
+**Why it matters.** The count decides when Pythia is asked for her review, and people and scripts
+take it with grep. The seeds: the count comes from the file, not from anybody's memory.
+
+**What a finding looks like.** ``grep counts 47 headings in the files, the ledger has 46
+decisions``; beside it each heading that is no decision, by its entry.
+
+**What to do.** Look at the named heading. A malformed one that somebody typed stays in the log (it
+only grows); log the decision anew with ``tripod scribe log``.
+"""
+
+from __future__ import annotations
+
+from projections import LOG
+from projections.formats.decision_log import count_headings
+from projections.projection import content_bytes
+from verify.escape import shorten
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "count-from-grep"
+REQUIRED = True
+HELP = "look at the named headings; log a decision that was meant with `tripod scribe log`"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
+    files = list(LOG.paths(evidence.source))
+    if not files and not decisions:
+        return not_applicable(NAME, "there is no decision log", required=REQUIRED)
+    rendered = sum(count_headings(evidence.rendered(path)) for path in files)
+    counts = [("what the ledger renders", rendered)]
+    if evidence.root is not None:
+        shown = sum(count_headings(evidence.file(path) or b"") for path in files)
+        counts.insert(0, ("the files", shown))
+    found = [
+        Finding(
+            NAME,
+            f"grep counts {count} headings in {what}, there are {decisions} decisions",
+            f"{LOG.folder}/",
+            help=HELP,
+        )
+        for what, count in counts
+        if count != decisions
+    ][:1]
+    if found:
+        found += _smuggled(evidence)
+    seen = {"decisions": decisions, "files": len(files), "headings": counts[0][1]}
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
+
+
+def _smuggled(evidence: Evidence) -> list[Finding]:
+    """Pieces that do not hold exactly one heading for one decision."""
+    found: list[Finding] = []
+    for seq, id_ in evidence.source.db.execute("SELECT seq, id FROM pieces ORDER BY seq"):
+        observed = evidence.body(seq).get("observed")
+        if not isinstance(observed, dict) or "raw" not in observed or len(found) >= 20:
+            continue  # a piece of our own rendering has one heading
+        try:
+            raw = content_bytes(evidence.source, observed["raw"])
+        except (LookupError, TypeError, ValueError):
+            continue
+        count = count_headings(raw)
+        if count != (id_ is not None):
+            what = f"{id_} holds {count} headings" if id_ else "a heading that is no decision"
+            lines = [line for line in raw.split(b"\n") if line.startswith(b"### D-")]
+            shown = tuple(shorten(line.decode("utf-8", "replace")) for line in lines[:6])
+            found.append(Finding(NAME, what, evidence.where(seq), shown, HELP, seq=seq))
+    return found

@@ -1,0 +1,52 @@
+"""No two decisions have the same id.
+
+**What it proves.** Each ``D-<second>`` in the log means one decision.
+
+**Why it matters.** References, supersessions and assessments name decisions by id. The original
+tool takes the clock's second and looks at nothing: 600 decisions in 1.5 seconds got three ids.
+``tripod scribe log`` takes the smallest free second instead.
+
+**What a finding looks like.** ``D-1707753600 stands for 2 decisions``, with the entries and titles.
+
+**What to do.** All of them are kept. Say in a new decision which one is meant. Duplicates that
+were there before adoption are named as warnings.
+"""
+
+from __future__ import annotations
+
+from verify.escape import shorten
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "decision-ids-unique"
+REQUIRED = False
+HELP = "all of them are kept; say in a new decision which one is meant"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
+    if not decisions:
+        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
+    found = []
+    for id_, count, last in evidence.query(
+        "SELECT id, count(*), max(seq) FROM pieces WHERE id IS NOT NULL GROUP BY id"
+        " HAVING count(*) > 1 ORDER BY max(seq) LIMIT 20"
+    ):
+        same = evidence.query("SELECT seq, title FROM pieces WHERE id = ? ORDER BY seq", id_)
+        shown = tuple(f"{evidence.where(seq)}: {shorten(title)}" for seq, title in same[:6])
+        found.append(
+            Finding(
+                NAME,
+                f"{id_} stands for {count} decisions",
+                evidence.where(last),
+                shown,
+                HELP,
+                "warning" if evidence.past(last) else "failure",
+                before_adoption=evidence.past(last),
+                seq=last,
+            )
+        )
+    return outcome(NAME, found, {"decisions": decisions}, required=REQUIRED)

@@ -1,0 +1,110 @@
+"""Every projected file and table is what the ledger gives.
+
+**What it proves.** Each file that is folded from the ledger has exactly the bytes and permission
+bits that the ledger renders, after what other programs legitimately appended was taken into
+account; each row of each table in the database is the one that the entries fold to; the notes
+about files are whole. The decision log's own edits are named by ``append-only``.
+
+**Why it matters.** People and tools read the files and the tables, not the ledger. A projection
+that says something else than the ledger is a lie that nobody signed.
+
+**What a finding looks like.** ``chat/live.chat: message line 12 differs from the ledger`` with
+both versions; ``events/… is missing``; ``the table events: in the row of seq 31: acked is 40,
+folded None``.
+
+**What to do.** ``tripod rebuild`` writes all of it anew from the ledger and keeps the bytes that it
+replaces as entries. A line of ``config.yaml`` that was not understood is told here as a warning.
+"""
+
+from __future__ import annotations
+
+from projections import LOG
+from projections.intake import Conflict
+from verify.evidence import Evidence
+from verify.excerpt import difference
+from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "drift"
+REQUIRED = False
+HELP = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
+LIMIT = 40
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    found = _config(evidence)
+    if evidence.db is None:
+        if found:
+            return outcome(NAME, found, {}, required=REQUIRED)
+        return not_applicable(
+            NAME, "there is no ledger to hold the files against", required=REQUIRED
+        )
+    tables = [
+        Finding(NAME, f"the table {table}: {fault}", "database", help=HELP)
+        for table, fault in [*evidence.team.tables, *evidence.notes()]
+    ]
+    seen: Coverage = {"tables": "all"}
+    found = [*tables, *_cursor(evidence), *found]
+    if evidence.root is not None:
+        seen["files"] = _files(evidence, found)
+        seen["not taken in yet"] = len(evidence.team.drafts)
+        seen["left alone"] = len(evidence.team.found.left_alone)
+    return outcome(NAME, found, seen, required=REQUIRED)
+
+
+def _files(evidence: Evidence, found: list[Finding]) -> int:
+    """Add what differs; give how many files were looked at."""
+    conflicts = {conflict.path: conflict for conflict in evidence.team.found.conflicts}
+    found += [
+        Finding(NAME, f"{part} could not be compared: {why}", part, help="see the ledger's checks")
+        for part, why in evidence.team.unread
+    ]
+    files = more = 0
+    for path, want, have, problem in evidence.projected():
+        files += 1
+        conflict = conflicts.pop(path, None)
+        if problem is None or (conflict is not None and path.startswith(f"{LOG.folder}/")):
+            continue
+        if len(found) >= LIMIT:
+            more += 1
+            continue
+        shown = difference(want, have) if want != have else ()
+        found.append(Finding(NAME, _words(problem, conflict), path, shown, HELP))
+    rest = [c for c in conflicts.values() if not c.path.startswith(f"{LOG.folder}/")]
+    for conflict in rest[: max(0, LIMIT - len(found))]:
+        found.append(Finding(NAME, f"{conflict.what}: {conflict.detail}", conflict.path, (), HELP))
+    more += len(rest) - min(len(rest), max(0, LIMIT - len(found)))
+    if more > 0 and len(found) >= LIMIT:
+        found.append(Finding(NAME, f"and {more} more files differ", evidence.what, help=HELP))
+    return files
+
+
+def _words(problem: str, conflict: Conflict | None) -> str:
+    return problem if conflict is None else f"{conflict.what}: {conflict.detail}"
+
+
+def _cursor(evidence: Evidence) -> list[Finding]:
+    """Cursors that stay behind the head."""
+    found = []
+    for name, cursor, size in evidence.cursors():
+        if cursor < size:
+            message = f"the {name} show {cursor} of {size} entries: a command died, or is at work"
+            help_ = "the next command that acts finishes it"
+            found.append(Finding(NAME, message, "head", (), help_, "warning"))
+    return found
+
+
+def _config(evidence: Evidence) -> list[Finding]:
+    """Lines of the configuration that were not taken."""
+    found = []
+    for seq, path in evidence.query("SELECT seq, path FROM inputs ORDER BY path"):
+        problems = evidence.body(seq).get("problems")
+        for problem in problems if isinstance(problems, list) else ():
+            key = problem.get("key") or "line"
+            message = f"{key}: {problem.get('message')}"
+            help_ = "mend the line; until then the value that held before holds"
+            where = f"{path}:{problem.get('line')}"
+            found.append(Finding(NAME, message, where, (), help_, "warning"))
+    return found[:LIMIT]

@@ -1,0 +1,44 @@
+"""There is a ledger, and it holds something.
+
+**What it proves.** The database is there, is a ledger, and holds at least one entry.
+
+**Why it matters.** The plainest way to get rid of a record is to delete it: files alone then look
+like those of a team that never had one. An empty ledger proves nothing and must never pass.
+
+**What a finding looks like.** ``the ledger holds no entry``; ``no ledger.db, but there was one:
+counts.json stands in the team directory``.
+
+**What to do.** Restore ``ledger.db`` from a backup. If the team never had a ledger, say so with
+``--no-ledger``, or begin one with ``tripod init``.
+"""
+
+from __future__ import annotations
+
+from verify.evidence import DATABASE, Evidence
+from verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "ledger-missing"
+REQUIRED = True
+HELP = f"restore {DATABASE} from a backup or another copy of the team directory"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    if evidence.db is not None:
+        found = []
+        if not evidence.rows:
+            found = [Finding(NAME, "the ledger holds no entry", evidence.what, help=HELP)]
+        return outcome(NAME, found, {"entries": evidence.rows}, required=REQUIRED)
+    if evidence.traces:
+        message = f"no {DATABASE}, but there was one: {evidence.traces[0]}"
+        finding = Finding(NAME, message, evidence.what, evidence.traces[1:], HELP)
+        return outcome(NAME, [finding], {"traces": len(evidence.traces)}, required=REQUIRED)
+    if evidence.no_ledger:
+        return not_applicable(NAME, "the team is said to have no ledger", required=REQUIRED)
+    reason = (
+        "there is no ledger, and nothing shows that there was one; "
+        "give --no-ledger if the team has none, or begin one with `tripod init`"
+    )
+    return cannot_tell(NAME, reason, required=REQUIRED)

@@ -1,0 +1,128 @@
+"""The entries are numbered 0, 1, 2, ... without a gap, each id stands once, and the head agrees.
+
+**What it proves.** Every row stands in its place: its number is the one that follows, the columns
+``id``, ``kind`` and ``stream`` say what its header says, no id stands twice, entry 0 opens the
+ledger and no other does. The head row (size, last leaf, time, open subtrees, origin, cursors) and
+the stored subtree roots are those that the entries give.
+
+**Why it matters.** A removed, added or renumbered entry is the plainest way to rewrite a record. A
+head or a stored root that was changed would make proofs of another history.
+
+**What a finding looks like.** ``entries 12 to 14 are missing``, ``the column kind says bus.acked,
+the header bus.published``, ``the head row says 51 entries, there are 50``. A missing or changed
+trigger is a warning: it guards against accident alone.
+
+**What to do.** Compare with a backup, a clone or another copy of the database; the first finding
+is where they part. Do not append to a ledger that does not verify. Missing entries at the *end*
+can only be seen by someone who kept an older head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ledger.entry import Header
+from verify.evidence import Evidence
+from verify.finding import Outcome
+
+__all__ = [
+    "HELP",
+    "NAME",
+    "REQUIRED",
+    "column_problem",
+    "head_problems",
+    "judge",
+    "opening_problem",
+    "order_problem",
+    "schema_problems",
+]
+
+NAME = "sequence"
+REQUIRED = True
+HELP = "compare with a backup or another copy of the database; they part at this entry"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """What the pass over the rows found; see the module."""
+    return evidence.ledger_outcome(NAME, "entries", "nodes")
+
+
+def order_problem(seq: int, expected: int) -> str | None:
+    """Whether ``seq`` is the number that follows."""
+    if seq == expected:
+        return None
+    if seq < 0:
+        return f"an entry has the number {seq}"
+    if seq == expected + 1:
+        return f"entry {expected} is missing"
+    return f"entries {expected} to {seq - 1} are missing"
+
+
+def column_problem(
+    header: Header, seq: int, id_: object, kind: object, stream: object
+) -> str | None:
+    """Whether the row's columns say what its header says."""
+    columns = (("seq", seq), ("id", id_), ("kind", kind), ("stream", stream))
+    for name, value in columns:
+        stated = getattr(header, name)
+        if type(value) is not type(stated) or value != stated:
+            return f"the column {name} says {value!r}, the header {stated!r}"
+    return None
+
+
+def opening_problem(seq: int, kind: str, data: Mapping[str, Any], origin: str) -> str | None:
+    """Whether this entry opens the ledger where, and only where, it should."""
+    if (seq == 0) != (kind == "ledger.opened"):
+        return (
+            f"entry 0 is {kind}, not ledger.opened"
+            if seq == 0
+            else "the ledger is opened again here"
+        )
+    if seq == 0 and data.get("origin") != origin:
+        return f"it opens {data.get('origin')!r}, its header names {origin!r}"
+    return None
+
+
+def head_problems(
+    heads: list[tuple[Any, ...]], want: tuple[int, str, str, str, bytes]
+) -> Iterator[str]:
+    """What is wrong with the rows (only, size, origin, last, at, stack, tables, files) of the head.
+
+    ``want`` is (size, origin, last, at, stack) as the entries give them.
+    """
+    if len(heads) != 1:
+        yield f"there are {len(heads)} head rows, there is to be one"
+    for only, *stated, tables, files in heads[:1]:
+        if only != 0:
+            yield f"the head row is numbered {only!r}, it is to be 0"
+        for name, have, given in zip(
+            ("size", "origin", "last", "at", "stack"), stated, want, strict=True
+        ):
+            if have != given:
+                what = f"says {name} {_short(have)}, the entries give {_short(given)}"
+                if name == "size" and type(have) is int and have > want[0]:
+                    what = f"says {have} entries, there are {want[0]}: the last ones are missing"
+                yield f"the head row {what}"
+        for name, cursor in (("tables", tables), ("files", files)):
+            if type(cursor) is not int or not 0 <= cursor <= want[0]:
+                yield f"the cursor {name} of the head row is {cursor!r}, of {want[0]} entries"
+
+
+def schema_problems(
+    found: Mapping[tuple[str, str], str], wanted: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
+    """How the database's objects (type, name) and their SQL differ from ours."""
+    for key in sorted(wanted.keys() | found.keys()):
+        what = f"the {key[0]} {key[1]}"
+        if key not in found:
+            yield f"{what} is missing"
+        elif key not in wanted:
+            yield f"{what} is none of ours"
+        elif found[key] != wanted[key]:
+            yield f"{what} is not as we make it"
+
+
+def _short(value: object) -> str:
+    text = value.hex() if isinstance(value, bytes) else repr(value)
+    return text if len(text) <= 40 else f"{text[:20]}… ({len(text)} characters)"

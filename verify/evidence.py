@@ -1,0 +1,291 @@
+"""What a check may look at: the ledger's rows, their fold, the team's files; read-only.
+
+``collect`` opens it. A check asks through ``Evidence`` and touches neither disk nor database file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from ledger.entry import leaf_hash
+from ledger.errors import LedgerError
+from ledger.reader import read_only
+from ledger.schema import SCHEMA_VERSION
+from projections import PROJECTIONS, counts, manifest
+from projections.disk import Disk, TooBigError
+from projections.projection import Source
+from projections.rebuild import compare, desired
+from verify.finding import Coverage, Outcome, Scanned, Severity, not_applicable, outcome
+from verify.folded import RENDER_ERRORS, Folded, fold_evidence
+from verify.rows import one
+
+__all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "collect"]
+
+FOLDER = ".nbs"
+DATABASE = "ledger.db"
+NEARBY = 50  # lines: how far an approximate chat reference may be off
+_FOLDERS = ("chat", "events", "scribe")
+_NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
+_READ_LIMIT = 256 * 1024 * 1024
+
+
+@dataclass
+class Evidence:
+    """All that was collected. ``problem`` says why there is nothing to judge, '' where there is.
+
+    ``scan`` holds what the pass over the ledger's rows found, and ``folded`` its tables with what
+    the files add, once ``verify.run`` made them.
+    """
+
+    what: str
+    root: str | None = None
+    database: str = ""
+    db: sqlite3.Connection | None = None
+    no_ledger: bool = False
+    nearby: int = NEARBY
+    problem: str = ""
+    traces: tuple[str, ...] = ()
+    rows: int = 0
+    folded: Folded | None = None
+    scan: Scanned | None = None
+
+    # Tables and bodies -------------------------------------------------------------------------
+
+    def fold(self) -> None:
+        """Make the tables; what cannot be read at all is said in ``problem``."""
+        if self.folded is None and not self.problem:
+            try:
+                self.folded = fold_evidence(self.db, self.disk)
+            except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
+                self.problem = str(error)
+
+    @property
+    def team(self) -> Folded:
+        """The evidence as tables (ValueError before ``fold``)."""
+        if self.folded is None:
+            message = "the evidence is not folded yet"
+            raise ValueError(message)
+        return self.folded
+
+    @property
+    def source(self) -> Source:
+        """Tables, bodies by seq and blobs by digest; a LookupError where one is not there."""
+        return self.team.source
+
+    def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of a small query on the folded tables."""
+        return self.source.db.execute(sql, values).fetchall()
+
+    def body(self, seq: int) -> dict[str, Any]:
+        """The body of an entry, ``{}`` where it cannot be read: the ledger's checks name that."""
+        try:
+            return self.source.body(seq)
+        except (LookupError, ValueError, TypeError):
+            return {}
+
+    def leaf(self, seq: int) -> str:
+        """The leaf hash of an entry in hex, '' where there is no such entry."""
+        row = (
+            None
+            if self.db is None
+            else one(self.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
+        )
+        return leaf_hash(row[0]).hex() if row is not None and type(row[0]) is bytes else ""
+
+    # The team's files --------------------------------------------------------------------------
+
+    @property
+    def disk(self) -> Disk | None:
+        """The team directory, where there is one."""
+        return None if self.root is None else Disk(self.root)
+
+    def file(self, path: str) -> bytes | None:
+        """The bytes of a file of the team; None where there is none, or it is far too large."""
+        if self.root is None:
+            return None
+        try:
+            return Disk(self.root).read(path, _READ_LIMIT)
+        except (TooBigError, ValueError, OSError):
+            return None
+
+    def rendered(self, path: str) -> bytes:
+        """What the ledger gives for a path; empty where it gives nothing, or cannot be rendered."""
+        try:
+            want = desired(self.source, path)
+        except RENDER_ERRORS:
+            return b""
+        return b"" if want is None else want.data
+
+    def projected(self) -> Iterator[tuple[str, bytes, bytes | None, str | None]]:
+        """Each projected file: path, bytes to be, bytes that are, what is wrong (None: nothing).
+
+        ``counts.json`` is ours alone: nobody else appends to it, so it may also stand as the
+        ledger has it without what the files add.
+        """
+        disk = self.disk
+        assert disk is not None
+        for projection in PROJECTIONS:
+            for path in projection.paths(self.source):
+                try:
+                    want = projection.render(self.source, path)
+                except RENDER_ERRORS as error:
+                    yield path, b"", b"", f"cannot be rendered: {type(error).__name__}: {error}"
+                    continue
+                if want is None:
+                    continue
+                own = self.team.own if path == counts.PATH else None
+                apart = compare(disk, path, want)
+                if apart is None or (own is not None and compare(disk, path, own) is None):
+                    yield path, want.data, want.data, None
+                elif apart.have is None:
+                    yield path, want.data, None, "is missing"
+                elif apart.have != want.data:
+                    yield path, want.data, apart.have, "differs from the ledger"
+                else:
+                    mode = 0 if apart.mode is None else apart.mode
+                    yield path, want.data, apart.have, f"has mode {mode:o}, not {want.mode:o}"
+
+    # Beside the tables -------------------------------------------------------------------------
+
+    def notes(self) -> Iterator[tuple[str, str]]:
+        """What is wrong with the notes about files that the ledger's database keeps."""
+        assert self.db is not None
+        try:
+            for *row, seal in self.db.execute(f"SELECT {_NOTES} FROM manifest"):
+                if manifest.seal_of(row) != seal:
+                    yield "manifest", f"the row of {row[0]!r} was changed: its seal does not fit"
+        except sqlite3.Error as error:
+            yield "manifest", f"it cannot be read: {error}"
+
+    def cursors(self) -> list[tuple[str, int, int]]:
+        """(what, cursor, size) of the projections' cursors in the head row."""
+        assert self.db is not None
+        row = one(self.db, "SELECT tables, files, size FROM head")
+        if row is None or any(type(value) is not int for value in row):
+            return []
+        return [("tables", row[0], row[2]), ("files", row[1], row[2])]
+
+    # The past ----------------------------------------------------------------------------------
+
+    def past(self, seq: int) -> bool:
+        """Whether an entry belongs to the past that was taken in at adoption."""
+        if self.db is None:
+            return True
+        return self.team.adopted is not None and seq < self.team.adopted
+
+    def adopted(self, seq: int) -> bool:
+        """Whether the entry's past was accepted into a ledger as it was."""
+        return self.db is not None and self.past(seq)
+
+    def severity(self, seq: int) -> Severity:
+        """What was wrong before adoption cannot be mended: it is told, and fails nothing."""
+        return "warning" if self.adopted(seq) else "failure"
+
+    def where(self, seq: int) -> str:
+        """Words for an entry, or for a piece that no entry holds yet."""
+        if self.db is None:
+            return "not in a ledger"
+        return f"entry {seq}" if seq < self.team.size else "not taken in yet"
+
+    # The ledger's checks -----------------------------------------------------------------------
+
+    def ledger_outcome(self, check: str, *words: str) -> Outcome:
+        """What the pass over the rows found for a check; ``words`` are what it covers."""
+        if self.db is None or self.scan is None:
+            return not_applicable(check, "there is no ledger", required=True)
+        found = self.scan.tally.of(check)
+        if not self.scan.rows and not found:
+            return not_applicable(check, "the ledger holds no entry", required=True)
+        seen: Coverage = {word: self.scan.coverage.get(word, 0) for word in words}
+        return outcome(check, found, seen, required=True)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if self.folded is not None:
+            self.folded.close()
+        if self.db is not None:
+            self.db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evidence:
+    """Open what stands at ``path``: a project, a team directory, or a bare database file.
+
+    What cannot be opened at all is said in ``Evidence.problem``; nothing is raised for it.
+
+    Args:
+        path: a project directory with ``.nbs``, such a directory itself, or a database.
+        no_ledger: the team is known to have none.
+        nearby: how many lines an approximate chat reference may be off.
+    """
+    evidence = Evidence(path, no_ledger=no_ledger, nearby=nearby)
+    evidence.database = path
+    if os.path.isdir(path):
+        evidence.root = _team(path)
+        if evidence.root is None:
+            evidence.problem = f"{path} is no team directory: it holds neither {FOLDER} nor chat"
+            return evidence
+        evidence.database = f"{evidence.root}/{DATABASE}"
+        evidence.traces = tuple(_traces(path, evidence.root))
+    elif not os.path.isfile(path):
+        evidence.problem = f"{path}: there is no such file or directory"
+        return evidence
+    try:
+        if evidence.root is None or os.path.lexists(evidence.database):
+            evidence.db = read_only(evidence.database)
+            _begin(evidence)
+    except (LedgerError, sqlite3.Error, OSError) as error:
+        evidence.problem = str(error)
+    return evidence
+
+
+def _begin(evidence: Evidence) -> None:
+    """Hold one state of the database for all that follows, while others may append."""
+    db = evidence.db
+    assert db is not None
+    db.execute("BEGIN")
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > SCHEMA_VERSION:
+        evidence.problem = (
+            f"this ledger has schema {version}, this version of tripod knows up to "
+            f"{SCHEMA_VERSION}: use a newer tripod"
+        )
+        return
+    count = one(db, "SELECT count(*) FROM entries")
+    evidence.rows = count[0] if count else 0
+
+
+def _team(path: str) -> str | None:
+    inner = os.path.join(path, FOLDER)
+    if os.path.isdir(inner):
+        return inner
+    if os.path.lexists(os.path.join(path, DATABASE)):
+        return path
+    return path if any(os.path.isdir(os.path.join(path, name)) for name in _FOLDERS) else None
+
+
+def _traces(path: str, root: str) -> list[str]:
+    """What tells that a ledger was here."""
+    found = []
+    for name in sorted(os.listdir(root)):
+        if name in ("record", "seal", "counts.json") or name.startswith(("policy", "seal.")):
+            found.append(f"{name} stands in the team directory")
+        elif name.startswith(DATABASE + "-") or name == DATABASE + ".lock":
+            found.append(f"{name} was left behind")
+    for folder in dict.fromkeys((root, path, os.path.dirname(os.path.abspath(root)))):
+        try:
+            with open(os.path.join(folder, ".gitignore"), "rb") as file:
+                if DATABASE.encode() in file.read(65_536):
+                    found.append(f".gitignore names {DATABASE}")
+        except OSError:
+            continue
+    return list(dict.fromkeys(found))

@@ -1,0 +1,169 @@
+"""What a check says: findings, its verdict, and the report of them all with its exit code. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "CANNOT_TELL",
+    "CLEAN",
+    "FINDINGS",
+    "NOT_APPLICABLE",
+    "Coverage",
+    "Finding",
+    "Outcome",
+    "Report",
+    "Scanned",
+    "Severity",
+    "Tally",
+    "Verdict",
+    "cannot_tell",
+    "not_applicable",
+    "outcome",
+]
+
+Severity = Literal["failure", "warning"]
+Verdict = Literal["clean", "findings", "cannot tell", "not applicable"]
+Coverage = dict[str, int | str]
+"""What a check saw, what was missing, what was opaque: a word for each number."""
+
+CLEAN: Verdict = "clean"
+FINDINGS: Verdict = "findings"
+CANNOT_TELL: Verdict = "cannot tell"
+NOT_APPLICABLE: Verdict = "not applicable"
+
+EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNTOLD = 0, 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken rule: who says so, what, where, what shows it, and what to do next.
+
+    ``seq`` is the first bad entry, where an entry is what is bad. A ``warning`` is reported and
+    fails nothing. ``before_adoption``: it lies in the past that was taken in as it was.
+    """
+
+    check: str
+    message: str
+    where: str
+    evidence: tuple[str, ...] = ()
+    help: str = ""
+    severity: Severity = "failure"
+    before_adoption: bool = False
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption."""
+
+    check: str
+    verdict: Verdict
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    coverage: Coverage = field(default_factory=dict)
+    required: bool = False
+    past: bool = False
+
+    @property
+    def failures(self) -> int:
+        """How many of the findings fail the run."""
+        return sum(finding.severity == "failure" for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
+
+    ``problem`` says why nothing could be judged at all.
+    """
+
+    what: str
+    outcomes: tuple[Outcome, ...]
+    head: tuple[int, str] | None = None
+    problem: str = ""
+
+    @property
+    def failures(self) -> int:
+        """How many findings fail the run."""
+        return sum(outcome.failures for outcome in self.outcomes)
+
+    @property
+    def warnings(self) -> int:
+        """How many findings are reported and fail nothing."""
+        return sum(len(outcome.findings) - outcome.failures for outcome in self.outcomes)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """Required checks that cannot tell, about the time that is theirs to judge."""
+        return tuple(
+            outcome.check
+            for outcome in self.outcomes
+            if outcome.verdict == CANNOT_TELL and outcome.required and not outcome.past
+        )
+
+    @property
+    def judged(self) -> int:
+        """How many checks came to a verdict on what they saw."""
+        return sum(outcome.verdict in (CLEAN, FINDINGS) for outcome in self.outcomes)
+
+    @property
+    def exit_code(self) -> int:
+        """1: a rule is broken. 3: nothing, or not enough, could be judged. 0: clean."""
+        if self.failures:
+            return EXIT_FINDINGS
+        if self.problem or self.untold or not self.judged:
+            return EXIT_UNTOLD
+        return EXIT_CLEAN
+
+
+def outcome(check: str, findings: list[Finding], coverage: Coverage, *, required: bool) -> Outcome:
+    """The verdict of a check that could look: clean, or its findings."""
+    verdict = FINDINGS if findings else CLEAN
+    return Outcome(check, verdict, "", tuple(findings), coverage, required)
+
+
+def not_applicable(check: str, reason: str, *, required: bool) -> Outcome:
+    """There is nothing that this check is about."""
+    return Outcome(check, NOT_APPLICABLE, reason, required=required)
+
+
+def cannot_tell(check: str, reason: str, *, required: bool, past: bool = False) -> Outcome:
+    """There is something to judge, and not the evidence to do it by."""
+    return Outcome(check, CANNOT_TELL, reason, required=required, past=past)
+
+
+@dataclass
+class Tally:
+    """Findings by check, the first few of each and how many more there are: flat in memory."""
+
+    limit: int = 20
+    found: dict[str, list[Finding]] = field(default_factory=dict)
+    more: dict[str, int] = field(default_factory=dict)
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, or count it."""
+        listed = self.found.setdefault(finding.check, [])
+        if len(listed) < self.limit:
+            listed.append(finding)
+        else:
+            self.more[finding.check] = self.more.get(finding.check, 0) + 1
+
+    def of(self, check: str) -> list[Finding]:
+        """What is kept for a check, with a last one that counts the rest."""
+        listed = list(self.found.get(check, ()))
+        rest = self.more.get(check, 0)
+        if rest:
+            listed.append(Finding(check, f"and {rest} more of this kind", listed[-1].where))
+        return listed
+
+
+@dataclass
+class Scanned:
+    """What the pass over the ledger's rows found, and saw; the head as the entries give it."""
+
+    tally: Tally
+    rows: int
+    head: tuple[int, str]
+    coverage: Coverage

@@ -1,0 +1,250 @@
+"""Folds the evidence into tables in memory: what the ledger says, then what the files add to it.
+
+The tables of the ledger's own database are never started from; they are compared with these.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+import orjson
+
+from ledger.entry import Draft, Entry
+from ledger.errors import LedgerError
+from projections import COUNTS, counts
+from projections.disk import Disk
+from projections.intake import Found, sort_pieces, take_in
+from projections.projection import File, Source
+from projections.tables import TABLES, batches, create_tables, fold_into, versions
+from verify.rows import one, readable_entries
+
+__all__ = ["RENDER_ERRORS", "Folded", "fold_evidence"]
+
+BATCH = 1000
+_MARKS = """
+CREATE TABLE spoken (seq INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE asked (seq INTEGER PRIMARY KEY) STRICT;
+"""
+RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
+
+
+@dataclass
+class Folded:
+    """The evidence as tables.
+
+    ``source`` serves renders and checks; entries from ``size`` on are provisional: what the files
+    show and the ledger does not hold yet, judged as if it had been taken in. ``tables`` and
+    ``unread`` say what was wrong on the way; ``own`` is ``counts.json`` as of the ledger alone.
+    """
+
+    source: Source
+    size: int
+    adopted: int | None
+    found: Found
+    tables: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    unfolded: int = 0
+    own: File | None = None
+    drafts: dict[int, Draft] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """Give the scratch database back."""
+        self.source.db.close()
+
+
+def fold_evidence(db: sqlite3.Connection | None, disk: Disk | None) -> Folded:
+    """Fold the ledger's entries, compare its tables, and add what the team's files show.
+
+    Raises:
+        OSError: a file of the team cannot be read.
+    """
+    scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-16384"):
+        scratch.execute(f"PRAGMA {pragma}")
+    create_tables(scratch)
+    for statement in _MARKS.strip().split("\n"):
+        scratch.execute(statement)
+    drafts: dict[int, Draft] = {}
+    blobs: dict[str, bytes] = {}
+    folded = Folded(_source(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
+    if db is not None:
+        _fold(folded, readable_entries(db))
+        size = one(db, "SELECT max(seq) + 1 FROM entries")
+        folded.size = size[0] or 0 if size else 0
+        adopted = one(scratch, "SELECT adopted FROM team")
+        folded.adopted = adopted[0] if adopted else None
+        folded.tables = list(_table_faults(db, scratch))
+    try:
+        folded.own = COUNTS.render(folded.source, counts.PATH)
+    except RENDER_ERRORS:
+        folded.own = None
+    if disk is not None:
+        _add_files(folded, disk, db, blobs)
+    return folded
+
+
+def _source(
+    scratch: sqlite3.Connection,
+    db: sqlite3.Connection | None,
+    drafts: dict[int, Draft],
+    blobs: dict[str, bytes],
+) -> Source:
+    """Bodies and blobs from the ledger and from what was found on disk (LookupError: not there)."""
+
+    def body(seq: int) -> dict[str, Any]:
+        if seq in drafts:
+            return drafts[seq].body
+        row = None if db is None else one(db, "SELECT body FROM entries WHERE seq = ?", (seq,))
+        if row is None or row[0] is None:
+            message = f"entry {seq} has no body"
+            raise LookupError(message)
+        return orjson.loads(row[0])  # type: ignore[no-any-return]
+
+    def blob(digest: str) -> bytes:
+        if digest in blobs:
+            return blobs[digest]
+        sql = "SELECT bytes FROM blobs WHERE sha256 = ?"
+        row = None if db is None else one(db, sql, (bytes.fromhex(digest),))
+        if row is None or type(row[0]) is not bytes:
+            message = f"blob {digest[:12]}… is not there"
+            raise LookupError(message)
+        return row[0]
+
+    return Source(scratch, body, blob)
+
+
+def _fold(folded: Folded, entries: Iterator[Entry]) -> None:
+    db = folded.source.db
+
+    def unfoldable(_entry: Entry, _error: Exception) -> None:
+        folded.unfolded += 1
+
+    for batch in batches(entries, BATCH):
+        db.execute("BEGIN")
+        fold_into(db, batch, unfoldable)
+        _mark(db, batch)
+        db.execute("COMMIT")
+
+
+def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
+    """Note which entries may be an assessment, and which ask for one: rare among the many."""
+    spoken, asked = [], []
+    for entry in batch:
+        if entry.kind == "chat.sent":
+            body = entry.body or b""
+            if b"pythia checkpoint" in body.lower() or b'"sha256"' in body or not body:
+                spoken.append((entry.seq,))
+        elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
+            asked.append((entry.seq,))
+    db.executemany("INSERT OR IGNORE INTO spoken VALUES (?)", spoken)
+    db.executemany("INSERT OR IGNORE INTO asked VALUES (?)", asked)
+
+
+# What the files add ----------------------------------------------------------------------------
+
+
+def _add_files(
+    folded: Folded, disk: Disk, db: sqlite3.Connection | None, blobs: dict[str, bytes]
+) -> None:
+    """Judge unsynced foreign bytes as if they had been taken in; what contradicts is kept apart."""
+
+    def broken(part: str, error: Exception) -> None:
+        folded.unread.append((part, f"{type(error).__name__}: {error}"))
+
+    cursor = None if db is None else one(db, "SELECT files FROM head")
+    files = cursor[0] if cursor is not None and type(cursor[0]) is int else 2**62
+    folded.found = take_in(
+        folded.source, disk, {}, full=True, files=files, size=folded.size, broken=broken
+    )
+    numbers = count(folded.size)
+
+    def entries() -> Iterator[Entry]:
+        for draft in sort_pieces(folded.found.pieces):
+            if _held(db, draft):
+                continue
+            seq = next(numbers)
+            folded.drafts[seq] = draft
+            blobs.update((sha256(blob).hexdigest(), blob) for blob in draft.blobs)
+            yield Entry(
+                seq, draft.id or "", draft.kind, draft.stream, draft.actor, "",
+                b"", None, None, draft.body,
+            )  # fmt: skip
+
+    _fold(folded, entries())
+
+
+def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:
+    """Whether the ledger has this very piece: taking it in again would append nothing."""
+    sql = "SELECT 1 FROM entries WHERE id = ?"
+    return db is not None and one(db, sql, (draft.id or "",)) is not None
+
+
+# The ledger's own tables -----------------------------------------------------------------------
+
+
+def _table_faults(db: sqlite3.Connection, scratch: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Each table of the ledger's database that differs from the fold, and its first such row."""
+    found = _rows(db, "folds", ("versions",), ("versions",))
+    if found != [(versions(),)]:
+        yield "folds", f"they were folded as {found!r}, this version folds {versions()!r}"
+    for table in TABLES:
+        info = scratch.execute(f"PRAGMA table_info({table})").fetchall()
+        columns = tuple(row[1] for row in info)
+        keys = tuple(row[1] for row in sorted(info, key=lambda row: row[5]) if row[5])
+        fault = _first_difference(db, scratch, table, columns, keys)
+        if fault is not None:
+            yield table, fault
+
+
+def _first_difference(
+    db: sqlite3.Connection,
+    scratch: sqlite3.Connection,
+    table: str,
+    columns: tuple[str, ...],
+    keys: tuple[str, ...],
+) -> str | None:
+    try:
+        ours, theirs = (_query(side, table, columns, keys) for side in (scratch, db))
+        while True:
+            want, have = ours.fetchmany(BATCH), theirs.fetchmany(BATCH)
+            if want != have:
+                break
+            if not want:
+                return None
+    except sqlite3.Error as error:
+        return f"it cannot be read: {error}"
+    at = next((n for n, (a, b) in enumerate(zip(want, have, strict=False)) if a != b), None)
+    at = min(len(want), len(have)) if at is None else at
+    if at >= len(have):
+        return f"the row {_shown(columns, want[at])} is missing"
+    if at >= len(want):
+        return f"the row {_shown(columns, have[at])} comes from no entry"
+    pairs = zip(columns, want[at], have[at], strict=True)
+    wrong = ", ".join(f"{name} is {b!r}, folded {a!r}" for name, a, b in pairs if a != b)
+    key = ", ".join(f"{name} {value!r}" for name, value in zip(columns, want[at], strict=True)
+                    if name in keys)  # fmt: skip
+    return f"in the row of {key}: {wrong}"
+
+
+def _query(
+    db: sqlite3.Connection, table: str, columns: tuple[str, ...], keys: tuple[str, ...]
+) -> sqlite3.Cursor:
+    return db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(keys)}")
+
+
+def _rows(
+    db: sqlite3.Connection, table: str, columns: tuple[str, ...], keys: tuple[str, ...]
+) -> list[Any]:
+    try:
+        return _query(db, table, columns, keys).fetchmany(3)
+    except sqlite3.Error as error:
+        return [str(error)]
+
+
+def _shown(columns: tuple[str, ...], row: tuple[Any, ...]) -> str:
+    return ", ".join(f"{name} {value!r}" for name, value in zip(columns, row, strict=True))

@@ -1,0 +1,73 @@
+"""A report as JSON, for programs. This page is its specification; ``version`` counts its changes.
+
+One object::
+
+    {"version": 1, "what": "...", "exit_code": 1, "problem": "",
+     "head": {"size": 51, "root": "<64 hex>"},
+     "failures": 1, "warnings": 0, "not_told": [],
+     "checks": [
+       {"check": "chain-links", "verdict": "findings", "required": true, "reason": "",
+        "before_adoption": false, "coverage": {"entries": 51},
+        "findings": [
+          {"message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
+           "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
+
+- ``head`` and ``seq`` are null where there is none. ``verdict`` is one of ``clean``, ``findings``,
+  ``cannot tell``, ``not applicable``; ``severity`` is ``failure`` or ``warning``.
+- ``exit_code`` is 1 where a finding fails the run, else 3 where nothing or not enough could be
+  judged (``problem``, ``not_told``), else 0.
+- Texts are as the evidence holds them, escaped as JSON is: ASCII alone, so that no byte of theirs
+  reaches a terminal. A new field does not raise ``version``; another meaning does.
+"""
+
+from __future__ import annotations
+
+import json
+
+from verify.finding import Finding, Outcome, Report
+
+__all__ = ["NAME", "VERSION", "render"]
+
+NAME = "json"
+VERSION = 1
+
+
+def render(report: Report) -> str:
+    """The whole report, ending in a line break."""
+    head = None if report.head is None else {"size": report.head[0], "root": report.head[1]}
+    value = {
+        "version": VERSION,
+        "what": report.what,
+        "exit_code": report.exit_code,
+        "problem": report.problem,
+        "head": head,
+        "failures": report.failures,
+        "warnings": report.warnings,
+        "not_told": list(report.untold),
+        "checks": [_outcome(outcome) for outcome in report.outcomes],
+    }
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _outcome(outcome: Outcome) -> dict[str, object]:
+    return {
+        "check": outcome.check,
+        "verdict": outcome.verdict,
+        "required": outcome.required,
+        "reason": outcome.reason,
+        "before_adoption": outcome.past,
+        "coverage": outcome.coverage,
+        "findings": [_finding(finding) for finding in outcome.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "message": finding.message,
+        "where": finding.where,
+        "seq": finding.seq,
+        "severity": finding.severity,
+        "before_adoption": finding.before_adoption,
+        "evidence": list(finding.evidence),
+        "help": finding.help,
+    }

@@ -1,0 +1,101 @@
+"""A report as text: the findings, a line for each check, a sum. Plain unless colour is asked for.
+
+::
+
+    entry 41: chain-links: entry 41 is not the one that entry 42 was linked to: ...
+      help: compare this entry with a backup or another copy; ...
+
+    clean           sequence             entries 51, nodes 0
+    findings        chain-links          1 finding; entries 51
+    cannot tell     pythia-isolation     2 assessments, no transcript ... (before adoption)
+
+    1 finding, 0 warnings; head 51 entries, root 91bc04d2…
+
+All text that comes from evidence passes ``verify.escape``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from verify.escape import escape
+from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Finding, Outcome, Report
+
+__all__ = ["NAME", "render"]
+
+NAME = "text"
+_Paint: TypeAlias = Callable[[str, str], str]
+_BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = (
+    f"\x1b[{code}m" for code in ("1", "31", "33", "32", "2", "0")
+)
+
+
+def render(report: Report, *, color: bool = False) -> str:
+    """The whole report, ending in a line break."""
+    paint = _paint if color else _no_paint
+    if report.problem:
+        problem = paint(_RED, "cannot judge")
+        return f"{problem}: {escape(report.problem)}\n"
+    blocks = [_finding(finding, paint) for o in report.outcomes for finding in o.findings]
+    lines = [_outcome(outcome, paint) for outcome in report.outcomes]
+    findings = "\n".join(blocks) + "\n\n" if blocks else ""
+    return findings + "\n".join(lines) + "\n\n" + _sum(report, paint) + "\n"
+
+
+def _finding(finding: Finding, paint: _Paint) -> str:
+    kind = "" if finding.severity == "failure" else paint(_YELLOW, "warning: ")
+    past = " (before adoption)" if finding.before_adoption else ""
+    head = (
+        f"{paint(_BOLD, escape(finding.where))}: {paint(_RED, escape(finding.check))}: "
+        f"{kind}{escape(finding.message)}{past}"
+    )
+    lines = [head, *(f"    {escape(line)}" for line in finding.evidence)]
+    if finding.help:
+        lines.append(paint(_DIM, f"  help: {escape(finding.help)}"))
+    return "\n".join(lines)
+
+
+def _outcome(outcome: Outcome, paint: _Paint) -> str:
+    colors = {CLEAN: _GREEN, FINDINGS: _RED, CANNOT_TELL: _YELLOW}
+    shade = colors.get(outcome.verdict, _DIM)
+    if outcome.verdict == FINDINGS and not outcome.failures:
+        shade = _YELLOW
+    words = [outcome.reason] if outcome.reason else []
+    if outcome.findings:
+        warned = len(outcome.findings) - outcome.failures
+        counts = ((outcome.failures, "finding"), (warned, "warning"))
+        words.append(", ".join(_count(n, word) for n, word in counts if n))
+    if outcome.coverage:
+        words.append(", ".join(f"{word} {number}" for word, number in outcome.coverage.items()))
+    if outcome.past and outcome.verdict == CANNOT_TELL:
+        words.append("before adoption: the exit code stays")
+    text = (
+        f"{paint(shade, f'{outcome.verdict:<15}')} {outcome.check:<20} {escape('; '.join(words))}"
+    )
+    return text.rstrip()
+
+
+def _sum(report: Report, paint: _Paint) -> str:
+    words = f"{_count(report.failures, 'finding')}, {_count(report.warnings, 'warning')}"
+    if report.untold:
+        words += f"; not told: {', '.join(report.untold)}"
+    elif not report.judged:
+        words += "; nothing was judged"
+    if report.head is not None and report.head[0]:
+        size, root = report.head
+        words += f"; head {size} {'entry' if size == 1 else 'entries'}, root {root[:16]}…"
+    shade = _RED if report.failures else _YELLOW if report.exit_code else _GREEN
+    return paint(shade, words)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _paint(code: str, text: str) -> str:
+    return f"{code}{text}{_PLAIN}"
+
+
+def _no_paint(_code: str, text: str) -> str:
+    return text

@@ -1,0 +1,113 @@
+"""Reads rows that nobody vouches for: what cannot be decoded comes as bytes, and nothing raises.
+
+For the verifier alone; programs that trust their ledger use ``ledger.reader``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from ledger.entry import Entry
+from ledger.kinds import KINDS
+
+__all__ = ["all_rows", "entry_of", "one", "readable_entries"]
+
+_ROWS = "SELECT seq, id, kind, stream, header, salt, body FROM entries"
+
+
+def _lenient(raw: bytes) -> str | bytes:
+    """Text where it is UTF-8, else its bytes: then it equals no text of ours."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def all_rows(
+    db: sqlite3.Connection, start: int | None = None, stop: int | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Rows (seq, id, kind, stream, header, salt, body) in the order of seq, those below 0 too.
+
+    Raises:
+        sqlite3.DatabaseError: the file is damaged from this row on, or has no such table.
+    """
+    low = -(2**63) if start is None else start
+    high = 2**63 - 1 if stop is None else stop - 1
+    while True:
+        try:
+            # One bound of each kind: SQLite walks the table once, whatever it holds.
+            for row in db.execute(_ROWS + " WHERE seq BETWEEN ? AND ? ORDER BY seq", (low, high)):
+                low = row[0] + 1
+                yield row
+        except sqlite3.OperationalError as error:
+            if "decode" not in str(error) or db.text_factory is _lenient:
+                raise
+            db.text_factory = _lenient
+        else:
+            return
+
+
+def one(db: sqlite3.Connection, sql: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
+    """The first row of a query; None where there is none, or where it cannot be asked."""
+    try:
+        row = db.execute(sql, values).fetchone()
+    except (sqlite3.Error, OverflowError):
+        return None
+    return None if row is None else tuple(row)
+
+
+def entry_of(row: tuple[Any, ...]) -> Entry | None:
+    """A row as entry, by what its *header* says; None where header or body do not parse."""
+    seq, _, _, _, header, salt, body = row
+    try:
+        head = orjson.loads(header)
+        data = orjson.loads(body)
+        entry = Entry(
+            seq,
+            head["id"],
+            head["kind"],
+            head["stream"],
+            head["actor"],
+            head["at"],
+            header,
+            salt,
+            body,
+            data,
+        )
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    texts = all(type(text) is str for text in entry[1:6])
+    return entry if texts and type(data) is dict and seq >= 0 else None
+
+
+def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
+    """Every entry that parses, up to where the file can be read; the ledger's checks name the rest.
+
+    Folds ask for nothing but the kind and the body. So where the header surely names the kind of
+    the column, it is not parsed, and actor and time are left out; a channel's birth needs its time.
+    """
+    loads = orjson.loads
+    marks: dict[object, bytes] = {
+        kind.name: b',"kind":"%b",' % kind.name.encode()
+        for kind in KINDS
+        if kind.name != "chat.created"
+    }
+    try:
+        for row in all_rows(db):
+            seq, id_, kind, stream, header, salt, body = row
+            try:
+                # Within a text of the header the quotes would be escaped: this is the field.
+                if marks[kind] in header and body[:1] == b"{" and seq >= 0:
+                    yield Entry(seq, id_, kind, stream, "", "", header, salt, body, loads(body))
+                    continue
+            except (KeyError, TypeError, orjson.JSONDecodeError):
+                pass
+            entry = entry_of(row)
+            if entry is not None:
+                yield entry
+    except sqlite3.DatabaseError:
+        return

@@ -1,0 +1,63 @@
+"""Runs the checks over the evidence. One that breaks is a finding of its own and stops no other."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Collection
+from types import ModuleType
+
+from verify.checks import CHECKS, LEDGER_CHECKS
+from verify.evidence import Evidence
+from verify.finding import FINDINGS, Finding, Outcome, Report
+from verify.storage import begin_scan
+
+__all__ = ["run"]
+
+
+def run(
+    evidence: Evidence,
+    select: Collection[str] | None = None,
+    checks: tuple[ModuleType, ...] = CHECKS,
+) -> Report:
+    """Judge; ``select`` names the checks to run (all of them otherwise), in the report's order."""
+    chosen = [check for check in checks if select is None or check.NAME in select]
+    ledger = [check for check in chosen if check in LEDGER_CHECKS]
+    if ledger and evidence.db is not None and not evidence.problem and evidence.scan is None:
+        # The pass over the rows and the fold of the tables look at the same rows, side by side.
+        busy = len(chosen) > len(ledger)
+        wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=busy)
+        if busy:
+            _fold(evidence)
+        evidence.scan = wait()
+    elif len(chosen) > len(ledger):
+        _fold(evidence)
+    if evidence.problem:
+        return Report(evidence.what, (), problem=evidence.problem)
+    outcomes = tuple(_judge(check, evidence) for check in chosen)
+    return Report(evidence.what, outcomes, evidence.scan.head if evidence.scan else None)
+
+
+def _fold(evidence: Evidence) -> None:
+    """Fold without the collector of cycles: none are made, and it would look at every object."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        evidence.fold()
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _judge(check: ModuleType, evidence: Evidence) -> Outcome:
+    try:
+        verdict: Outcome = check.judge(evidence)
+    except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not an end
+        name = check.NAME
+        broke = Finding(
+            name,
+            f"the check broke: {type(error).__name__}: {error}",
+            evidence.what,
+            help="the evidence has a shape that the check does not expect; the others went on",
+        )
+        return Outcome(name, FINDINGS, "", (broke,), required=bool(check.REQUIRED))
+    return verdict

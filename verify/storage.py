@@ -1,0 +1,304 @@
+"""What stands beside the rows in the database: head, nodes, blobs, the index of ids, the schema.
+
+``scan`` makes the pass over the rows and then looks at these; both are what the ledger checks
+answer from.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from hashlib import sha256
+
+from ledger.entry import Header, leaf_hash
+from ledger.merkle import EMPTY_ROOT, Tree
+from ledger.reader import read_only
+from ledger.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+from projections.tables import create_tables
+from verify.checks import bodies_present, canonical_bytes, chain_links, sequence
+from verify.children import cores, start
+from verify.finding import Coverage, Finding, Scanned, Tally
+from verify.scan import Half, Pass
+
+__all__ = ["begin_scan", "scan"]
+
+LARGE = 200_000  # entries: below, a second process costs more than it saves
+
+_NAMED = """
+CREATE TABLE named (sha256 TEXT, size INTEGER, seq INTEGER, PRIMARY KEY (sha256, size))
+WITHOUT ROWID
+"""
+_BLANK = re.compile(r"\s+")
+
+
+def begin_scan(
+    path: str, db: sqlite3.Connection, rows: int, *, busy: bool
+) -> Callable[[], Scanned]:
+    """Begin to judge a ledger of about ``rows`` entries; the function given back has the outcome.
+
+    A large one is judged in two processes: where the caller is ``busy`` with other work meanwhile,
+    the whole pass is the child's, else each takes half. The child opens ``path`` itself.
+    """
+    if rows < LARGE or cores() < 2:
+        return lambda: scan(db)
+    if not busy:
+        half = rows // 2 >> 8 << 8
+        return lambda: _scan_halves(path, db, half) or scan(db)
+    wait = start(lambda: scan(read_only(path)))
+    return lambda: wait() or scan(db)
+
+
+def scan(db: sqlite3.Connection) -> Scanned:
+    """Judge the ledger's rows and what stands beside them, in one pass."""
+    passed = _new_pass(db)
+    passed.run()
+    return _settle(passed)
+
+
+def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -> Pass:
+    named = sqlite3.connect("", isolation_level=None)
+    named.execute(_NAMED)
+    named.execute("BEGIN")
+    return Pass(db, Tally(), named, first, stop)
+
+
+def _scan_halves(path: str, db: sqlite3.Connection, half: int) -> Scanned | None:
+    """Both halves at once; None unless the lower one is clean up to where the upper began."""
+    wait = start(lambda: _upper_half(path, half))
+    lower = _new_pass(db, stop=half)
+    lower.run()
+    upper = wait()
+    if upper is None or upper.start_state != lower.state() or lower.tally.found:
+        lower.named.close()
+        return None
+    lower.resume(upper)
+    lower.named.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", upper.names)
+    return _settle(lower)
+
+
+def _upper_half(path: str, half: int) -> Half | None:
+    db = read_only(path)
+    row = db.execute("SELECT header FROM entries WHERE seq = ?", (half - 1,)).fetchone()
+    header = None if row is None else canonical_bytes.read_header(row[0])
+    if not isinstance(header, Header):
+        return None
+    passed = _new_pass(db, half)
+    passed.expected, passed.prev = half, leaf_hash(row[0]).hex()
+    passed.at, passed.origin = header.at, header.ledger
+    state = passed.state()
+    passed.run()
+    return passed.half(state, passed.named.execute("SELECT * FROM named").fetchall())
+
+
+def _settle(passed: Pass) -> Scanned:
+    """What stands beside the rows, judged by what the pass over them gave."""
+    tally = passed.tally
+    root, stack = EMPTY_ROOT, b""
+    try:
+        tree = _tree(passed)
+        root, stack = tree.root(), b"".join(tree.stack)
+        for look in (_head, _nodes, _ids):
+            try:
+                look(passed, stack)
+            except (sqlite3.Error, TypeError) as error:
+                _add(tally, sequence, f"the database cannot be read: {error}", "database")
+        blobs = _blobs(passed, passed.named)
+        _schema(passed.db, tally)
+    finally:
+        passed.named.close()
+    coverage: Coverage = {
+        "entries": passed.rows, "bytes": passed.size, "blobs": blobs,
+        "nodes": len(passed.blocks) // 32,
+    }  # fmt: skip
+    return Scanned(tally, passed.rows, (tree.size, root.hex()), coverage)
+
+
+def _tree(passed: Pass) -> Tree:
+    """The tree over all entries: blocks of 256 as the leaves of a smaller one, and the rest."""
+    blocks = passed.blocks
+    upper = Tree()
+    for at in range(0, len(blocks), 32):
+        upper.append(bytes(blocks[at : at + 32]))
+    passed.full = upper.full
+    rest = passed.leaves & 255
+    stack = [*upper.stack, *passed.tree.stack[len(passed.tree.stack) - rest.bit_count() :]]
+    return Tree(passed.leaves, stack)
+
+
+def _head(passed: Pass, stack: bytes) -> None:
+    heads = passed.db.execute(
+        "SELECT only, size, origin, last, at, stack, tables, files FROM head"
+    ).fetchall()
+    passed.finish(heads[0][3] if heads else None)
+    if not passed.rows and not heads:
+        return
+    if not passed.whole:
+        return  # rows are missing or unreadable: what the head should say, nobody can tell
+    want = (passed.expected, passed.origin or "", passed.prev, passed.at, stack)
+    problems = list(sequence.head_problems(heads, want))
+    if chain_links.NAME in passed.tally.found:  # an altered entry is named: the tree follows it
+        problems = [problem for problem in problems if "says stack" not in problem]
+    missing = [problem for problem in problems if "the last ones are missing" in problem]
+    for problem in missing or problems:
+        seq = passed.expected if missing else max(0, passed.expected - 1)
+        _add(passed.tally, sequence, problem, "head", seq)
+
+
+def _nodes(passed: Pass, _stack: bytes) -> None:
+    """The stored roots of full subtrees: of 256 entries, of 65,536, and so on; no others."""
+    if not passed.whole or chain_links.NAME in passed.tally.found:
+        return
+    blocks = passed.blocks
+    count = 0
+    for number in range(len(blocks) // 32):
+        count += _node(passed, 1, number, bytes(blocks[32 * number : 32 * number + 32]))
+    for level, number, digest in passed.full:
+        count += _node(passed, level + 1, number, digest)
+    have = passed.db.execute("SELECT count(*) FROM nodes").fetchone()[0]
+    if have > count:
+        _add(passed.tally, sequence, f"{have - count} stored nodes belong to no entries", "nodes")
+
+
+def _node(passed: Pass, level: int, number: int, digest: bytes) -> int:
+    row = passed.db.execute(
+        "SELECT hash FROM nodes WHERE level = ? AND number = ?", (level, number)
+    ).fetchone()
+    if row is None or row[0] != digest:
+        what = "is missing" if row is None else "is not the root of its entries"
+        message = f"the stored node {number} of level {level} {what}"
+        _add(passed.tally, sequence, message, "nodes", number << 8 * level)
+    return 0 if row is None else 1
+
+
+def _ids(passed: Pass, _stack: bytes) -> None:
+    """No id twice: the index is walked in order, and shown to hold the table's own ids.
+
+    A sum of keyed hashes over the index equals that over the table (an attacker does not know the
+    key); so nothing has to be sorted or kept.
+    """
+    db, before, total, rising = passed.db, "", 0, True
+    try:
+        for (id_,) in db.execute(
+            "SELECT id FROM entries INDEXED BY sqlite_autoindex_entries_1 ORDER BY id"
+        ):
+            total += hash(id_)
+            rising = rising and id_ > before
+            before = id_
+    except (sqlite3.Error, TypeError):
+        rising = False
+    if rising and total == passed.ids:
+        return
+    again = db.execute(
+        "SELECT max(seq), min(seq), id FROM entries NOT INDEXED GROUP BY id HAVING count(*) > 1"
+        " ORDER BY 1 LIMIT 20"
+    ).fetchall()
+    for second, first, id_ in again:
+        message = f"the id {id_} stands at entry {first} already"
+        _add(passed.tally, sequence, message, f"entry {second}", second)
+    if not again and passed.rows and passed.whole:
+        _add(
+            passed.tally,
+            sequence,
+            "the index of ids does not hold the ids of the table",
+            "database",
+        )
+
+
+def _blobs(passed: Pass, named: sqlite3.Connection) -> int:
+    """Every blob hashes to its name and is named; every one that is named is there."""
+    db, tally, count, gap = passed.db, passed.tally, 0, False
+    try:
+        number = db.execute("SELECT min(number) FROM blobs").fetchone()[0]
+        while number is not None:
+            digest, data = db.execute(
+                "SELECT sha256, bytes FROM blobs WHERE number = ?", (number,)
+            ).fetchone()
+            count += 1
+            if number != count and not gap:
+                gap = True
+                message = f"a blob is numbered {number} where {count} follows"
+                _add(tally, bodies_present, message, "blobs")
+            name = digest.hex() if type(digest) is bytes else repr(digest)
+            if type(data) is not bytes or sha256(data).digest() != digest:
+                _add(tally, bodies_present, f"blob {name[:12]}… does not hash to its name", "blobs")
+            else:
+                _name_of(named, name, len(data), tally)
+            row = db.execute("SELECT min(number) FROM blobs WHERE number > ?", (number,)).fetchone()
+            number = row[0]
+        for digest, size, seq in named.execute("SELECT sha256, size, seq FROM named ORDER BY seq"):
+            _missing(db, digest, size, seq, tally)
+    except (sqlite3.Error, TypeError) as error:
+        _add(tally, bodies_present, f"the blobs cannot be read: {error}", "blobs")
+    return count
+
+
+def _name_of(named: sqlite3.Connection, name: str, size: int, tally: Tally) -> None:
+    if not named.execute("SELECT 1 FROM named WHERE sha256 = ?", (name,)).fetchone():
+        message = f"blob {name[:12]}… ({size} bytes) is named by no entry"
+        _add(tally, bodies_present, message, "blobs")
+
+
+def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: Tally) -> None:
+    try:
+        key = bytes.fromhex(digest)
+    except ValueError:
+        key = b""
+    row = db.execute("SELECT length(bytes) FROM blobs WHERE sha256 = ?", (key,)).fetchone()
+    if row is None:
+        message = f"blob {digest[:12]}… that it names is not there"
+    elif row[0] != size:
+        message = f"blob {digest[:12]}… has {row[0]} bytes, the body says {size}"
+    else:
+        return
+    _add(tally, bodies_present, message, f"entry {seq}", seq)
+
+
+def _schema(db: sqlite3.Connection, tally: Tally) -> None:
+    """Tables, indexes and triggers against those that this version makes."""
+    ours = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(ours)
+        create_tables(ours)
+        problems = list(sequence.schema_problems(_objects(db), _objects(ours)))
+        version, application = (
+            db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("user_version", "application_id")
+        )
+    except sqlite3.Error as error:
+        problems, version, application = (
+            [f"the schema cannot be read: {error}"],
+            SCHEMA_VERSION,
+            APPLICATION_ID,
+        )
+    finally:
+        ours.close()
+    if version != SCHEMA_VERSION:
+        problems.append(f"the file says schema {version}, this version makes {SCHEMA_VERSION}")
+    if application != APPLICATION_ID:
+        problems.append(
+            f"the file's application id is {application:#x}, ours is {APPLICATION_ID:#x}"
+        )
+    if problems:
+        message = f"the database's schema is not ours: {problems[0]}"
+        help_ = "triggers guard against accident: find out who changed the schema"
+        finding = Finding(sequence.NAME, message, "schema", tuple(problems[1:]), help_, "warning")
+        tally.add(finding)
+
+
+def _objects(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    rows = db.execute(
+        "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    )
+    return {(type_, name): _BLANK.sub(" ", sql or "") for type_, name, sql in rows}
+
+
+def _add(
+    tally: Tally,
+    check: object,
+    message: str,
+    where: str,
+    seq: int | None = None,
+) -> None:
+    name, words = check.NAME, check.HELP  # type: ignore[attr-defined]
+    tally.add(Finding(name, message, where, help=words, seq=seq))
