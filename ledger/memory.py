@@ -16,7 +16,7 @@ import orjson
 from ledger.canonical import format_value
 from ledger.chain import Tip, link
 from ledger.entry import Draft, Entry
-from ledger.errors import ConflictError, IdReusedError
+from ledger.errors import ConflictError, IdReusedError, LedgerError
 from ledger.head import Guard, Head
 from ledger.ids import fresh_ids, now_at
 from ledger.store import Fold
@@ -35,6 +35,7 @@ class MemoryStore:
         self._by_id: dict[str, Entry] = {}
         self._blobs: dict[bytes, bytes] = {}
         self._tip = Tip.start("")
+        self._whole = True
 
     @property
     def origin(self) -> str:
@@ -61,9 +62,14 @@ class MemoryStore:
         """Leave with an exception and nothing has happened."""
         size, blobs = len(self._entries), dict(self._blobs)
         old = self._tip
+        if self.db.in_transaction:
+            message = "this store has a transaction open: append within that one"
+            raise LedgerError(message)
         self.db.execute("BEGIN")
         try:
+            self._whole = True
             yield self
+            self._check_whole()
             self.db.execute("COMMIT")
         except BaseException:
             self.db.execute("ROLLBACK")
@@ -73,11 +79,17 @@ class MemoryStore:
             self._tip, self._blobs = old, blobs
             raise
 
+    def _check_whole(self) -> None:
+        if not self._whole:
+            message = "an append of this transaction failed half way: nothing of it was recorded"
+            raise LedgerError(message)
+
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """Append drafts, all or none; within a transaction or as one."""
         if not self.db.in_transaction:
             with self.transaction():
                 return self.append(drafts, guard)
+        self._check_whole()
         if guard is not None and any(e.stream == guard.stream for e in self._entries[guard.size :]):
             message = f"{guard.stream} has grown since it was read: read it again and decide again"
             raise ConflictError(message)
@@ -110,7 +122,9 @@ class MemoryStore:
         self._by_id.update((entry.id, entry) for entry in kept)
         self._blobs.update(blobs)
         if fresh and self._fold is not None:
+            self._whole = False
             self._fold(self.db, fresh)
+            self._whole = True
         return entries
 
     def head(self) -> Head:

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 from ledger.canonical import format_value
 from ledger.chain import Tip, link
 from ledger.entry import Draft, Entry
-from ledger.errors import ConflictError, IdReusedError, LedgerDamagedError, UnwritableError
+from ledger.errors import (
+    ConflictError,
+    IdReusedError,
+    LedgerDamagedError,
+    LedgerError,
+    UnwritableError,
+)
 from ledger.head import Guard
 from ledger.ids import fresh_ids, now_at
 from ledger.lock import FileLock
@@ -64,6 +70,17 @@ class SQLiteTransaction:
             size, origin, last, at, stack, self._folded = row
             self._tip = Tip(origin, last, at, stored_tree(size, stack))
         self._stored = row is not None
+        self._whole = True
+
+    def check_whole(self) -> None:
+        """Refuse to go on behind an append that failed half way, or behind a rollback.
+
+        Raises:
+            LedgerError: nothing of this transaction can be recorded any more.
+        """
+        if not (self._whole and self.tables.in_transaction):
+            message = "an append of this transaction failed half way: nothing of it was recorded"
+            raise LedgerError(message)
 
     @property
     def size(self) -> int:
@@ -81,6 +98,7 @@ class SQLiteTransaction:
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """Append drafts, all or none; see ``ledger.store.Transaction.append``."""
+        self.check_whole()
         if guard is not None:
             self._check_guard(guard)
         tip = self._tip.copy()
@@ -107,7 +125,9 @@ class SQLiteTransaction:
             fresh.append(entry)
         if fresh:
             self._tip = tip
+            self._whole = False
             self._insert(fresh, blobs)
+            self._whole = True
         return entries
 
     def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:
@@ -179,7 +199,7 @@ class Writing:
     A class and not a generator: a single append spends a tenth of its time on the latter.
     """
 
-    __slots__ = ("_after", "_db", "_fold", "_lock", "_path")
+    __slots__ = ("_after", "_db", "_fold", "_lock", "_path", "_transaction")
 
     def __init__(
         self,
@@ -196,16 +216,20 @@ class Writing:
         self._after = after
 
     def __enter__(self) -> SQLiteTransaction:
+        if self._db.in_transaction:
+            message = "this store has a transaction open: append within that one"
+            raise LedgerError(message)
         try:
             self._lock.acquire()
             self._db.execute("BEGIN IMMEDIATE")
-            return SQLiteTransaction(self._db, self._fold)
+            self._transaction = SQLiteTransaction(self._db, self._fold)
         except (sqlite3.Error, OSError) as error:
             self._leave()
             raise explained(error, self._path) from error
         except BaseException:
             self._leave()
             raise
+        return self._transaction
 
     def __exit__(
         self,
@@ -215,6 +239,7 @@ class Writing:
     ) -> None:
         try:
             if error is None:
+                self._transaction.check_whole()
                 self._commit()
                 if self._after is not None:
                     self._after()
@@ -230,9 +255,11 @@ class Writing:
             raise explained(error, self._path) from error
 
     def _leave(self) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-        self._lock.release()
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        finally:
+            self._lock.release()
 
 
 def explained(error: Exception, path: str) -> Exception:

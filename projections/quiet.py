@@ -20,10 +20,21 @@ _SINGLE = ("events/config.yaml", "supervisor.md", "counts.json")
 _READ_LIMIT = 64 * 1024 * 1024
 
 
-def is_quiet(db: sqlite3.Connection, disk: Disk, known: Manifest) -> bool:
-    """Whether all that is watched looks as it did when it last agreed with the ledger."""
-    if not all(_folder_quiet(db, disk, known, *item) for item in _EVENTS):
-        return False
+def is_quiet(
+    db: sqlite3.Connection, disk: Disk, known: Manifest, looked: list[str] | None = None
+) -> bool:
+    """Whether all that is watched looks as it did when it last agreed with the ledger.
+
+    ``looked`` collects the paths whose stat did not settle it and that were looked into: noted
+    anew, they will be settled by their stat.
+    """
+    seen: list[str] = [] if looked is None else looked
+    for folder, where in _EVENTS:
+        racy = _folder_racy(disk, known, folder)
+        if racy is None or (racy and not _counted(db, disk, folder, where)):
+            return False
+        if racy:
+            seen.append(folder)
     expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
     paths = [
         f"{folder}/{name}"
@@ -36,10 +47,10 @@ def is_quiet(db: sqlite3.Connection, disk: Disk, known: Manifest) -> bool:
     inputs = [*_SINGLE, *(name for name in disk.names("") if name.startswith("policy"))]
     # A name among the events that is watched as a file could not be read when it was taken in.
     inputs += [path for path in known if path.startswith("policy") or path.endswith(".event")]
-    return all(_file_quiet(disk, known, path) for path in (*paths, *inputs))
+    return all(_file_quiet(disk, known, seen, path) for path in (*paths, *inputs))
 
 
-def _file_quiet(disk: Disk, known: Manifest, path: str) -> bool:
+def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bool:
     stat = disk.stat(path)
     noted = known.get(path)
     if stat is None or noted is None:
@@ -52,25 +63,28 @@ def _file_quiet(disk: Disk, known: Manifest, path: str) -> bool:
         data = disk.read(path, _READ_LIMIT)
     except UnreadableError:
         return False
+    if noted.stat == stat:
+        looked.append(path)
     return data is not None and sha256(data).hexdigest() == noted.digest
 
 
-def _folder_quiet(
-    db: sqlite3.Connection, disk: Disk, known: Manifest, folder: str, where: str
-) -> bool:
-    """An equal stat settles it, unless it is racy: then the files are counted.
+def _folder_racy(disk: Disk, known: Manifest, folder: str) -> bool | None:
+    """None where the folder changed; else whether its equal stat settles nothing yet."""
+    stat = disk.stat(folder)
+    noted = known.get(folder)
+    if stat is None or noted is None:
+        return False if stat is None and noted is None else None
+    if noted.stat != stat:
+        return None
+    return noted.noted_ns - stat.mtime_ns <= RACY_NS
+
+
+def _counted(db: sqlite3.Connection, disk: Disk, folder: str, where: str) -> bool:
+    """Whether as many event files stand in a folder as the ledger has there.
 
     A foreign file that came and another that went within one tick of the file clock escape this
     look; the next command that finds the folder changed sees them, and ``sync`` and ``verify`` do.
     """
-    stat = disk.stat(folder)
-    noted = known.get(folder)
-    if stat is None or noted is None:
-        return stat is None and noted is None
-    if noted.stat != stat:
-        return False
-    if noted.noted_ns - stat.mtime_ns > RACY_NS:
-        return True
     expected: int = db.execute(f"SELECT count(*) FROM events WHERE {where}").fetchone()[0]
     unread: int = db.execute(
         "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?",

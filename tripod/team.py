@@ -16,6 +16,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Self
@@ -26,7 +28,7 @@ from ledger.reader import sound_entries
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
 from projections import COUNTS, manifest
 from projections.counts import PATH as COUNTS_PATH
-from projections.disk import Disk
+from projections.disk import RACY_NS, Disk
 from projections.quiet import is_quiet
 from projections.tables import fold_into, refold, source_of, tables_current
 from tripod.act import Act
@@ -161,9 +163,22 @@ class Team:
     def refresh(self) -> None:
         """Take in what is new on disk, if anything is; for commands that only read."""
         db = self.store.db
-        if not tables_current(db) or self._files_behind() or not self._is_quiet(manifest.load(db)):
+        now = time.time_ns()
+        looked: list[str] = []
+        current = tables_current(db) and not self._files_behind()
+        known = manifest.load(db) if current else {}
+        if not current or not self._is_quiet(known, looked):
             with self.act():
                 pass
+            return
+        old_enough = [path for path in looked if now - known[path].stat.mtime_ns > RACY_NS]
+        if old_enough:
+            try:
+                with self.store.derived() as tables:
+                    settled = {path: known[path]._replace(noted_ns=now) for path in old_enough}
+                    manifest.save(tables, settled)
+            except sqlite3.OperationalError:
+                return  # it only saves the next command a look
 
     def _begin(
         self,
@@ -200,8 +215,8 @@ class Team:
         act.settle(late)
         return act
 
-    def _is_quiet(self, known: manifest.Manifest) -> bool:
-        return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known)
+    def _is_quiet(self, known: manifest.Manifest, looked: list[str] | None = None) -> bool:
+        return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known, looked)
 
     def _files_behind(self) -> bool:
         row = self.store.db.execute("SELECT size, files FROM head").fetchone()

@@ -16,6 +16,7 @@ from ledger.errors import LedgerError
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
 from projections import PROJECTIONS, counts, manifest
+from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
 from projections.projection import Source
 from projections.rebuild import compare, desired
@@ -111,6 +112,15 @@ class Evidence:
             return Disk(self.root).read(path, _READ_LIMIT)
         except (TooBigError, ValueError, OSError):
             return None
+
+    @property
+    def ahead(self) -> str | None:
+        """Which entry the files count that the ledger does not hold, in words; None: none."""
+        disk = self.disk
+        try:
+            return None if disk is None or self.db is None else ahead_of(self.db, disk)
+        except sqlite3.DatabaseError:
+            return None  # no table of entries: `ledger-missing` names that
 
     def rendered(self, path: str) -> bytes:
         """What the ledger gives for a path; empty where it gives nothing, or cannot be rendered."""

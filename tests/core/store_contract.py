@@ -1,6 +1,7 @@
 """What any store must do, whatever it keeps its entries in: ``test_stores.py`` runs it for each."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from itertools import count
 from typing import Any, TypeAlias
@@ -9,7 +10,13 @@ import pytest
 from sample_ledger import ORIGIN, faults, opening, said
 
 from ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, parse_header
-from ledger.errors import ConflictError, IdReusedError, MalformedError, TooLargeError
+from ledger.errors import (
+    ConflictError,
+    IdReusedError,
+    LedgerError,
+    MalformedError,
+    TooLargeError,
+)
 from ledger.ids import format_at
 from ledger.merkle import EMPTY_ROOT
 from ledger.store import Fold, Guard, Head, Store
@@ -54,6 +61,14 @@ def break_off(store: Store, *batches: list[Draft]) -> None:
         for drafts in batches:
             transaction.append(drafts)
         raise KeyboardInterrupt
+
+
+def append_in_spite_of_errors(store: Store, *batches: list[Draft]) -> None:
+    """Append in one transaction, and pass over what fails."""
+    with store.transaction() as transaction:
+        for drafts in batches:
+            with suppress(ArithmeticError, LedgerError):
+                transaction.append(drafts)
 
 
 class StoreContract:
@@ -388,6 +403,32 @@ class StoreContract:
         assert texts(store) == ["kept"]
         store.append([said("new", id="id")])
         assert texts(store) == ["kept", "new"]
+        assert faults(store) == []
+
+    def test_a_failed_fold_cannot_be_passed_over(self, make: Make) -> None:
+        """Its tables are half changed: going on would leave them, or the head, behind for ever."""
+        store = make(Table())
+        store.append([opening(), said("kept")])
+        before = all_of(store)
+        with pytest.raises(LedgerError, match="failed half way"):
+            append_in_spite_of_errors(store, [said("lost")], [said("break the fold")])
+        assert all_of(store) == before
+        with pytest.raises(LedgerError, match="failed half way"):
+            append_in_spite_of_errors(store, [said("break the fold")], [said("lost")])
+        assert all_of(store) == before
+        store.append([said("new")])
+        assert texts(store) == ["kept", "new"]
+        assert faults(store) == []
+
+    def test_a_transaction_within_a_transaction_is_refused_and_leaves_it_alone(
+        self, store: Store
+    ) -> None:
+        with store.transaction() as transaction:
+            transaction.append([said("one")])
+            with pytest.raises(LedgerError, match="transaction open"), store.transaction():
+                pass
+            transaction.append([said("two")])
+        assert [entry.data["text"]["text"] for entry in store.read(1)] == ["one", "two"]
         assert faults(store) == []
 
     # Time

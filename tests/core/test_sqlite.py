@@ -6,7 +6,7 @@ import resource
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +14,11 @@ from tempfile import TemporaryDirectory
 import pytest
 from sample_ledger import faults, opening, said
 
-from ledger.entry import leaf_hash
+from ledger.entry import Entry, leaf_hash
 from ledger.errors import (
     IdReusedError,
     LedgerDamagedError,
+    LedgerError,
     MalformedError,
     NoLedgerError,
     UnwritableError,
@@ -537,6 +538,64 @@ def test_what_can_be_made_anew_is_not_synced_and_the_next_append_is(store: SQLit
     store.append([said()])
     assert store.db.execute("SELECT files, tables FROM head").fetchone() == (SIZE, SIZE)
     assert faults(store) == []
+
+
+def test_a_commit_that_fails_undoes_everything(store: SQLiteStore) -> None:
+    def deny(action: int, name: str | None, *_: object) -> int:
+        commits = action == sqlite3.SQLITE_TRANSACTION and name == "COMMIT"
+        return sqlite3.SQLITE_DENY if commits else sqlite3.SQLITE_OK
+
+    store.db.set_authorizer(deny)
+    with pytest.raises(LedgerDamagedError, match="not authorized"):
+        store.append([said("lost")])
+    store.db.set_authorizer(None)
+    assert store.head().size == SIZE
+    store.append([said("kept")])
+    assert faults(store) == []
+
+
+def append_behind_a_rollback(store: SQLiteStore) -> None:
+    with store.transaction() as transaction:
+        transaction.append([said("lost")])
+        transaction.tables.execute("ROLLBACK")
+        with suppress(LedgerError):
+            transaction.append([said("lost too")])
+
+
+def test_behind_a_rollback_nothing_more_is_taken(path: str, store: SQLiteStore) -> None:
+    """SQLite itself undoes a transaction on some errors; each statement would then stand alone."""
+    with pytest.raises(LedgerError, match="failed half way"):
+        append_behind_a_rollback(store)
+    assert store.head().size == SIZE
+    with closing(SQLiteStore(path)) as other:
+        other.append([said("the lock was given back")])
+        assert faults(other) == []
+
+
+def count_texts(tables: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    tables.execute("CREATE TABLE IF NOT EXISTS texts (seq INTEGER PRIMARY KEY)")
+    tables.executemany("INSERT INTO texts VALUES (?)", [(entry.seq,) for entry in entries])
+
+
+def test_tables_that_are_behind_are_left_behind(path: str) -> None:
+    """They are folded again from the entries by whoever brings them up, not by an append."""
+    with closing(SQLiteStore(path)) as store:
+        store.append([said("nobody folds this")])
+    with closing(SQLiteStore(path, fold=count_texts)) as store:
+        store.append([said("nor this")])
+        cursor = "SELECT size, tables FROM head"
+        assert store.db.execute(cursor).fetchone() == (SIZE + 2, 0)
+        with store.transaction() as transaction:
+            count_texts(store.db, list(store.read()))
+            store.db.execute("UPDATE head SET tables = size")
+            transaction.tables_changed()
+            transaction.append([said("this"), said("and this")])
+            transaction.append([said("and this too")])
+        assert store.db.execute(cursor).fetchone() == (SIZE + 5, SIZE + 5)
+        store.append([said("and so on")])
+        assert store.db.execute(cursor).fetchone() == (SIZE + 6, SIZE + 6)
+        assert store.db.execute("SELECT count(*) FROM texts").fetchone() == (SIZE + 6,)
+        assert faults(store) == []
 
 
 # A full disk -----------------------------------------------------------------------------------

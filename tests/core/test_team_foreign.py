@@ -323,6 +323,35 @@ def _content(team: Team, data: dict[str, Any]) -> bytes:
     return content_bytes(team.source, data["content"])
 
 
+def test_an_archive_never_changes(story: Story) -> None:
+    """Those of chats and of the log, edited or removed."""
+    story.original.create("old")
+    archive = b"=== nbs-chat ===\nlast-writer: system\n---\n"
+    archive += chat_format.format_line("ann", 5, "early") + b"\n"
+    story.original.put("chat/old-20200913-122640-archive.chat", archive, 0o600)
+    for number in range(501):
+        story.original.log("T", number=number)
+    sync(story)
+    paths = [path for path in tree(story.root) if "-archive" in path]
+    assert len(paths) == 2
+    before = tree(story.root)
+    for path in paths:
+        data, mode = before[path]
+        story.original.put(path, data.replace(b"system", b"nobody").replace(b" T\n", b" U\n"), mode)
+    with story.team() as team:
+        found = adopt.sync(team)
+        assert found.entries == 0
+        assert len([text for text in found.warnings if "an archive never changes" in text]) == 2
+        assert recover.rebuild(team).displaced == 2
+    assert tree(story.root) == before
+    for path in paths:
+        (story.root / path).unlink()
+    with story.team() as team:
+        team.refresh()
+        assert len([text for text in team.warnings if "is written again" in text]) == 2
+    assert tree(story.root) == before
+
+
 @pytest.mark.parametrize("cut", ["chat/live.chat", "scribe/log.md"])
 def test_a_shortened_file_is_no_deletion_that_is_taken_in(story: Story, cut: str) -> None:
     data = (story.root / cut).read_bytes()

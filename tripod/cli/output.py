@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from itertools import islice
 from typing import TextIO
 
 from tripod.errors import TripodError
@@ -23,6 +24,8 @@ __all__ = [
     "remark",
     "safe",
 ]
+
+LINES = 500  # printed at once
 
 # C0 but tab and newline, DEL, C1, and what changes the direction or the lines of a text or is
 # not seen. The joiners U+200C and U+200D stay: they belong to the spelling of languages and emoji.
@@ -67,8 +70,10 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def emit(lines: Iterable[str]) -> None:
-    """Print lines, made safe, in one write."""
-    _write(safe("".join(f"{line}\n" for line in lines)).encode())
+    """Print lines, made safe, a few hundred a write: a reader sees the first at once."""
+    rest = iter(lines)
+    while chunk := list(islice(rest, LINES)):
+        _write(safe("".join([f"{line}\n" for line in chunk])).encode())
 
 
 def emit_bytes(data: bytes) -> None:
@@ -80,7 +85,7 @@ def emit_bytes(data: bytes) -> None:
 
 def emit_json(values: Iterable[object]) -> None:
     """Print JSON, one value a line, in ASCII."""
-    _write("".join(json.dumps(value, sort_keys=True) + "\n" for value in values).encode())
+    emit(json.dumps(value, sort_keys=True) for value in values)
 
 
 def emit_pretty(value: object) -> None:

@@ -6,7 +6,8 @@ account; each row of each table in the database is the one that the entries fold
 about files are whole. The decision log's own edits are named by ``append-only``.
 
 **Why it matters.** People and tools read the files and the tables, not the ledger. A projection
-that says something else than the ledger is a lie that nobody signed.
+that says something else than the ledger is a lie that nobody signed. Files that are ahead of the
+ledger tell that it was rolled back or swapped.
 
 **What a finding looks like.** ``chat/live.chat: message line 12 differs from the ledger`` with
 both versions; ``events/… is missing``; ``the table events: in the row of seq 31: acked is 40,
@@ -29,6 +30,10 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "drift"
 REQUIRED = False
 HELP = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
+AHEAD = (
+    "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
+    "from this one with `tripod rebuild`"
+)
 LIMIT = 40
 
 
@@ -47,6 +52,9 @@ def judge(evidence: Evidence) -> Outcome:
     ]
     seen: Coverage = {"tables": "all"}
     found = [*tables, *_cursor(evidence), *found]
+    if evidence.ahead is not None:
+        message = f"the files are ahead of the ledger: {evidence.ahead}"
+        found.insert(0, Finding(NAME, message, "counts.json", (), AHEAD))
     if evidence.root is not None:
         seen["files"] = _files(evidence, found)
         seen["not taken in yet"] = len(evidence.team.drafts)
@@ -104,7 +112,7 @@ def _config(evidence: Evidence) -> list[Finding]:
         for problem in problems if isinstance(problems, list) else ():
             key = problem.get("key") or "line"
             message = f"{key}: {problem.get('message')}"
-            help_ = "mend the line; until then the value that held before holds"
+            help_ = "mend the line; until then it counts as not written"
             where = f"{path}:{problem.get('line')}"
             found.append(Finding(NAME, message, where, (), help_, "warning"))
     return found[:LIMIT]

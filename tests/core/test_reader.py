@@ -1,0 +1,60 @@
+"""Entries that files are written from: passed on as long as they are sound, and no further."""
+
+from contextlib import closing
+
+import pytest
+from sample_ledger import opening, said
+
+from ledger.entry import Entry
+from ledger.errors import LedgerDamagedError
+from ledger.memory import MemoryStore
+from ledger.reader import sound_entries
+
+
+@pytest.fixture
+def entries() -> list[Entry]:
+    with closing(MemoryStore()) as store:
+        return store.append([opening(), said("one"), said("two"), said("three")])
+
+
+def test_sound_entries_are_passed_on_as_they_are(entries: list[Entry]) -> None:
+    assert list(sound_entries(entries)) == entries
+    assert list(sound_entries([])) == []
+
+
+@pytest.mark.parametrize(
+    "erased", [{"salt": None, "body": None}, {"salt": None}, {"body": None, "data": {}}]
+)
+def test_an_erased_body_is_sound(entries: list[Entry], erased: dict[str, object]) -> None:
+    entries[2] = entries[2]._replace(**erased)  # type: ignore[arg-type]
+    assert list(sound_entries(entries)) == entries
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"body": b'{"text":{"text":"forged"}}'},
+        {"salt": bytes(32)},
+        {"kind": "chat.created"},
+        {"body": b""},
+        {"salt": b""},
+    ],
+)
+def test_a_false_body_is_not_passed_on(entries: list[Entry], forged: dict[str, object]) -> None:
+    entries[2] = entries[2]._replace(**forged)  # type: ignore[arg-type]
+    sound = sound_entries(entries)
+    assert [next(sound), next(sound)] == entries[:2]
+    with pytest.raises(LedgerDamagedError, match="entry 2 has a body that it did not commit to"):
+        next(sound)
+
+
+def test_a_broken_link_is_not_passed_on(entries: list[Entry]) -> None:
+    for broken, seq in (
+        (entries[1:], 1),
+        ([entries[0], *entries[2:]], 2),
+        ([entries[0], entries[2], entries[1]], 2),
+        ([*entries[:2], entries[1]], 1),
+        ([entries[0], entries[1]._replace(header=entries[1].header + b" "), entries[2]], 2),
+    ):
+        with pytest.raises(LedgerDamagedError, match=f"entry {seq} is not linked to the one"):
+            list(sound_entries(broken))
