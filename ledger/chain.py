@@ -6,6 +6,10 @@ the verifier the second (each invariant is enforced when writing and judged agai
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
 from ledger.canonical import format_value
 from ledger.entry import (
     GENESIS,
@@ -18,10 +22,10 @@ from ledger.entry import (
     header_bytes,
     leaf_hash,
 )
-from ledger.errors import MalformedError, TooLargeError
+from ledger.errors import IdReusedError, MalformedError, TooLargeError
 from ledger.merkle import Tree
 
-__all__ = ["Tip", "check_link", "link"]
+__all__ = ["Linked", "Tip", "check_link", "link", "link_all"]
 
 _NOT_BEFORE = "0000-01-01T00:00:00.000000Z"
 
@@ -62,40 +66,98 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
         TooLargeError: the body takes more than 64 KiB; long texts belong in blobs.
         MalformedError: the body has no canonical spelling, or the first entry opens no ledger.
     """
-    seq = tip.tree.size
-    if (seq == 0) != (draft.kind == "ledger.opened"):
+    tree = tip.tree
+    seq = tree.size
+    kind, stream, actor, data, _, cause, _ = draft
+    if (seq == 0) != (kind == "ledger.opened"):
         message = "ledger.opened is the first entry of a ledger, and no other is"
         raise MalformedError(message)
-    body = format_value(draft.body)
+    body = format_value(data)
     if len(body) > MAX_BODY:
         message = (
-            f"the body of this {draft.kind} takes {len(body)} bytes, at most {MAX_BODY} are "
+            f"the body of this {kind} takes {len(body)} bytes, at most {MAX_BODY} are "
             "allowed; long texts go into blobs"
         )
         raise TooLargeError(message)
     at = max(at, tip.at)
     value: dict[str, object] = {
-        "actor": draft.actor,
+        "actor": actor,
         "at": at,
-        "body": commit(salt, draft.kind, body),
+        "body": commit(salt, kind, body),
         "id": entry_id,
-        "kind": draft.kind,
+        "kind": kind,
         "ledger": tip.origin,
         "prev": tip.last,
         "seq": seq,
-        "stream": draft.stream,
+        "stream": stream,
         "v": HEADER_VERSION,
     }
-    if draft.cause is not None:
-        value["cause"] = draft.cause
+    if cause is not None:
+        value["cause"] = cause
     header = header_bytes(value)
     leaf = leaf_hash(header)
     tip.last = leaf.hex()
     tip.at = at
-    tip.tree.append(leaf)
-    return Entry(
-        seq, entry_id, draft.kind, draft.stream, draft.actor, at, header, salt, body, draft.body
-    )
+    tree.append(leaf)
+    return Entry(seq, entry_id, kind, stream, actor, at, header, salt, body, data)
+
+
+class Linked(NamedTuple):
+    """A batch that was linked: an entry for each draft, those of them that are new, their blobs."""
+
+    entries: list[Entry]
+    fresh: list[Entry]
+    blobs: dict[bytes, bytes]
+
+
+def link_all(
+    tip: Tip,
+    drafts: Sequence[Draft],
+    at: str,
+    minted: Sequence[tuple[str, bytes]],
+    known: Callable[[str], Entry | None],
+) -> Linked:
+    """Link a batch and move the tip behind it; what stands in the ledger already is not repeated.
+
+    Args:
+        tip: where the ledger ends; the caller's own copy.
+        drafts: what to append, in order.
+        at: the time of the append.
+        minted: a new id and a salt for each draft.
+        known: the entry that has a given id, if there is one.
+
+    Raises:
+        IdReusedError: an id stands there (or in the batch) with another body.
+        TooLargeError: a body is too large.
+        MalformedError: a body has no canonical spelling, or the first entry opens no ledger.
+    """
+    linked = Linked([], [], {})
+    given: dict[str, Entry] = {}
+    if tip.tree.size == 0 and drafts and drafts[0].kind == "ledger.opened":
+        tip.origin = str(drafts[0].body.get("origin", ""))
+    for draft, (new_id, salt) in zip(drafts, minted, strict=True):
+        if draft.id:
+            there = given.get(draft.id) or known(draft.id)
+            if there is not None:
+                _same_or_raise(draft, there)
+                linked.entries.append(there)
+                continue
+        entry = link(tip, draft, at, draft.id or new_id, salt)
+        if draft.id:
+            given[draft.id] = entry
+        for blob in draft.blobs:
+            linked.blobs[sha256(blob).digest()] = blob
+        linked.entries.append(entry)
+        linked.fresh.append(entry)
+    return linked
+
+
+def _same_or_raise(draft: Draft, known: Entry) -> None:
+    """The same id with the same body is a retry, with another body an error."""
+    if draft.kind == known.kind and (known.body is None or format_value(draft.body) == known.body):
+        return
+    message = f"id {draft.id} stands at entry {known.seq} with another body"
+    raise IdReusedError(message)
 
 
 def check_link(header: Header, seq: int, prev: str, origin: str) -> str | None:

@@ -51,17 +51,19 @@ def _uuid7_front(ns: int) -> str:
 
 
 def fresh_ids(count: int) -> list[tuple[str, bytes]]:
-    """``count`` pairs of a new id and a new salt of 32 random bytes."""
+    """``count`` pairs of a new id and a new salt of 32 random bytes.
+
+    The ids of one call rise: they count up from a random place (RFC 9562, section 6.2), so that a
+    batch is added at the end of the index of ids.
+    """
     front = _uuid7_front(time.time_ns())
     salts = os.urandom(32 * count)
-    digits = os.urandom(8 * count).hex()
-    return [
-        (
-            f"{front}{digits[16 * n : 16 * n + 3]}-{digits[16 * n + 3 : 16 * n + 15]}",
-            salts[32 * n : 32 * n + 32],
-        )
-        for n in range(count)
-    ]
+    first = int.from_bytes(os.urandom(8), "big") >> 5
+    pairs = []
+    for n in range(count):
+        tail = f"{first + n:015x}"
+        pairs.append((f"{front}{tail[:3]}-{tail[3:]}", salts[32 * n : 32 * n + 32]))
+    return pairs
 
 
 def observed_id(path: str, ordinal: int, data: bytes) -> str:

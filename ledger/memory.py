@@ -9,14 +9,12 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 
 import orjson
 
-from ledger.canonical import format_value
-from ledger.chain import Tip, link
+from ledger.chain import Tip, link_all
 from ledger.entry import Draft, Entry
-from ledger.errors import ConflictError, IdReusedError, LedgerError
+from ledger.errors import ConflictError, LedgerError
 from ledger.head import Guard, Head
 from ledger.ids import fresh_ids, now_at
 from ledger.store import Fold
@@ -90,31 +88,15 @@ class MemoryStore:
             with self.transaction():
                 return self.append(drafts, guard)
         self._check_whole()
-        if guard is not None and any(e.stream == guard.stream for e in self._entries[guard.size :]):
+        tip = self._tip.copy()
+        entries, fresh, blobs = link_all(
+            tip, drafts, now_at(), fresh_ids(len(drafts)), self._by_id.get
+        )
+        repeats = bool(drafts) and not fresh  # a retry of what stands there conflicts with nothing
+        later = [] if guard is None or repeats else self._entries[guard.size :]
+        if guard is not None and any(entry.stream == guard.stream for entry in later):
             message = f"{guard.stream} has grown since it was read: read it again and decide again"
             raise ConflictError(message)
-        tip = self._tip.copy()
-        if not self._entries and drafts and drafts[0].kind == "ledger.opened":
-            tip.origin = str(drafts[0].body.get("origin", ""))
-        at = now_at()
-        entries: list[Entry] = []
-        fresh: list[Entry] = []
-        given: dict[str, Entry] = {}
-        blobs: dict[bytes, bytes] = {}
-        for draft, (new_id, salt) in zip(drafts, fresh_ids(len(drafts)), strict=True):
-            known = given.get(draft.id or "") or self._by_id.get(draft.id or "")
-            if known is not None:
-                if draft.kind != known.kind or format_value(draft.body) != known.body:
-                    message = f"id {draft.id} stands at entry {known.seq} with another body"
-                    raise IdReusedError(message)
-                entries.append(known)
-                continue
-            entry = link(tip, draft, at, draft.id or new_id, salt)
-            given[entry.id] = entry
-            for blob in draft.blobs:
-                blobs[sha256(blob).digest()] = blob
-            entries.append(entry)
-            fresh.append(entry)
         self._tip = tip
         # A caller may change its dict afterwards; what is stored stays what was hashed.
         kept = [entry._replace(data=orjson.loads(entry.body or b"{}")) for entry in fresh]

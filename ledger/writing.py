@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ledger.canonical import format_value
-from ledger.chain import Tip, link
+from ledger.chain import Tip, link_all
 from ledger.entry import Draft, Entry
 from ledger.errors import (
     ConflictError,
-    IdReusedError,
     LedgerDamagedError,
     LedgerError,
     UnwritableError,
@@ -99,30 +96,10 @@ class SQLiteTransaction:
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """Append drafts, all or none; see ``ledger.store.Transaction.append``."""
         self.check_whole()
-        if guard is not None:
-            self._check_guard(guard)
         tip = self._tip.copy()
-        if self.size == 0 and drafts and drafts[0].kind == "ledger.opened":
-            tip.origin = str(drafts[0].body.get("origin", ""))
-        at = now_at()
-        entries: list[Entry] = []
-        fresh: list[Entry] = []
-        given: dict[str, Entry] = {}
-        blobs: dict[bytes, bytes] = {}
-        for draft, (new_id, salt) in zip(drafts, fresh_ids(len(drafts)), strict=True):
-            if draft.id:
-                known = given.get(draft.id) or self._known(draft.id)
-                if known is not None:
-                    _same_or_raise(draft, known)
-                    entries.append(known)
-                    continue
-            entry = link(tip, draft, at, draft.id or new_id, salt)
-            if draft.id:
-                given[draft.id] = entry
-            for blob in draft.blobs:
-                blobs[sha256(blob).digest()] = blob
-            entries.append(entry)
-            fresh.append(entry)
+        entries, fresh, blobs = link_all(tip, drafts, now_at(), fresh_ids(len(drafts)), self._known)
+        if guard is not None and (fresh or not drafts):  # a retry conflicts with nothing
+            self._check_guard(guard)
         if fresh:
             self._tip = tip
             self._whole = False
@@ -183,14 +160,6 @@ class SQLiteTransaction:
                 f"{guard.size}): read it again and decide again"
             )
             raise ConflictError(message)
-
-
-def _same_or_raise(draft: Draft, known: Entry) -> None:
-    """The same id with the same body is a retry, with another body an error."""
-    if draft.kind == known.kind and (known.body is None or format_value(draft.body) == known.body):
-        return
-    message = f"id {draft.id} stands at entry {known.seq} with another body"
-    raise IdReusedError(message)
 
 
 class Writing:

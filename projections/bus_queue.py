@@ -49,7 +49,7 @@ CREATE TABLE events (
     mode INTEGER NOT NULL,
     acked INTEGER
 ) STRICT;
-CREATE INDEX events_pending ON events (priority, us, name) WHERE acked IS NULL;
+CREATE INDEX events_pending ON events (priority, us) WHERE acked IS NULL;
 CREATE INDEX events_same ON events (source, type, us) WHERE acked IS NULL;
 CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
 """

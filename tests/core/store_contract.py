@@ -265,6 +265,14 @@ class StoreContract:
         store.append([said(channel="a")], Guard("chat/a", before[0].size))
         assert faults(store) == []
 
+    def test_a_retry_conflicts_with_nothing(self, store: Store) -> None:
+        draft, guard = said(channel="a")._replace(id="once"), Guard("chat/a", store.head().size)
+        (first,) = store.append([draft], guard)
+        assert store.append([draft], guard) == [first]
+        with pytest.raises(ConflictError):
+            store.append([draft, said(channel="a")], guard)
+        assert faults(store) == []
+
     def test_a_guard_sees_the_transactions_own_entries(self, store: Store) -> None:
         with store.transaction() as transaction:
             size = transaction.size

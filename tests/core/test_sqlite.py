@@ -28,6 +28,7 @@ from ledger.merkle import list_nodes as nodes_of
 from ledger.reader import Row, raw_rows, read_entries, read_only
 from ledger.schema import APPLICATION_ID, SCHEMA_VERSION
 from ledger.sqlite import SQLiteStore
+from ledger.writing import explained
 
 SQLITE = shutil.which("sqlite3")
 SIZE = 600
@@ -471,6 +472,37 @@ def test_errors_of_the_caller_pass_as_they_are(store: SQLiteStore) -> None:
         with pytest.raises(type(error)) as caught, store.transaction():
             raise error
         assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (sqlite3.OperationalError("database or disk is full"), UnwritableError, "nothing was"),
+        (sqlite3.OperationalError("disk I/O error"), UnwritableError, "nothing was"),
+        (sqlite3.OperationalError("unable to open database file"), UnwritableError, "nothing was"),
+        (
+            sqlite3.OperationalError("attempt to write a readonly database"),
+            UnwritableError,
+            "reado",
+        ),
+        (sqlite3.OperationalError("database is locked"), UnwritableError, "another program"),
+        (sqlite3.OperationalError("no such table: head"), LedgerDamagedError, "tripod verify a.db"),
+        (sqlite3.DatabaseError("file is not a database"), LedgerDamagedError, "tripod verify a.db"),
+        (PermissionError(13, "Permission denied", "a.db.lock"), UnwritableError, "denied; nothing"),
+    ],
+)
+def test_errors_are_told_in_words_that_help(
+    error: Exception, kind: type[Exception], words: str
+) -> None:
+    told = explained(error, "a.db")
+    assert type(told) is kind
+    assert str(told).startswith("a.db: ")
+    assert words in str(told)
+
+
+def test_errors_about_something_else_are_not_ours() -> None:
+    for error in (OSError("no name"), PermissionError(13, "Permission denied", "b.db")):
+        assert explained(error, "a.db") is error
 
 
 # After the commit ------------------------------------------------------------------------------
