@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import orjson
 
@@ -17,22 +16,10 @@ from ledger.entry import GENESIS, Entry, commit, leaf_hash
 from ledger.errors import LedgerDamagedError, NoLedgerError
 from ledger.merkle import Nodes, node_hash
 
-__all__ = ["Row", "block_nodes", "raw_rows", "read_entries", "read_only", "sound_entries"]
+__all__ = ["block_nodes", "read_entries", "read_only", "sound_entries"]
 
 _BLOCK = 256
 _HINT = "nothing was written; `tripod verify` says what else is wrong"
-
-
-class Row(NamedTuple):
-    """One entry as it lies in the database, whatever it is worth: a row is evidence."""
-
-    seq: int
-    id: object
-    kind: object
-    stream: object
-    header: object
-    salt: object
-    body: object
 
 
 def read_only(path: str) -> sqlite3.Connection:
@@ -75,16 +62,6 @@ def _open(path: str, how: str) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def raw_rows(db: sqlite3.Connection, start: int = 0, stop: int | None = None) -> Iterator[Row]:
-    """Rows [start, stop) as they lie there, damaged ones included, bodies beside headers."""
-    rows = db.execute(
-        "SELECT seq, id, kind, stream, header, salt, body FROM entries"
-        " WHERE seq >= ? AND seq < ? ORDER BY seq",
-        (start, 2**62 if stop is None else stop),
-    )
-    return map(Row._make, rows)
 
 
 def read_entries(

@@ -14,7 +14,7 @@ from ledger.entry import Entry
 from projections.formats.decision_log import DecisionText, format_decision
 from projections.projection import File, Op, Source, content_bytes
 
-__all__ = ["LIVE", "DecisionLog", "piece_bytes"]
+__all__ = ["LIVE", "DecisionLog", "piece_bytes", "text_of"]
 
 LIVE = "log.md"
 MODE = 0o644
@@ -114,16 +114,19 @@ def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:
     observed = body.get("observed")
     if observed is not None and "raw" in observed:
         return content_bytes(source, observed["raw"])
-    return format_decision(
-        DecisionText(
-            body["id"],
-            body["title"],
-            body.get("supersedes"),
-            body["chat_ref"],
-            body["participants"],
-            body["artefacts"],
-            body["risk_tags"],
-            body["status"],
-            body["rationale"],
-        )
-    ).encode()
+    return format_decision(text_of(body)).encode()
+
+
+def text_of(body: dict[str, Any]) -> DecisionText:
+    """The fields of a decision as they stand in the file, from the body of its entry."""
+    return DecisionText(
+        body["id"],
+        body["title"],
+        body.get("supersedes"),
+        body["chat_ref"],
+        body["participants"],
+        body["artefacts"],
+        body["risk_tags"],
+        body["status"],
+        body["rationale"],
+    )

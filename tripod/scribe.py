@@ -12,13 +12,12 @@ from typing import Any
 from ledger import drafts
 from ledger.entry import leaf_hash
 from projections import LOG
-from projections.decision_log import LIVE
+from projections.decision_log import LIVE, text_of
 from projections.formats.assessment import format_checkpoint_payload
 from projections.formats.chat import HEADER_LINES
 from projections.formats.decision_log import (
     NONE_YET,
     STATUSES,
-    DecisionText,
     format_decision,
     format_log_header,
     format_ref,
@@ -131,27 +130,13 @@ def _judge(request: Request) -> None:
     if problem is not None:
         raise BadArgumentError(problem)
     try:
-        format_decision(_text(_body(request, "D-0", 1, [])))
+        format_decision(text_of(_body(request, "D-0", 1, [])))
     except ValueError as error:
         message = (
             "the decision cannot be written as one entry of the log: a title must not begin with "
             "[SUPERSEDES, and no field may look like another's line"
         )
         raise BadArgumentError(message) from error
-
-
-def _text(body: dict[str, Any]) -> DecisionText:
-    return DecisionText(
-        body["id"],
-        body["title"],
-        body.get("supersedes"),
-        body["chat_ref"],
-        body["participants"],
-        body["artefacts"],
-        body["risk_tags"],
-        body["status"],
-        body["rationale"],
-    )
 
 
 def _body(

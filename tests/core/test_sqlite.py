@@ -25,7 +25,7 @@ from ledger.errors import (
 )
 from ledger.merkle import check_consistency, check_inclusion, consistency_proof, inclusion_proof
 from ledger.merkle import list_nodes as nodes_of
-from ledger.reader import Row, raw_rows, read_entries, read_only
+from ledger.reader import read_entries, read_only
 from ledger.schema import APPLICATION_ID, SCHEMA_VERSION
 from ledger.sqlite import SQLiteStore
 from ledger.writing import explained
@@ -721,20 +721,6 @@ def test_proofs_out_of_the_store_lead_to_its_head(store: SQLiteStore) -> None:
     assert check_consistency(old.size, old.root, head.size, head.root, proof)
 
 
-def test_raw_rows_are_what_lies_there(path: str) -> None:
-    edit(
-        path,
-        "PRAGMA ignore_check_constraints = ON",
-        "UPDATE entries SET header = x'ff', id = 'odd', body = NULL WHERE seq = 3",
-        "DELETE FROM entries WHERE seq = 4",
-    )
-    with closing(read_only(path)) as db:
-        rows = list(raw_rows(db, 2, 6))
-        assert [row.seq for row in rows] == [2, 3, 5]
-        assert rows[1] == Row(3, "odd", "chat.sent", "chat/general", b"\xff", rows[1].salt, None)
-        assert len(list(raw_rows(db))) == SIZE - 1
-
-
 def test_read_only_reads_only(path: str) -> None:
     before = Path(path).read_bytes()
     with closing(read_only(path)) as db:
@@ -748,7 +734,7 @@ def test_read_only_reads_only(path: str) -> None:
 def test_read_only_takes_any_name(sample: Path, tmp_path: Path) -> None:
     path = str(shutil.copy(sample, tmp_path / "a b?mode=rw#é%41.db"))
     with closing(read_only(path)) as db:
-        assert len(list(raw_rows(db))) == SIZE
+        assert len(list(read_entries(db))) == SIZE
 
 
 def test_read_only_refuses_what_is_no_database(tmp_path: Path) -> None:
