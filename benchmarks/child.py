@@ -70,18 +70,17 @@ def _clean(exit_code: int) -> None:
 
 
 def peak() -> int:
-    """The most memory this process held, in bytes, and what its children held beside it.
+    """The most memory this process held at one time, in bytes.
 
     Linux counts what the *starting* process held into ``ru_maxrss``; the high-water mark of the
     process itself stands in its status.
     """
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     try:
         with open("/proc/self/status", encoding="ascii") as status:
             mark = next(line for line in status if line.startswith("VmHWM:"))
     except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 + children
-    return int(mark.split()[1]) * 1024 + children
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return int(mark.split()[1]) * 1024
 
 
 def _worked() -> float:

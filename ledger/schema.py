@@ -82,6 +82,7 @@ WHEN EXISTS (SELECT 1 FROM nodes WHERE level = NEW.level AND number = NEW.number
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: this node is there already'); END;
 CREATE TRIGGER head_forward_only BEFORE UPDATE ON head
 WHEN NEW.size < OLD.size OR NEW.files > NEW.size OR NEW.tables > NEW.size
+    OR NEW.files < OLD.files OR NEW.tables < OLD.tables
     OR (NEW.size = OLD.size
         AND (NEW.last <> OLD.last OR NEW.at <> OLD.at OR NEW.stack <> OLD.stack))
     OR (OLD.size > 0 AND NEW.origin <> OLD.origin)

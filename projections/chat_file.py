@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ledger.entry import Entry
-from projections.formats.chat import Header, format_header, format_line, format_time
+from projections.formats.chat import Header, encode_line, format_header, format_time
 from projections.projection import File, Op, Source, content_bytes
 
 __all__ = ["ChatFiles", "line_bytes"]
@@ -232,7 +232,7 @@ def line_bytes(source: Source, body: dict[str, Any]) -> bytes:
     if observed is not None and "raw" in observed:
         return content_bytes(source, observed["raw"])
     text = content_bytes(source, body["text"]).decode()
-    return format_line(body["handle"], body["time"], text) + b"\n"
+    return encode_line(body["handle"], body["time"], text) + b"\n"
 
 
 def content_size(content: dict[str, Any]) -> int:

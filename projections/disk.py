@@ -10,7 +10,8 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -49,9 +50,10 @@ class Stat(NamedTuple):
 class Disk:
     """One team directory; paths are relative to it, with forward slashes."""
 
-    def __init__(self, root: str) -> None:
-        """Nothing is opened yet."""
+    def __init__(self, root: str, *, steady: bool = False) -> None:
+        """Nothing is opened yet. ``steady``: look once at a folder, not at each of its files."""
         self.root = root
+        self._straight: set[str] | None = set() if steady else None
 
     def full(self, path: str) -> str:
         """The path for the system.
@@ -103,8 +105,13 @@ class Disk:
 
     def _leads_away(self, folder: str) -> bool:
         """Whether a part of a path is a symbolic link: it may lead out of the team directory."""
+        if self._straight is not None and folder in self._straight:
+            return False
         parts = folder.split("/") if folder else []
-        return any(os.path.islink(self.full("/".join(parts[: n + 1]))) for n in range(len(parts)))
+        away = any(os.path.islink(self.full("/".join(parts[: n + 1]))) for n in range(len(parts)))
+        if self._straight is not None and not away:
+            self._straight.add(folder)
+        return away
 
     def count(self, folder: str, suffix: str) -> int:
         """How many names in a folder end so, hidden ones left out; cheaper than ``names``."""
@@ -127,6 +134,11 @@ class Disk:
             TooBigError: it holds more than ``limit`` bytes.
             UnreadableError: the system refuses.
         """
+        found = self.look(path, limit)
+        return None if found is None else found[0]
+
+    def look(self, path: str, limit: int) -> tuple[bytes, Stat] | None:
+        """The bytes of a regular file and its stat, taken together; else as ``read``."""
         if self._leads_away(path.rpartition("/")[0]):
             return None
         try:
@@ -140,15 +152,16 @@ class Disk:
                 return None
             message = f"{path} cannot be read: {error.strerror}"
             raise UnreadableError(message) from error
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            return None
-        with os.fdopen(fd, "rb") as file:
-            size = os.fstat(fd).st_size
-            if size > limit:
-                message = f"{path} holds {size} bytes; at most {limit} are read"
+        try:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            if found.st_size > limit:
+                message = f"{path} holds {found.st_size} bytes; at most {limit} are read"
                 raise TooBigError(message)
-            return file.read(limit + 1)
+            return _all_of(fd, found.st_size), _stat_of(found)
+        finally:
+            os.close(fd)
 
     def write(
         self,
@@ -193,6 +206,45 @@ class Disk:
         if sync:
             self.sync_folder(path.rpartition("/")[0])
         return stat
+
+    def write_missing(self, files: Sequence[tuple[str, File]]) -> list[Stat | None]:
+        """Put many files where none stand, and wait for the disk once for all of them.
+
+        The bytes are on the disk before any file has its name, as with ``write``. None for a
+        place that somebody else filled meanwhile. The folders' own fsync is left to the caller.
+
+        Raises:
+            OSError: the system refuses; none of the files whose turn had not come is written.
+        """
+        staged: deque[tuple[str, str, Stat]] = deque()
+        try:
+            for folder in {path.rpartition("/")[0] for path, _ in files}:
+                self._check_way(folder)
+                self.make_folder(folder)
+            for number, (path, file) in enumerate(files):
+                folder = path.rpartition("/")[0]
+                temporary = f"{self.full(folder)}/{TEMPORARY}{os.getpid()}-{number}"
+                fd = os.open(temporary, _ANEW, 0o600)
+                with os.fdopen(fd, "wb") as out:
+                    out.write(file.data)
+                    out.flush()
+                    os.fchmod(fd, file.mode)
+                    staged.append((temporary, self.full(path), _stat_of(os.fstat(fd))))
+            os.sync()
+            written: list[Stat | None] = []
+            while staged:
+                temporary, full, stat = staged[0]
+                if os.path.lexists(full):
+                    _unlink(temporary)
+                    written.append(None)
+                else:
+                    os.rename(temporary, full)
+                    written.append(stat)
+                staged.popleft()
+            return written
+        finally:
+            for temporary, _, _ in staged:
+                _unlink(temporary)
 
     def _check_way(self, folder: str) -> None:
         if self._leads_away(folder):
@@ -260,6 +312,17 @@ class Disk:
 
 def _stat_of(found: os.stat_result) -> Stat:
     return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
+
+
+def _all_of(fd: int, size: int) -> bytes:
+    """What a file holds; it may have grown or shrunk since its size was asked."""
+    data = os.read(fd, size + 1)
+    if len(data) == size:
+        return data
+    parts = [data]
+    while part := os.read(fd, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _is_text(name: str) -> bool:

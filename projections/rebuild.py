@@ -38,14 +38,17 @@ def desired(source: Source, path: str) -> File | None:
 
 def compare(disk: Disk, path: str, want: File) -> Difference | None:
     """Hold one file against what it should be."""
-    stat = disk.stat(path)
     try:
-        have = disk.read(path, max(READ_LIMIT, len(want.data)))
+        found = disk.look(path, max(READ_LIMIT, len(want.data)))
     except UnreadableError:
-        have = b""
-    if have == want.data and stat is not None and stat.mode == want.mode:
+        stat = disk.stat(path)
+        return Difference(path, want, b"", None if stat is None else stat.mode)
+    if found is None:
+        return Difference(path, want, None, None)
+    have, stat = found
+    if have == want.data and stat.mode == want.mode:
         return None
-    return Difference(path, want, have, None if stat is None else stat.mode)
+    return Difference(path, want, have, stat.mode)
 
 
 def differences(source: Source, disk: Disk, *, evidence: bool = False) -> Iterator[Difference]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import orjson
 
-from ledger.entry import Entry
+from ledger.entry import Entry, commit
+from ledger.errors import LedgerDamagedError
 from projections import PROJECTIONS, manifest
 from projections.projection import Op, Source
 
@@ -33,6 +34,12 @@ __all__ = [
 
 TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
 BATCH = 1000
+
+# Tables whose rows no fold ever deletes. An emptied one would make the next act decide wrongly.
+_GUARDED = (
+    *((table, "") for table in TABLES if table not in ("events", "files", "participants")),
+    ("events", "WHEN OLD.acked IS NULL"),
+)
 
 _FOLDS = {
     kind: [p for p in PROJECTIONS if kind in p.kinds] for p in PROJECTIONS for kind in p.kinds
@@ -56,6 +63,12 @@ def create_tables(db: sqlite3.Connection) -> None:
         for statement in projection.ddl.split(";"):
             if statement.strip():
                 db.execute(statement)
+    for table, when in _GUARDED:
+        db.execute(
+            f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} {when}"
+            " BEGIN SELECT RAISE(ABORT, 'this table is folded from the entries: `tripod rebuild`"
+            " folds it anew'); END"
+        )
     db.execute(manifest.DDL)
     db.execute("CREATE TABLE IF NOT EXISTS folds (versions TEXT NOT NULL) STRICT")
     db.execute("DELETE FROM folds")
@@ -155,8 +168,13 @@ def source_of(db: sqlite3.Connection) -> Source:
     """Serve renders from a ledger's own database."""
 
     def body(seq: int) -> dict[str, Any]:
-        row = db.execute("SELECT body FROM entries WHERE seq = ?", (seq,)).fetchone()
-        return orjson.loads(row[0])  # type: ignore[no-any-return]
+        sql = "SELECT kind, header, salt, body FROM entries WHERE seq = ?"
+        kind, header, salt, data = db.execute(sql, (seq,)).fetchone()
+        # What goes into a file must be what was committed to: a false body is not spread.
+        if commit(salt, kind, data) != orjson.loads(header)["body"]:
+            message = f"entry {seq} has a body that it did not commit to: see `tripod verify`"
+            raise LedgerDamagedError(message)
+        return orjson.loads(data)  # type: ignore[no-any-return]
 
     def blob(digest: str) -> bytes:
         row = db.execute(

@@ -89,7 +89,7 @@ CREATE TABLE read_positions (
             sql = "INSERT OR IGNORE INTO team VALUES (0, ?, ?, ?, ?, ?, NULL)"
             return (Op("team", sql, words),)
         if entry.kind == "ledger.adopted":
-            return (Op("team", "UPDATE team SET adopted = ?", (entry.seq,)),)
+            return (Op("team", "UPDATE team SET adopted = coalesce(adopted, ?)", (entry.seq,)),)
         if entry.kind == "config.changed":
             settings = body.get("settings")
             digest = body["sha256"]

@@ -20,6 +20,7 @@ from ledger.schema import MIGRATIONS
 from projections import manifest
 from projections.disk import Disk
 from projections.formats.decision_log import DecisionText, format_decision
+from projections.projection import Source
 from projections.rebuild import differences, restore
 from projections.tables import batches, create_tables, drop_tables, fold_into, source_of
 from tripod import adopt, bus, chat, scribe
@@ -128,8 +129,10 @@ def unguarded(path: str) -> Iterator[sqlite3.Connection]:
         db.execute("BEGIN")
         yield db
         db.execute("COMMIT")
-        for sql in triggers.values():
-            db.execute(sql)
+        there = guards(db)
+        for name, sql in triggers.items():
+            if name not in there:  # a table that was made anew brought its own
+                db.execute(sql)
 
 
 def guards(db: sqlite3.Connection) -> dict[str, str]:
@@ -163,11 +166,22 @@ def forge(root: str, rows: list[Row], **keep: set[int]) -> None:
             fold_into(db, batch, lambda _entry, _error: None)
         manifest.forget(db)
     with closing(sqlite3.connect(database(root))) as db:
-        source, disk = source_of(db), Disk(root)
+        source, disk = _unchecked(db), Disk(root)
         wanted = set(_projected(root))
         restore(disk, list(differences(source, disk)))
         for path in wanted - set(_rendered(source)):
             os.unlink(f"{root}/{path}")
+
+
+def _unchecked(db: sqlite3.Connection) -> Source:
+    """What serves renders, also from bodies that were not committed to."""
+
+    def body(seq: int) -> dict[str, Any]:
+        row = db.execute("SELECT body FROM entries WHERE seq = ?", (seq,)).fetchone()
+        value: dict[str, Any] = json.loads(row[0])
+        return value
+
+    return Source(db, body, source_of(db).blob)
 
 
 def _insert(db: sqlite3.Connection, rows: list[Row], keep: dict[str, set[int]]) -> None:

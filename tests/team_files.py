@@ -80,13 +80,13 @@ def write_log(root: Path, decisions: Sequence[Decision]) -> None:
     (root / "scribe" / "log.md").write_text(text, encoding="utf-8")
 
 
-def write_event(root: Path, at: int, type_: str, payload: str) -> None:
-    """An event of the Scribe that was acknowledged."""
+def write_event(root: Path, at: int, type_: str, payload: str, source: str = "scribe") -> None:
+    """An event that was acknowledged; of the Scribe, where nobody else is named."""
     folder = root / "events" / "processed"
     folder.mkdir(parents=True, exist_ok=True)
     us = (START + at) * 1_000_000
-    event = Event("scribe", type_, "high", event_time(us), f"scribe:{type_}", payload)
-    (folder / event_name(us, "scribe", type_, 7)).write_bytes(format_event(event))
+    event = Event(source, type_, "high", event_time(us), f"{source}:{type_}", payload)
+    (folder / event_name(us, source, type_, 7)).write_bytes(format_event(event))
 
 
 def judge(root: Path, nearby: int = NEARBY) -> Report:

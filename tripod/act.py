@@ -50,6 +50,7 @@ class Act:
         self.disk: Disk = writer.disk
         self.writer = writer
         self.warnings = warnings
+        self._warned = set(warnings)
         self.full = full
         self.seen_ns = time.time_ns()
         self.now_us = self.seen_ns // 1000
@@ -68,7 +69,8 @@ class Act:
 
     def warn(self, text: str) -> None:
         """Have something said at the end of the command, once."""
-        if text not in self.warnings:
+        if text not in self._warned:
+            self._warned.add(text)
             self.warnings.append(text)
 
     # Taking in ---------------------------------------------------------------------------------
@@ -142,7 +144,9 @@ class Act:
         for draft in drafts:
             if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
                 text = f"{CONFIG} changed"
-                event = draft_event(self, "nbs-bus", "config-change", "normal", text)
+                event = draft_event(
+                    self, "nbs-bus", "config-change", "normal", text, cause=draft.id
+                )
                 self.append([event])
 
     def refuse_if_ahead(self, *, anew: bool) -> bool:

@@ -103,6 +103,7 @@ def init(
         if is_new:
             for folder in FOLDERS:
                 team.disk.make_folder(folder)
+        _ignore(team)  # before there is anything that must not be committed
         # In one transaction: a ledger that is begun has its whole past, or there is none yet.
         with team.act(full=True, opened=opened) as act:
             taken = _taken(act)
@@ -110,7 +111,6 @@ def init(
             act.append([drafts.adopted(act.files, _shortened(act.left_alone))])
             act.rewrite.add(COUNTS)
             files, left = act.files, act.left_alone
-        _ignore(team)
         settings(team)  # says what it could not take of the configuration
         return Adoption(
             root, begun=True, files=files, kinds=taken, left_alone=left, warnings=team.warnings

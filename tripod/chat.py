@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledger import drafts
+from ledger.entry import Entry
 from projections import CHAT
 from projections.formats import chat as format_
 from projections.projection import content_bytes
@@ -108,13 +109,14 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
         draft = drafts.sent(channel=channel, index=row[0], handle=handle, time=time, text=text)
         entry = act.append([draft])[0]
         if text:
-            _announce(act, handle, text, human=human)
+            _announce(act, entry, text, human=human)
         _rotate(act, channel, time)
         return Message(row[0], entry.seq, handle, time, text)
 
 
-def _announce(act: Act, handle: str, text: str, *, human: bool) -> None:
+def _announce(act: Act, message: Entry, text: str, *, human: bool) -> None:
     """The events of a message. Ours are never dropped by a dedup window."""
+    handle = message.actor
     said = [("nbs-chat", "chat-message", "normal", f"{handle}: {text}")]
     if human:
         said.append(("nbs-chat-terminal", "human-input", "high", f"{handle}: {text}"))
@@ -123,7 +125,8 @@ def _announce(act: Act, handle: str, text: str, *, human: bool) -> None:
         for name in format_.mentions(text)
     ]
     for source, type_, priority, payload in said:
-        act.append([draft_event(act, source, type_, priority, _cut(payload))])
+        event = draft_event(act, source, type_, priority, _cut(payload), cause=message.id)
+        act.append([event])
 
 
 def _cut(payload: str) -> str:

@@ -51,8 +51,18 @@ def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
         raise BadArgumentError(problem)
 
 
-def draft_event(act: Drafting, source: str, type_: str, priority: str, payload: str) -> Draft:
+def draft_event(
+    act: Drafting,
+    source: str,
+    type_: str,
+    priority: str,
+    payload: str,
+    *,
+    cause: str | None = None,
+) -> Draft:
     """The draft of a new event, under a file name that nobody has yet.
+
+    ``cause`` is the id of the entry that it tells of.
 
     Raises:
         BadArgumentError: a field breaks its rule.
@@ -77,7 +87,7 @@ def draft_event(act: Drafting, source: str, type_: str, priority: str, payload: 
     data = format_event(
         Event(source, type_, priority, format_time(us), f"{source}:{type_}", payload)
     )
-    return drafts.published(
+    draft = drafts.published(
         name=name,
         us=us,
         source=source,
@@ -86,3 +96,4 @@ def draft_event(act: Drafting, source: str, type_: str, priority: str, payload: 
         payload=payload,
         size=len(data),
     )
+    return draft._replace(cause=cause)

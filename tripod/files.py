@@ -26,6 +26,8 @@ __all__ = ["Files", "digest_of", "touched_by"]
 
 READ_LIMIT = 2**30
 FOLDERS = ("", BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
+MANY = 100  # files; from there on the disk is waited for once a group
+GROUP = 2000
 WATCHED = (BUS.folder, f"{BUS.folder}/processed")
 
 
@@ -65,6 +67,7 @@ class Files:
         self.failed: dict[str, str] = {}
         self._written: dict[str, tuple[Stat, str]] = {}
         self._folders: set[str] = set()
+        self._staged: list[tuple[str, File]] = []
 
     def begin(self, known: manifest.Manifest, held: Iterable[str]) -> None:
         """A new act: what was known of the files, and whose original locks it holds."""
@@ -103,8 +106,13 @@ class Files:
                 self._move([entry.data["name"]])
             else:
                 paths.update(touched_by((entry,), self.source))
+        many = len(paths) > MANY
         for path in paths:
-            self._write(path)
+            if many and self.disk.stat(path) is None:
+                self._stage(path)
+            else:
+                self._write(path)
+        self._publish_staged()
         for folder in sorted(self._folders):
             self._try(folder, lambda: self.disk.sync_folder(folder))  # noqa: B023 - called at once
 
@@ -118,6 +126,27 @@ class Files:
     def _write(self, path: str) -> None:
         want = desired(self.source, path)
         self._try(path, lambda: self._remove(path) if want is None else self._put(path, want))
+
+    def _stage(self, path: str) -> None:
+        """One of many files that are to be written where none stands."""
+        want = desired(self.source, path)
+        if want is not None:
+            self._staged.append((path, want))
+        if len(self._staged) >= GROUP:
+            self._publish_staged()
+
+    def _publish_staged(self) -> None:
+        staged, self._staged = self._staged, []
+        if staged:
+            self._try(staged[0][0], lambda: self._publish_all(staged))
+
+    def _publish_all(self, staged: list[tuple[str, File]]) -> None:
+        for (path, want), stat in zip(staged, self.disk.write_missing(staged), strict=True):
+            if stat is None:
+                self.late[path] = None
+            else:
+                self._written[path] = (stat, sha256(want.data).hexdigest())
+                self._folders.add(path.rpartition("/")[0])
 
     def _remove(self, path: str) -> None:
         if self.disk.is_file(path):

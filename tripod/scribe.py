@@ -101,12 +101,11 @@ def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
         while _known(act, f"D-{second}"):
             second += 1
         body = _body(request, f"D-{second}", number, refs)
-        act.append([drafts.decided(body, scribe)])
-        event = draft_event(
-            act, "scribe", "decision-logged", "normal", f"{body['id']} {request.title}"
-        )
+        cause = act.append([drafts.decided(body, scribe)])[0].id
+        text = f"{body['id']} {request.title}"
+        event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=cause)
         act.append([event])
-        checkpoint = _checkpoint(team, act, number)
+        checkpoint = _checkpoint(team, act, number, cause)
     return Logged(body["id"], number, checkpoint, warnings)
 
 
@@ -182,8 +181,8 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
         row = db.execute(
             "SELECT live_from, lines FROM channels WHERE channel = ?", (channel,)
         ).fetchone()
-        if row is None:
-            message = f"ref: {format_ref(ref)} names no chat of this team"
+        if row is None or ref.file != f"{channel}.chat":
+            message = f"ref: {format_ref(ref)} names no chat file of this team"
             raise BadArgumentError(message)
         number = row[0] + ref.line - HEADER_LINES - 1
         line = db.execute(
@@ -212,7 +211,7 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
     return bound, []
 
 
-def _checkpoint(team: Team, act: Act, number: int) -> str | None:
+def _checkpoint(team: Team, act: Act, number: int, cause: str) -> str | None:
     """Ask for Pythia's review at each N-th decision (seeds: tripod-architecture, "Flow")."""
     interval = settings(team)["pythia_interval"]
     if not interval or number % interval:
@@ -222,7 +221,7 @@ def _checkpoint(team: Team, act: Act, number: int) -> str | None:
         (number - interval, number),
     ).fetchall()
     payload = format_checkpoint_payload(number, rows[0][0], rows[-1][0])
-    event = draft_event(act, "scribe", "pythia-checkpoint", "high", payload)
+    event = draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=cause)
     act.append([event])
     return str(event.body["name"])
 

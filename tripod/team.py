@@ -24,6 +24,7 @@ from typing import Self
 
 from ledger.entry import Draft, Entry
 from ledger.errors import UnwritableError
+from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
 from projections import COUNTS, manifest
@@ -39,6 +40,7 @@ __all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
 
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
+FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
 
@@ -197,6 +199,11 @@ class Team:
         if transaction.size == 0:
             message = f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it"
             raise NoTeamError(message)
+        if transaction.at > format_at(now_us() + FUTURE_US):
+            self.warnings.append(
+                f"the newest entry is dated {transaction.at}, in this host's future: entries are "
+                "never dated back, so new ones get that time until the clock is there"
+            )
         written: manifest.Manifest = {}
         if anew or not tables_current(transaction.tables):
             written = manifest.load_any(transaction.tables)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ledger.entry import leaf_hash
+from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
@@ -31,6 +31,7 @@ DATABASE = "ledger.db"
 NEARBY = 50  # lines: how far an approximate chat reference may be off
 _FOLDERS = ("chat", "events", "scribe")
 _NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
+_RUINED = ("malformed", "not a database")  # SQLite's words for a file it cannot make sense of
 _READ_LIMIT = 256 * 1024 * 1024
 
 
@@ -62,7 +63,7 @@ class Evidence:
             try:
                 self.folded = fold_evidence(self.db, self.disk)
             except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
-                self.problem = str(error)
+                self.problem = _problem(error, self.database)
 
     @property
     def team(self) -> Folded:
@@ -97,12 +98,22 @@ class Evidence:
         )
         return leaf_hash(row[0]).hex() if row is not None and type(row[0]) is bytes else ""
 
+    def at(self, seq: int) -> str:
+        """The time of the append that an entry came with, '' where no ledger holds it yet."""
+        row = None
+        if self.db is not None:
+            row = one(self.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
+        try:
+            return "" if row is None else parse_header(row[0]).at
+        except (LedgerError, TypeError):
+            return f"unreadable {seq}"  # equal to no other
+
     # The team's files --------------------------------------------------------------------------
 
     @property
     def disk(self) -> Disk | None:
         """The team directory, where there is one."""
-        return None if self.root is None else Disk(self.root)
+        return None if self.root is None else Disk(self.root, steady=True)
 
     def file(self, path: str) -> bytes | None:
         """The bytes of a file of the team; None where there is none, or it is far too large."""
@@ -254,8 +265,25 @@ def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evid
             evidence.db = read_only(evidence.database)
             _begin(evidence)
     except (LedgerError, sqlite3.Error, OSError) as error:
-        evidence.problem = str(error)
+        evidence.problem = _problem(error, evidence.database)
     return evidence
+
+
+def _problem(error: Exception, database: str) -> str:
+    """Why nothing can be judged, and what to do where the database itself is no ledger any more."""
+    if os.path.isdir(database):
+        return (
+            f"{database} is a folder, not a database: keep it elsewhere, put a copy of the ledger "
+            "back in its place, and judge that"
+        )
+    text = str(error)
+    if not any(words in text for words in _RUINED):
+        return text
+    return (
+        f"{text}: keep this file as it is and put a copy of the ledger back; without a copy, "
+        f"`sqlite3 {database} .recover | sqlite3 NEW.db` gives what is left of it for reading, and "
+        "`tripod init` in another directory begins a new ledger"
+    )
 
 
 def _begin(evidence: Evidence) -> None:

@@ -29,6 +29,7 @@ BATCH = 1000
 _MARKS = """
 CREATE TABLE spoken (seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE asked (seq INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE displaced (seq INTEGER PRIMARY KEY) STRICT;
 """
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
@@ -132,8 +133,8 @@ def _fold(folded: Folded, entries: Iterator[Entry]) -> None:
 
 
 def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
-    """Note which entries may be an assessment, and which ask for one: rare among the many."""
-    spoken, asked = [], []
+    """Note what is rare among the many: a possible assessment, what asks for one, lost bytes."""
+    spoken, asked, displaced = [], [], []
     for entry in batch:
         if entry.kind == "chat.sent":
             body = entry.body or b""
@@ -141,8 +142,11 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
                 spoken.append((entry.seq,))
         elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
             asked.append((entry.seq,))
+        elif entry.kind == "file.displaced":
+            displaced.append((entry.seq,))
     db.executemany("INSERT OR IGNORE INTO spoken VALUES (?)", spoken)
     db.executemany("INSERT OR IGNORE INTO asked VALUES (?)", asked)
+    db.executemany("INSERT OR IGNORE INTO displaced VALUES (?)", displaced)
 
 
 # What the files add ----------------------------------------------------------------------------

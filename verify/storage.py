@@ -131,6 +131,8 @@ def _head(passed: Pass, stack: bytes) -> None:
         "SELECT only, size, origin, last, at, stack, tables, files FROM head"
     ).fetchall()
     passed.finish(heads[0][3] if heads else None)
+    for seq in passed.adoptions[1:]:
+        _add(passed.tally, sequence, sequence.ADOPTED_AGAIN, f"entry {seq}", seq)
     if not passed.rows and not heads:
         return
     if not passed.whole:
@@ -255,7 +257,7 @@ def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: Ta
 
 
 def _schema(db: sqlite3.Connection, tally: Tally) -> None:
-    """Tables, indexes and triggers against those that this version makes."""
+    """Tables, indexes and triggers against those that this version makes; the file's two marks."""
     ours = sqlite3.connect(":memory:", isolation_level=None)
     try:
         migrate(ours)
@@ -273,12 +275,14 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
         )
     finally:
         ours.close()
-    if version != SCHEMA_VERSION:
-        problems.append(f"the file says schema {version}, this version makes {SCHEMA_VERSION}")
-    if application != APPLICATION_ID:
-        problems.append(
-            f"the file's application id is {application:#x}, ours is {APPLICATION_ID:#x}"
-        )
+    for name, have, ours_, words in (
+        ("user_version", version, SCHEMA_VERSION, "schema version"),
+        ("application_id", application, APPLICATION_ID, "application id"),
+    ):
+        if have != ours_:
+            message = f"the file's {words} was changed: it is {have}, ours is {ours_}"
+            help_ = f"set it back: `sqlite3 ledger.db 'pragma {name}={ours_}'`"
+            tally.add(Finding(sequence.NAME, message, "database", help=help_))
     if problems:
         message = f"the database's schema is not ours: {problems[0]}"
         help_ = "triggers guard against accident: find out who changed the schema"

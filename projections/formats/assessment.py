@@ -56,7 +56,7 @@ SECTIONS = (
 _DASH = "[-\u2013\u2014]"
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _ARCHITECTURE = re.compile(
-    rf"^#{{1,4}}[ \t]+Pythia Checkpoint[ \t]*(?:$|{_DASH}+([^\n]*)$)",
+    rf"^ {{0,3}}#{{1,4}}[ \t]+Pythia Checkpoint[ \t]*(?:$|{_DASH}+([^\n]*)$)",
     re.MULTILINE | re.IGNORECASE,
 )
 _SKILL = re.compile(
@@ -69,7 +69,7 @@ _REVIEWED = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^(?:#{2,4}[ \t]+|\*\*[ \t]*)(?:[0-9][.)][ \t]*)?"
+    r"^ {0,3}(?:#{2,4}[ \t]+|\*\*[ \t]*)(?:[0-9][.)][ \t]*)?"
     r"(hidden[ -]assumptions?|second[ -]order[ -]risks?|missing[ -]validations?|"
     r"six[ -]month[ -]regret(?:[ -]scenario)?|confidence)"
     r"[ \t]*:?[ \t]*(?:\*\*)?[ \t]*:?",
@@ -123,9 +123,11 @@ def _sections(body: str) -> dict[str, str]:
 def parse_assessment(text: str) -> Assessment | None:
     """Recognise an assessment in a chat text; None where there is none.
 
-    The heading may follow other lines, but must begin its line: a quotation, or a template inside
+    The heading may follow other lines, but must begin its line (up to three spaces may stand before
+    it), and lines may end as on Windows: a quotation, or a template inside
     a fenced code block, is no assessment.
     """
+    text = text.replace("\r\n", "\n")
     shown = _FENCE.sub(_blank, text)
     heading = _ARCHITECTURE.search(shown)
     skill = None if heading else _SKILL.search(shown)

@@ -36,6 +36,7 @@ __all__ = [
     "Message",
     "archive_header",
     "archive_name",
+    "encode_line",
     "format_header",
     "format_line",
     "format_time",
@@ -107,10 +108,15 @@ def format_line(handle: str, time: int, text: str) -> bytes:
 
     Raises ValueError where :func:`parse_line` would not give the same message back.
     """
-    line = b2a_base64(f"{handle}|{time}: {text}".encode(), newline=False)
+    line = encode_line(handle, time, text)
     if parse_line(line) != Message(handle, time, text):
         raise ValueError(f"a message of {handle!r} at {time} cannot be written as a chat line")
     return line
+
+
+def encode_line(handle: str, time: int, text: str) -> bytes:
+    """Give the line of a message that was judged before: what a render writes again and again."""
+    return b2a_base64(f"{handle}|{time}: {text}".encode(), newline=False)
 
 
 def parse_line(line: bytes) -> Message | None:

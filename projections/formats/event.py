@@ -161,6 +161,20 @@ def _scalar(text: str) -> str:
 
 
 def _is_moment(text: str) -> bool:
+    # Most are of the shape that we write ourselves, on a day that every month has.
+    if (
+        len(text) == 20
+        and (text[4], text[7], text[10], text[13], text[16], text[19]) == tuple("--T::Z")
+        and text.isascii()
+        and (text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19]).isdigit()
+        and text[:4] >= "0001"
+        and "01" <= text[5:7] <= "12"
+        and "01" <= text[8:10] <= "28"
+        and text[11:13] < "24"
+        and text[14:16] < "60"
+        and text[17:19] < "60"
+    ):
+        return True
     return re.fullmatch(_TIMESTAMP, text) is not None and moments.parse(text) is not None
 
 

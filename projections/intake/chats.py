@@ -149,7 +149,7 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
     if not shown.startswith(held):
         reader.conflict(path, "edited", _difference(held, shown))
         return
-    lines = cut_lines(shown[len(held) :])
+    lines = _new_lines([*(a.file for a in archives), file], len(held))
     if is_new:
         messages = (readable(line) for line in lines)
         first = next((m.time for m in messages if m is not None and m.time), 0)
@@ -158,6 +158,16 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
     # Behind, the file will be written anew, with the header that is ours.
     if not behind:
         taker.check_header(file, grew=bool(lines) or bool(archives) or is_new)
+
+
+def _new_lines(parts: list[ChatFile], held: int) -> list[bytes]:
+    """Lines behind the first ``held`` bytes; a torn last line of one file ends with that file."""
+    lines = []
+    for part in parts:
+        body = body_of(part)
+        lines += cut_lines(body[held:])
+        held = max(0, held - len(body))
+    return lines
 
 
 def _keep_twice_split(reader: Reader, channel: str, archives: list[Archive]) -> None:

@@ -200,7 +200,12 @@ def _pruned(
         if there & processed.keys()
         else None
     )
-    if total <= retention or (kept is not None and gone[-1] > kept):
+    sizes = dict(
+        reader.source.db.execute("SELECT name, size FROM events WHERE acked IS NOT NULL").fetchall()
+    )
+    # A prune stops as soon as it is within the limit: the last file that went had to go.
+    needed = total - sum(sizes[name] for _, name in gone[:-1]) > retention
+    if not needed or (kept is not None and gone[-1] > kept):
         for _, name in gone:
             reader.conflict(f"{done}/{name}", "missing", "a processed event's file is gone")
         return

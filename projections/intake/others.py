@@ -13,7 +13,7 @@ from typing import Any
 from ledger.drafts import content
 from projections import BUS, CHAT, LOG
 from projections.decision_log import LIVE
-from projections.disk import UnreadableError
+from projections.disk import TooBigError, UnreadableError
 from projections.formats.config import parse_config
 from projections.intake.logs import log_archives
 from projections.intake.piece import Reader, fits, make_piece
@@ -118,11 +118,20 @@ def take_others(reader: Reader) -> None:
         reader.found.left_alone.extend(_left_alone(reader))
 
 
+def _leave(reader: Reader, path: str, error: UnreadableError) -> None:
+    """A worker's file that is too large to keep stays where it is; another refusal is told."""
+    row = reader.source.db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
+    if row is not None or not isinstance(error, TooBigError):
+        reader.conflict(path, "unreadable", str(error))
+    elif reader.full:
+        reader.found.left_alone.append(path)
+
+
 def _worker(reader: Reader, path: str) -> None:
     try:
         data = reader.fresh(path, TEXT_LIMIT)
     except UnreadableError as error:
-        reader.conflict(path, "unreadable", str(error))
+        _leave(reader, path, error)
         return
     if data is None:
         return
@@ -146,7 +155,7 @@ def _evidence(reader: Reader, path: str) -> None:
     try:
         data = reader.fresh(path, EVIDENCE_LIMIT)
     except UnreadableError as error:
-        reader.conflict(path, "unreadable", str(error))
+        _leave(reader, path, error)
         return
     if data is None:
         return

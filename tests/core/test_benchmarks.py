@@ -1,7 +1,10 @@
 """The made-up team of the benchmarks is one that nothing is wrong with, and its table renders."""
 
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +62,24 @@ def test_each_act_of_a_child_runs(team: str) -> None:
     for act in child.ACTS.values():
         act(team)
     assert child.peak() > 1_000_000
+
+
+def test_what_a_fork_holds_for_itself_is_counted() -> None:
+    if not Path("/proc/self/smaps_rollup").exists():
+        assert judging.own_memory(os.getpid()) == 0
+        return
+    words = (
+        "import sys; held = bytearray(b'x') * 30_000_000; print('.', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        (sys.executable, "-c", words), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        assert process.pid in judging.forked(os.getpid())
+        assert judging.own_memory(process.pid) > 30_000_000
+        process.kill()
+    assert judging.own_memory(process.pid) == 0
 
 
 def test_a_queue_is_filled(tmp_path: Path) -> None:

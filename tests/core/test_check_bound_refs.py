@@ -8,6 +8,8 @@ import pytest
 from specimens import build, copy, database, forge, read
 from team_files import outcome
 
+from tripod import chat, scribe
+from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run
 
@@ -30,7 +32,8 @@ def _first(rows: list[Any], kind: str) -> int:
         (lambda ref: ref | {"leaf": "ab" * 32}, "as it was: its leaf hash is another now"),
         (lambda ref: ref | {"seq": 45}, "is later than the decision: it is bound to entry 45"),
         (lambda ref: {k: ref[k] for k in ("file", "line", "leaf")}, "is bound to no entry"),
-        (lambda ref: ref | {"line": 9}, "the entry resolves other references than"),
+        (lambda ref: ref | {"file": "side.chat"}, "is bound to a message of live: that is another"),
+        (lambda ref: {k: ref[k] for k in ("file", "line")}, "is bound to no message, and was made"),
     ],
 )
 def test_a_bound_ref_that_does_not_fit_is_named(
@@ -44,9 +47,42 @@ def test_a_bound_ref_that_does_not_fit_is_named(
     forge(root, rows)
     with collect(root) as evidence:
         report = run(evidence)
-    (found,) = outcome(report, "chat-refs-resolve").findings
-    assert says in found.message
-    assert (found.seq, found.severity, report.exit_code) == (seq, "failure", 1)
+    found = outcome(report, "chat-refs-resolve").findings
+    (one,) = [finding for finding in found if says in finding.message]
+    others = [finding.message for finding in found if finding is not one]
+    assert all("the entry resolves other references than" in message for message in others)
+    assert (one.seq, one.severity, report.exit_code) == (seq, "failure", 1)
+
+
+def test_the_line_of_a_bound_ref_is_that_of_its_message(sound: str, tmp_path: Path) -> None:
+    """The text and the ref name another line, and the binding stays: line 9 was message 2."""
+    root = copy(sound, str(tmp_path))
+    rows = read(database(root))
+    seq = _first(rows, "decision.logged")
+    (ref,) = rows[seq].data["refs"]
+    rows[seq] = rows[seq].saying(refs=[ref | {"line": 9}], chat_ref="live.chat:~L9")
+    forge(root, rows)
+    with collect(root) as evidence:
+        (found,) = outcome(run(evidence), "chat-refs-resolve").findings
+    assert "live.chat:~L9 is bound to the message of line 8 then" in found.message
+    assert found.severity == "failure"
+
+
+def test_bound_refs_hold_when_lines_went_to_an_archive(
+    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines are counted as the file stood when the decision was logged."""
+    monkeypatch.setattr(chat, "ROTATE_ABOVE", 6)
+    monkeypatch.setattr(chat, "ROTATE_COUNT", 4)
+    root = copy(sound, str(tmp_path))
+    with Team(root) as team:
+        chat.send(team, "live", "bench", "one more")
+        request = scribe.Request("After the split", ("bench",), "Yes.", refs=["live.chat:~L7"])
+        scribe.log(team, request)
+    with collect(root) as evidence:
+        assert evidence.db is not None
+        assert evidence.db.execute("SELECT count(*) FROM archives").fetchone() == (1,)
+        assert outcome(run(evidence), "chat-refs-resolve").findings == ()
 
 
 def test_no_ref_after_adoption_is_a_failure(sound: str, tmp_path: Path) -> None:

@@ -5,6 +5,12 @@ from pathlib import Path
 import pytest
 from team_files import Said, judge, outcome, write_chat, write_event
 
+from tripod import adopt, chat
+from tripod.adopt import init
+from tripod.team import Team
+from verify.evidence import collect
+from verify.run import run
+
 ARCHITECTURE = """## Pythia Checkpoint — 2026-11-21T20:57:25Z
 
 Decisions reviewed: D-{} through D-{} (20 decisions)
@@ -41,8 +47,46 @@ def test_without_an_assessment_there_is_nothing_to_judge(tmp_path: Path) -> None
     assert verdict(tmp_path, [], [Said(1, "alex", "hello")]) == ["not applicable"]
 
 
-def test_an_event_without_a_payload_asks_for_what_is_new(tmp_path: Path) -> None:
-    assert verdict(tmp_path, [(5, "")], [said(9, 1, 20)]) == ["clean"]
+def test_an_event_of_the_scribe_without_a_range_is_a_warning(tmp_path: Path) -> None:
+    (found,) = verdict(tmp_path, [(5, "")], [said(9, 1, 20)])
+    assert found.startswith("warning: the assessment covers D-1 through D-20, ")
+    assert found.endswith("asked for no stated range")
+
+
+def test_an_event_of_somebody_else_without_a_range_answers_nothing(tmp_path: Path) -> None:
+    write_event(tmp_path, 5, "pythia-checkpoint", "", source="mallory")
+    (found,) = verdict(tmp_path, [], [said(9, 1, 20)])
+    assert found == "failure: the assessment of D-1 through D-20 answers no checkpoint event"
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_a_backdated_event_that_turns_up_later_clears_nothing(tmp_path: Path, synced: bool) -> None:
+    root = tmp_path / ".nbs"
+    init(str(tmp_path))
+    with Team(str(root)) as team:
+        chat.create(team, "live", actor="alex")
+        chat.send(team, "live", "pythia", said(9, 1, 20).text)
+    write_event(root, 5, "pythia-checkpoint", ASKED.format(1, 20))
+    if synced:
+        with Team(str(root)) as team:
+            adopt.sync(team)
+    with collect(str(root)) as evidence:
+        (found,) = outcome(run(evidence), "checkpoint-preceded").findings
+    assert found.severity == "failure"
+    assert found.message.endswith("the one of its range came after it")
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_what_is_taken_in_together_is_told_apart_by_its_times(tmp_path: Path, synced: bool) -> None:
+    root = tmp_path / ".nbs"
+    init(str(tmp_path))
+    write_chat(root, "live", [said(9, 1, 20)])
+    write_event(root, 5, "pythia-checkpoint", ASKED.format(1, 20))
+    if synced:
+        with Team(str(root)) as team:
+            adopt.sync(team)
+    with collect(str(root)) as evidence:
+        assert outcome(run(evidence), "checkpoint-preceded").verdict == "clean"
 
 
 def test_an_assessment_without_an_event_is_named(tmp_path: Path) -> None:

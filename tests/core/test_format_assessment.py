@@ -155,10 +155,19 @@ def test_headings_of_the_skill_as_agents_vary_them(heading: str) -> None:
     assert found.cited == ("D-6",)
 
 
+@pytest.mark.parametrize("text", [ARCHITECTURE, SKILL])
+def test_indentation_and_line_ends_change_nothing(text: str) -> None:
+    plain = assessment.parse_assessment(text)
+    assert assessment.parse_assessment(text.replace("\n", "\r\n")) == plain
+    assert assessment.parse_assessment(f"   {text}") == plain
+    assert assessment.parse_assessment(f"Here:\r\n  {text}") == plain
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "",
+        "    ## Pythia Checkpoint",
         "the Pythia Checkpoint — soon",
         "PYTHIA CHECKPOINT reached",
         "> ## Pythia Checkpoint — 2026-02-12T14:00:00Z",

@@ -3,11 +3,12 @@
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from specimens import Row, build, database, forge, read, unguarded
+from specimens import Row, build, copy, database, forge, read, unguarded
 
 from ledger.canonical import format_value
 from ledger.chain import check_link
@@ -163,8 +164,6 @@ def test_the_limit_a_consistent_other_tail_cannot_be_seen(
     team: str, tmp_path: Path, rewrite: Callable[[list[Row]], list[Row]]
 ) -> None:
     """Truncation and a rewrite with everything made to fit: only a head kept elsewhere tells."""
-    from specimens import copy
-
     root = copy(team, str(tmp_path))
     with collect(root) as evidence:
         before = run(evidence).head
@@ -203,7 +202,9 @@ def test_the_fast_path_says_what_the_rules_say(
 def _odd(row: Row, data: st.DataObject) -> Row:
     names = st.sampled_from(("actor", "at", "cause", "auth", "kind", "stream", "id", "v", "ledger"))
     values = st.one_of(
-        st.text(max_size=12), st.integers(-2, 9), st.sampled_from(("ab" * 32, "bus"))
+        st.text(max_size=12),
+        st.integers(-2, 9),
+        st.sampled_from(("ab" * 32, "bus", "chat/live", "chat/side", "live", "a\\b")),
     )
     body = st.sampled_from((b"{}", b'{"v":1}', b'{"v":1.5}', b"[]", b'{"v": 1}', b"\xff", b"null"))
     change = data.draw(st.sampled_from(("head", "body", "field", "salt")))
@@ -215,6 +216,64 @@ def _odd(row: Row, data: st.DataObject) -> Row:
         return row._replace(salt=data.draw(st.binary(max_size=40)))
     name = data.draw(st.sampled_from((*row.data, "new")))
     return row.saying(**{name: data.draw(values)})
+
+
+def test_what_our_acts_write_takes_the_fast_path(
+    path: str, rows: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events that follow from a decision name their cause: they cost no more than others."""
+    slow: list[int] = []
+    original = scan.Pass._slow
+
+    def noted(passed: scan.Pass, row: tuple[Any, ...]) -> None:
+        slow.append(row[0])
+        original(passed, row)
+
+    monkeypatch.setattr(scan.Pass, "_slow", noted)
+    assert judge(path) == []
+    assert any("cause" in row.head for row in rows)
+    assert {rows[seq].head["kind"] for seq in slow} <= {
+        "ledger.opened",
+        "ledger.adopted",
+        "config.changed",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "says"),
+    [
+        ("bus.published", {"auth": "ab" * 32}, "carries a signature record"),
+        ("chat.sent", {"stream": "chat/side"}, "in the stream chat/side, its place is chat/live"),
+        ("worker.written", {"stream": "workers/b"}, "its place is workers/parser-a3f1"),
+    ],
+)
+def test_a_header_that_does_not_fit_its_body_is_named(
+    team: str, tmp_path: Path, kind: str, change: dict[str, str], says: str
+) -> None:
+    root = copy(team, str(tmp_path))
+    rows = read(database(root))
+    seq = next(seq for seq, row in enumerate(rows) if row.head["kind"] == kind)
+    rows[seq] = rows[seq].headed(**change)
+    forge(root, rows)
+    (found,) = judge(database(root))
+    assert (found.check, found.seq, found.severity) == ("kinds-known", seq, "failure")
+    assert says in found.message
+
+
+def test_a_second_adoption_excuses_nothing(team: str, tmp_path: Path) -> None:
+    """The reference is broken before it; only the first adoption ends a past."""
+    root = copy(team, str(tmp_path))
+    rows = read(database(root))
+    (mark,) = [row for row in rows if row.head["kind"] == "ledger.adopted"]
+    seq = next(seq for seq, row in enumerate(rows) if row.head["kind"] == "decision.logged")
+    rows[seq] = rows[seq].saying(refs=[], chat_ref="—")
+    forge(root, [*rows, mark.headed(id="again", at=rows[-1].head["at"])])
+    with collect(root) as evidence:
+        report = run(evidence)
+    failures = {f.check: f for o in report.outcomes for f in o.findings if f.severity == "failure"}
+    assert failures["sequence"].seq == len(rows)
+    assert "ledger.adopted stands more than once" in failures["sequence"].message
+    assert "it has no chat reference" in failures["chat-refs-resolve"].message
 
 
 def test_every_header_of_a_sound_ledger_is_linked(path: str) -> None:

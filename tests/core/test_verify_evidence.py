@@ -77,6 +77,14 @@ def test_what_cannot_be_opened_is_no_verdict(tmp_path: Path) -> None:
         report = judge(tmp_path / name)
         assert says in report.problem
         assert report.exit_code == 3
+    assert ".recover" in judge(tmp_path / "notes.txt").problem
+
+
+def test_a_folder_in_the_place_of_the_database_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / ".nbs" / "ledger.db").mkdir(parents=True)
+    report = judge(tmp_path)
+    assert report.exit_code == 3
+    assert "is a folder, not a database: keep it" in report.problem
 
 
 def test_a_newer_schema_is_no_verdict(team: str) -> None:
@@ -131,6 +139,17 @@ def test_a_ledger_under_the_wrong_guards_is_a_warning(team: str) -> None:
     assert (found.severity, report.exit_code) == ("warning", 0)
     assert "the table mine is none of ours" in found.message
     assert found.evidence == ("the trigger entries_no_update is missing",)
+
+
+@pytest.mark.parametrize("pragma", ["user_version", "application_id"])
+def test_a_mark_of_the_file_that_was_changed_is_a_failure(team: str, pragma: str) -> None:
+    with closing(sqlite3.connect(database(team))) as db:
+        (ours,) = db.execute(f"PRAGMA {pragma}").fetchone()
+        db.execute(f"PRAGMA {pragma} = 0")
+    report = judge(team)
+    (found,) = outcome(report, "sequence").findings
+    assert (found.severity, report.exit_code) == ("failure", 1)
+    assert f"`sqlite3 ledger.db 'pragma {pragma}={ours}'`" in found.help
 
 
 # With and without a ledger ---------------------------------------------------------------------
@@ -269,9 +288,8 @@ def test_a_bad_line_of_the_configuration_is_a_warning(team: str) -> None:
 
 
 def test_cursors_that_stay_behind_are_a_warning(team: str) -> None:
-    with closing(sqlite3.connect(database(team))) as db:
+    with unguarded(database(team)) as db:
         db.execute("UPDATE head SET files = files - 1")
-        db.commit()
     (found,) = outcome(judge(team), "drift").findings
     assert "a command died, or is at work" in found.message
     assert found.severity == "warning"

@@ -49,7 +49,7 @@ def projected(root: Path) -> list[Path]:
 class _Nowhere(Disk):
     """A team directory in which no file stands."""
 
-    def read(self, path: str, limit: int) -> bytes | None:  # noqa: ARG002 - the disk's signature
+    def look(self, path: str, limit: int) -> None:  # noqa: ARG002 - the disk's signature
         return None
 
 

@@ -22,6 +22,10 @@ class Mutation(NamedTuple):
     value: object
 
 
+DERIVED = {("head", "tables"), ("head", "files")}
+"""Cursors: one that stays behind is what a command that died leaves, and so a warning."""
+
+
 def tables(db: sqlite3.Connection) -> list[str]:
     """All tables of the database."""
     return [
@@ -94,7 +98,8 @@ def test_any_column_of_any_row_is_found(tmp_path: Path) -> None:
             done += 1
             with collect(path) as evidence:
                 report = run(evidence)
-            if not report.failures and not report.warnings:
+            derived = (mutation.table, mutation.column) in DERIVED
+            if not report.failures and not (derived and report.warnings):
                 missed.append(mutation)
     assert missed == []
     assert done > 1000

@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 MAX_INPUT = 1024 * 1024
+MAX_WARNINGS = 20
 MAX_NUMBER = 2**53 - 1  # what canonical JSON can hold, and SQLite and every reader of ours
 _SHOWN = 40  # characters of a bad value that a message repeats
 
@@ -261,8 +262,11 @@ def opened(path: str | None) -> Iterator[Team]:
         try:
             yield team
         finally:
-            for warning in team.warnings:
+            for warning in team.warnings[:MAX_WARNINGS]:
                 remark(f"warning: {warning}")
+            if len(team.warnings) > MAX_WARNINGS:
+                more = len(team.warnings) - MAX_WARNINGS
+                remark(f"warning: and {more} more; `tripod verify` tells all")
             if team.healed:
                 remark(
                     f"healed: the files lacked {team.healed} recorded entries (a writer was "

@@ -75,7 +75,7 @@ def _post_assessment(root: str) -> None:
     """An assessment that no checkpoint event asked for, written as the original tool would."""
     text = (
         "## Pythia Checkpoint — 2026-11-21T21:30:00Z\n\n"
-        "Decisions reviewed: D-1795294668 through D-1795294674 (6 decisions)\n\n"
+        "Decisions reviewed: D-1795294646 through D-1795294650 (5 decisions)\n\n"
         + "".join(
             f"### {name}\n\nAll is well.\n\n"
             for name in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -31,7 +32,7 @@ _DYING = """
 import os, sys
 from tripod import bus
 from tripod.team import Team
-Team._write_files = lambda *_: os.kill(os.getpid(), 9)
+Team._write_files = lambda *_, **__: os.kill(os.getpid(), 9)
 with Team(sys.argv[1]) as team:
     bus.publish(team, "parser-worker", "task-complete", "high", "killed while writing this")
 """
@@ -201,7 +202,7 @@ def _crash(project: str, root: str, tell: Tell) -> int:
         before = len(os.listdir(f"{root}/events"))
         recover.rebuild(team)
         healed, after = team.healed, len(os.listdir(f"{root}/events"))
-    good = healed == 1 and after == before + 1
+    good = dead.returncode == -signal.SIGKILL and healed == 1 and after == before + 1
     tell(
         "good" if good else "bad",
         f"  tripod rebuild: {healed} recorded entry had no file yet; written now, nothing lost",

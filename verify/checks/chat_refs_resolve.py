@@ -4,14 +4,15 @@
 recording, approximately: it resolves when a message existed within 50 lines of it then (the
 distance can be set). Lines that were split off into archives later are counted in. A reference
 made through ``tripod scribe log`` is bound to its message by number, entry and leaf hash, and
-checked exactly.
+checked exactly: the line that it names must have been that message's then. A decision logged
+through us whose references are not bound is a failure.
 
 **Why it matters.** The reference is the only way from a decision back to what was said. References
 rot when a chat is rotated, and a made-up one looks like any other.
 
 **What a finding looks like.** Named apart: ``is beyond the end of``, ``names no chat``, ``is
-later than the decision``, ``is malformed``, ``has no chat reference``; as a warning, ``none of
-the participants nearby``.
+later than the decision``, ``is malformed``, ``is bound to no message``, ``has no chat reference``;
+as a warning, ``none of the participants nearby``.
 
 **What to do.** Read the chat around the place (``tripod show chat``) and log a decision that gives
 the right one. What an approximate reference cannot prove: that the message near it is the one that
@@ -52,6 +53,11 @@ class Logged(NamedTuple):
     id: str
     time: int
     body: dict[str, Any]
+
+    @property
+    def ours(self) -> bool:
+        """Whether it was logged through us, and not read from a file of other programs."""
+        return "observed" not in self.body
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -121,8 +127,23 @@ def _resolve(
 ) -> list[Finding]:
     shown = f"{ref.get('file')}:~L{ref.get('line')}"
     if "leaf" in ref or "seq" in ref:
-        problem = _bound(evidence, decision, ref)
+        problem = _bound(evidence, decision, ref, splits)
         return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
+    if evidence.db is not None and decision.seq < evidence.team.size and decision.ours:
+        message = f"{shown} is bound to no message, and was made through us"
+        found = [_finding(evidence, decision, message, "failure")]
+    else:
+        found = []
+    return found + _approximate(evidence, decision, ref, splits)
+
+
+def _approximate(
+    evidence: Evidence,
+    decision: Logged,
+    ref: dict[str, Any],
+    splits: dict[str, list[tuple[int, int, int]]],
+) -> list[Finding]:
+    shown = f"{ref.get('file')}:~L{ref.get('line')}"
     place = _place(evidence, decision, str(ref.get("file")), splits)
     if place is None:
         return [_finding(evidence, decision, f"{shown} names no chat of this team")]
@@ -174,15 +195,19 @@ def _place(
     rows = evidence.query("SELECT lines FROM channels WHERE channel = ?", stem)
     if not rows:
         return None
-    observed = "observed" in decision.body
     first = 0
     for time, seq, stop in splits.get(stem, ()):
-        if time <= decision.time if observed and time else seq < decision.seq:
+        if seq < decision.seq if decision.ours or not time else time <= decision.time:
             first = max(first, stop)
     return Place(stem, first, rows[0][0])
 
 
-def _bound(evidence: Evidence, decision: Logged, ref: dict[str, Any]) -> str | None:
+def _bound(
+    evidence: Evidence,
+    decision: Logged,
+    ref: dict[str, Any],
+    splits: dict[str, list[tuple[int, int, int]]],
+) -> str | None:
     """A reference that names its message exactly: None, or what does not fit."""
     seq = ref.get("seq")
     if type(seq) is not int:
@@ -201,7 +226,12 @@ def _bound(evidence: Evidence, decision: Logged, ref: dict[str, Any]) -> str | N
         return f"is bound to entry {seq}, which is not {message}"
     if evidence.leaf(seq) != ref.get("leaf"):
         return f"is bound to entry {seq} as it was: its leaf hash is another now"
-    return None
+    channel, index = rows[0]
+    if ref.get("file") != f"{channel}.chat":
+        return f"is bound to a message of {channel}: that is another file"
+    stops = [stop for _, split, stop in splits.get(channel, ()) if split < decision.seq]
+    line = index - max(stops, default=0) + HEADER_LINES + 1
+    return None if ref.get("line") == line else f"is bound to the message of line {line} then"
 
 
 def _finding(

@@ -3,13 +3,16 @@
 **What it proves.** For every message that has the form of an assessment (either layout) there is
 a ``pythia-checkpoint`` event of its own, published earlier. They are matched by the range of
 decisions that both name, else by order; one event answers one assessment. Earlier means in the
-ledger's order for what we did, by claimed time for what was observed.
+ledger's order: an event file that turns up later clears nothing, whatever time it claims. Claimed
+time decides only between two observed entries that were taken in together, or before adoption. An
+event without a readable range asks for what is new, if the team's Scribe published it.
 
 **Why it matters.** The seeds: every assessment has a preceding checkpoint event. An assessment
 without one was asked for by a clock or by a person, and covers whatever somebody chose.
 
 **What a finding looks like.** ``the assessment of D-17 through D-36 answers no checkpoint
-event``. A range that overlaps the event's without being the same is a warning.
+event``. A range that overlaps the event's without being the same is a warning, and so is an event
+that names no range.
 
 **What to do.** Find out what started Pythia. Events that the original tools pruned before adoption
 cannot be found any more: the past is told as a warning.
@@ -30,16 +33,21 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "checkpoint-preceded"
 REQUIRED = True
 HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
+SCRIBE = "scribe"  # who publishes the events that follow from a decision
 
 
 @dataclass
 class Asked:
-    """A checkpoint event: its time in seconds, its range where its payload gives one."""
+    """A checkpoint event: its time in seconds, its range where its payload gives one.
+
+    ``scribe``: the team's Scribe published it.
+    """
 
     seq: int
     time: int
     observed: bool
     range: tuple[str, str] | None
+    scribe: bool
     used: bool = False
 
 
@@ -60,6 +68,7 @@ def judge(evidence: Evidence) -> Outcome:
 def _events(evidence: Evidence) -> list[Asked]:
     """All checkpoint events in order; there is one for as many decisions as the interval says."""
     events = []
+    named = {SCRIBE, *(name for (name,) in evidence.query("SELECT scribe FROM team"))}
     for (seq,) in evidence.query("SELECT seq FROM asked ORDER BY seq"):
         body = evidence.body(seq)
         span = None
@@ -70,14 +79,24 @@ def _events(evidence: Evidence) -> list[Asked]:
         except (LookupError, TypeError, ValueError):
             pass  # an event without a payload asks for what is new
         us = body.get("us", 0)
-        events.append(Asked(seq, us // 1_000_000, "observed" in body, span))
+        scribe = body.get("source") in named
+        events.append(Asked(seq, us // 1_000_000, "observed" in body, span, scribe))
     return events
 
 
-def _before(event: Asked, posted: Posted) -> bool:
-    if not (event.observed or posted.observed) or not event.time or not posted.time:
-        return event.seq < posted.seq
-    return event.time <= posted.time
+def _before(evidence: Evidence, event: Asked, posted: Posted) -> bool:
+    """Whether the event came first; times are claims, and whoever writes a file chooses them."""
+    claimed = event.observed and posted.observed and event.time and posted.time
+    if claimed and _together(evidence, event.seq, posted.seq):
+        return event.time <= posted.time
+    return event.seq < posted.seq
+
+
+def _together(evidence: Evidence, one: int, other: int) -> bool:
+    """Whether nothing but their times tells which came first: they were taken in by one append."""
+    if evidence.past(one) and evidence.past(other):
+        return True
+    return evidence.at(one) == evidence.at(other)
 
 
 def _overlap(one: tuple[str, str], other: tuple[str, str]) -> bool:
@@ -89,16 +108,16 @@ def _answer(evidence: Evidence, posted: Posted, events: list[Asked]) -> list[Fin
     """Take the event that this assessment answers; a finding where there is none."""
     said = posted.said
     span = (said.first, said.last) if said.first and said.last else None
-    free = [event for event in events if not event.used and _before(event, posted)]
-    same = [event for event in free if span is not None and event.range == span]
-    loose = [event for event in free if span is None or event.range is None]
+    free = [event for event in events if not event.used and _before(evidence, event, posted)]
+    same = [event for event in free if event.range and (span is None or event.range == span)]
     near = [event for event in free if span and event.range and _overlap(span, event.range)]
-    if same or loose or near:
-        event = (same or loose or near)[0]
+    bare = [event for event in free if event.range is None and event.scribe]
+    if same or near or bare:
+        event = (same or near or bare)[0]
         event.used = True
-        if same or loose:
+        if same:
             return []
-        asked = " through ".join(event.range or ())
+        asked = _words(event.range)
         message = f"the assessment covers {_words(span)}, its checkpoint event asked for {asked}"
         return [_finding(evidence, posted, message, warn=True)]
     late = [event for event in events if span is not None and event.range == span]

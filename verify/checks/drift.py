@@ -2,8 +2,9 @@
 
 **What it proves.** Each file that is folded from the ledger has exactly the bytes and permission
 bits that the ledger renders, after what other programs legitimately appended was taken into
-account; each row of each table in the database is the one that the entries fold to; the notes
-about files are whole. The decision log's own edits are named by ``append-only``.
+account; a log that was kept as evidence is still there and only grew; each row of each table in
+the database is the one that the entries fold to; the notes about files are whole. The decision
+log's own edits are named by ``append-only``.
 
 **Why it matters.** People and tools read the files and the tables, not the ledger. A projection
 that says something else than the ledger is a lie that nobody signed. Files that are ahead of the
@@ -14,12 +15,14 @@ both versions; ``events/… is missing``; ``the table events: in the row of seq 
 folded None``.
 
 **What to do.** ``tripod rebuild`` writes all of it anew from the ledger and keeps the bytes that it
-replaces as entries. A line of ``config.yaml`` that was not understood is told here as a warning.
+replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as warnings: a
+line of ``config.yaml`` that was not understood, and each file whose bytes were written over
+(``tripod show`` has them).
 """
 
 from __future__ import annotations
 
-from projections import LOG
+from projections import FILES, LOG
 from projections.intake import Conflict
 from verify.evidence import Evidence
 from verify.excerpt import difference
@@ -34,7 +37,9 @@ AHEAD = (
     "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
     "from this one with `tripod rebuild`"
 )
+EVIDENCE = "`tripod rebuild --evidence` gives it back"
 LIMIT = 40
+DISPLACED = 10
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -51,7 +56,7 @@ def judge(evidence: Evidence) -> Outcome:
         for table, fault in [*evidence.team.tables, *evidence.notes()]
     ]
     seen: Coverage = {"tables": "all"}
-    found = [*tables, *_cursor(evidence), *found]
+    found = [*tables, *_cursor(evidence), *found, *_displaced(evidence)]
     if evidence.ahead is not None:
         message = f"the files are ahead of the ledger: {evidence.ahead}"
         found.insert(0, Finding(NAME, message, "counts.json", (), AHEAD))
@@ -80,13 +85,56 @@ def _files(evidence: Evidence, found: list[Finding]) -> int:
             continue
         shown = difference(want, have) if want != have else ()
         found.append(Finding(NAME, _words(problem, conflict), path, shown, HELP))
-    rest = [c for c in conflicts.values() if not c.path.startswith(f"{LOG.folder}/")]
-    for conflict in rest[: max(0, LIMIT - len(found))]:
-        found.append(Finding(NAME, f"{conflict.what}: {conflict.detail}", conflict.path, (), HELP))
-    more += len(rest) - min(len(rest), max(0, LIMIT - len(found)))
-    if more > 0 and len(found) >= LIMIT:
+    kept = set(FILES.evidence(evidence.source))
+    rest = [
+        (c.path, f"{c.what}: {c.detail}")
+        for c in conflicts.values()
+        if not c.path.startswith(f"{LOG.folder}/")
+    ]
+    rest += _gone(evidence, kept - conflicts.keys())
+    room = max(0, LIMIT - len(found))
+    for path, message in rest[:room]:
+        help_ = EVIDENCE if path in kept else HELP
+        found.append(Finding(NAME, message, path, (), help_))
+    more += max(0, len(rest) - room)
+    if more > 0:
         found.append(Finding(NAME, f"and {more} more files differ", evidence.what, help=HELP))
     return files
+
+
+def _gone(evidence: Evidence, kept: set[str]) -> list[tuple[str, str]]:
+    """Kept logs whose file is missing: path and what is wrong."""
+    disk = evidence.disk
+    assert disk is not None
+    gone = []
+    for path in sorted(kept):
+        try:
+            there = disk.is_file(path)
+        except (OSError, ValueError):
+            there = False
+        if not there:
+            gone.append((path, "is missing, and was kept as evidence"))
+    return gone
+
+
+def _displaced(evidence: Evidence) -> list[Finding]:
+    """Files whose bytes were written over: each had said something else than the ledger."""
+    found = []
+    count = evidence.query("SELECT count(*) FROM displaced")[0][0]
+    sql = "SELECT seq FROM displaced ORDER BY seq LIMIT ?"
+    for (seq,) in evidence.query(sql, DISPLACED):
+        body = evidence.body(seq)
+        message = (
+            f"entry {seq}: bytes that stood in {body.get('path')} were kept before they were "
+            f"written over: {body.get('reason')}"
+        )
+        help_ = f"`tripod show {seq}` shows them"
+        found.append(Finding(NAME, message, f"entry {seq}", (), help_, "warning", seq=seq))
+    if count > DISPLACED:
+        message = f"and {count - DISPLACED} more entries keep bytes that were written over"
+        help_ = "`tripod show` lists them"
+        found.append(Finding(NAME, message, "ledger", (), help_, "warning"))
+    return found
 
 
 def _words(problem: str, conflict: Conflict | None) -> str:

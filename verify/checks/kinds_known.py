@@ -1,14 +1,16 @@
 """Each entry is of a kind that this version knows, with the body that the kind prescribes.
 
-**What it proves.** The kind stands in the list of kinds and is not reserved; the stream is one that
-the kind may stand in; the body has exactly the fields of the kind's model, each of its type and
-within its bounds.
+**What it proves.** The kind stands in the list of kinds and is not reserved; the stream is the one
+that the kind stands in, that of the channel or file which the body names; the body has exactly the
+fields of the kind's model, each of its type and within its bounds; the header carries no signature
+record, which no version writes yet.
 
 **Why it matters.** Projections read bodies by their kind. A body of another shape would be passed
 over in silence, or show something that nobody recorded.
 
 **What a finding looks like.** ``unknown kind bus.deleted``, ``bus.published stands in the stream
-decisions``, ``decision.logged: id: String should match pattern``.
+decisions``, ``chat.sent stands in the stream chat/side, its place is chat/live``,
+``decision.logged: id: String should match pattern``.
 
 **What to do.** If the ledger was written by a newer version, verify it with that one. Else the
 entry was not made by this project.
@@ -24,11 +26,13 @@ from ledger.kinds import BY_NAME
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "judge", "kind_problem", "stream_fits"]
+__all__ = ["HELP", "NAME", "REQUIRED", "SIGNED", "judge", "kind_problem", "stream_of"]
 
 NAME = "kinds-known"
 REQUIRED = True
 HELP = "if a newer version wrote this ledger, verify it with that one; else nothing of ours made it"
+
+SIGNED = "the header carries a signature record that this version cannot check"
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -36,11 +40,14 @@ def judge(evidence: Evidence) -> Outcome:
     return evidence.ledger_outcome(NAME, "entries")
 
 
-def stream_fits(rule: str, stream: str) -> bool:
-    """Whether an entry may stand in a stream: one of that name, or any below ``chat/``."""
-    if rule.endswith("/"):
-        return stream.startswith(rule) and len(stream) > len(rule)
-    return stream == rule
+def stream_of(kind: str, data: dict[str, Any]) -> str:
+    """The stream of an entry of a known kind, whose body fits its model."""
+    rule = BY_NAME[kind].stream
+    if rule == "chat/":
+        return f"{rule}{data['channel']}"
+    if rule == "workers/":
+        return rule + str(data["path"]).rpartition("/")[2].removesuffix(".md")
+    return f"{rule}{data['path']}" if rule == "files/" else rule
 
 
 def kind_problem(kind: str, stream: str, data: dict[str, Any]) -> str | None:
@@ -50,12 +57,13 @@ def kind_problem(kind: str, stream: str, data: dict[str, Any]) -> str | None:
         return f"unknown kind {kind}"
     if known.reserved:
         return f"the kind {kind} is reserved, no version writes it yet"
-    if not stream_fits(known.stream, stream):
-        return f"{kind} stands in the stream {stream}, its place is {known.stream}"
     try:
         known.model.model_validate(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "body"
         return f"{kind}: {place}: {first['msg']}"
-    return None
+    place = stream_of(kind, data)
+    return (
+        None if stream == place else f"{kind} stands in the stream {stream}, its place is {place}"
+    )

@@ -2,15 +2,16 @@
 
 **What it proves.** Every row stands in its place: its number is the one that follows, the columns
 ``id``, ``kind`` and ``stream`` say what its header says, no id stands twice, entry 0 opens the
-ledger and no other does. The head row (size, last leaf, time, open subtrees, origin, cursors) and
-the stored subtree roots are those that the entries give.
+ledger and no other does, and a past was adopted once at most. The head row (size, last leaf, time,
+open subtrees, origin, cursors) and the stored subtree roots are those that the entries give.
 
 **Why it matters.** A removed, added or renumbered entry is the plainest way to rewrite a record. A
 head or a stored root that was changed would make proofs of another history.
 
 **What a finding looks like.** ``entries 12 to 14 are missing``, ``the column kind says bus.acked,
 the header bus.published``, ``the head row says 51 entries, there are 50``. A missing or changed
-trigger is a warning: it guards against accident alone.
+trigger is a warning: it guards against accident alone. A schema version or an application id that
+is not ours is a failure: every other tool would refuse the file, or change it.
 
 **What to do.** Compare with a backup, a clone or another copy of the database; the first finding
 is where they part. Do not append to a ledger that does not verify. Missing entries at the *end*
@@ -27,6 +28,7 @@ from verify.evidence import Evidence
 from verify.finding import Outcome
 
 __all__ = [
+    "ADOPTED_AGAIN",
     "HELP",
     "NAME",
     "REQUIRED",
@@ -41,6 +43,7 @@ __all__ = [
 NAME = "sequence"
 REQUIRED = True
 HELP = "compare with a backup or another copy of the database; they part at this entry"
+ADOPTED_AGAIN = "ledger.adopted stands more than once: a past is adopted once, before the first act"
 
 
 def judge(evidence: Evidence) -> Outcome:

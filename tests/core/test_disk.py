@@ -1,0 +1,64 @@
+"""Many files at once: whole or not at all, never over somebody else's, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from projections.disk import Disk
+from projections.projection import File
+
+
+def names(root: Path) -> list[str]:
+    return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
+
+
+def test_many_files_are_written_where_none_stand(tmp_path: Path) -> None:
+    disk = Disk(str(tmp_path))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/2").write_bytes(b"theirs")
+    files = [(f"a/{n}", File(b"%d" % n, 0o640)) for n in range(4)] + [("b/c", File(b"", 0o600))]
+    stats = disk.write_missing(files)
+    assert [stat is None for stat in stats] == [False, False, True, False, False]
+    assert (tmp_path / "a/2").read_bytes() == b"theirs"
+    assert (tmp_path / "a/3").read_bytes() == b"3"
+    assert names(tmp_path) == ["a/0", "a/1", "a/2", "a/3", "b/c"]
+    assert stats[4] == disk.stat("b/c")
+    assert stats[0] is not None
+    assert stats[0].mode == 0o640
+
+
+def test_what_the_system_refuses_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(str(tmp_path))
+    real, calls = os.rename, iter(range(9))
+
+    def refuse(old: str, new: str) -> None:
+        if next(calls) == 2:
+            raise OSError(28, "No space left on device", new)
+        real(old, new)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        disk.write_missing([(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
+    assert names(tmp_path) == ["a/0", "a/1"]
+
+
+def test_a_folder_that_leads_away_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "team").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "team/a").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic link"):
+        Disk(str(tmp_path / "team")).write_missing([("a/x", File(b"x", 0o600))])
+    assert names(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize("steady", [False, True])
+def test_only_what_ends_so_is_counted(tmp_path: Path, steady: bool) -> None:
+    for name in ("a.event", "b.event", ".tmp-1-2.event", "c.eventful", "event", "config.yaml"):
+        (tmp_path / name).touch()
+    assert Disk(str(tmp_path), steady=steady).count("", ".event") == 2
+    assert Disk(str(tmp_path), steady=steady).count("nowhere", ".event") == 0

@@ -1,0 +1,155 @@
+"""What a damaged table, a false body or a swept folder must not do to the next act."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from specimens import unguarded
+from story import Story
+
+from ledger.errors import LedgerDamagedError
+from projections.formats.chat import Header as ChatHeader
+from projections.formats.chat import archive_header, format_header, format_line
+from projections.tables import TABLES
+from tripod import adopt, bus, chat, recover, scribe
+from tripod.scribe import Request
+from verify.evidence import collect
+from verify.run import run
+
+FREE = ("files", "participants", "events")  # whose rows a fold deletes
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return Story(tmp_path)
+
+
+@pytest.fixture
+def busy(story: Story) -> Story:
+    """A team with a chat, two decisions and events, pending and processed."""
+    with story.team() as team:
+        chat.create(team, "live")
+        chat.send(team, "live", "ann", "let us")
+        for title in ("One", "Two"):
+            scribe.log(team, Request(title, ["ann"], "because", refs=["live.chat:~L7"]))
+        bus.ack(team, bus.publish(team, "ann", "done", "high"))
+    return story
+
+
+@pytest.mark.parametrize("table", sorted(set(TABLES) - set(FREE)))
+def test_a_table_cannot_be_emptied_by_accident(busy: Story, table: str) -> None:
+    with closing(sqlite3.connect(busy.root / "ledger.db")) as db:
+        filled = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        if filled:
+            with pytest.raises(sqlite3.IntegrityError, match="folded from the entries"):
+                db.execute(f"DELETE FROM {table}")
+        else:
+            assert table in ("archives", "inputs", "read_positions"), "nothing was tried"
+
+
+def test_pending_events_cannot_be_deleted_by_accident(busy: Story) -> None:
+    with closing(sqlite3.connect(busy.root / "ledger.db")) as db:
+        with pytest.raises(sqlite3.IntegrityError, match="folded from the entries"):
+            db.execute("DELETE FROM events WHERE acked IS NULL")
+        for column in ("files", "tables"):
+            with pytest.raises(sqlite3.IntegrityError, match="only moves forward"):
+                db.execute(f"UPDATE head SET {column} = 0")
+
+
+def test_a_false_body_is_not_spread_into_the_log(busy: Story) -> None:
+    with busy.team() as team:
+        seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
+    path = busy.root / "scribe/log.md"
+    before = path.read_bytes()
+    with unguarded(str(busy.root / "ledger.db")) as db:
+        db.execute(
+            "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'One', 'Own') AS BLOB)"
+            " WHERE seq = ?",
+            (seq,),
+        )
+    with busy.team() as team, pytest.raises(LedgerDamagedError, match=f"entry {seq} has a body"):
+        scribe.log(team, Request("Three", ["ann"], "because"))
+    assert path.read_bytes() == before
+    with busy.team() as team, pytest.raises(LedgerDamagedError):
+        recover.rebuild(team)
+
+
+def test_an_archive_without_a_last_line_break_is_given_back(story: Story) -> None:
+    old = b"\n".join(format_line("ann", 1_600_000_000 + n, f"m{n}") for n in range(2))
+    new = format_line("bob", 1_600_000_100, "later") + b"\n"
+    name = "live-20200913-122642-archive"
+    stamp = "2020-09-13T12:26:42+0000"
+    story.original.put(f"chat/{name}.chat", archive_header(stamp, len(old)) + old)
+    header = ChatHeader("bob", stamp, (("ann", 2), ("bob", 1)))
+    story.original.put("chat/live.chat", format_header(header, len(new)) + new)
+    files = {p: p.read_bytes() for p in (story.root / "chat").glob("*.chat")}
+    with story.team() as team:
+        adopt.sync(team)
+        assert [m.text for m in chat.search(team, "live", "", archives=True)] == [
+            "m0",
+            "m1",
+            "later",
+        ]
+        assert [m.text for m in chat.messages(team, "live")] == ["later"]
+        for path in files:
+            path.unlink()
+        recover.rebuild(team)
+    assert {p: p.read_bytes() for p in files} == files
+
+
+def test_a_prune_stops_at_its_limit(busy: Story) -> None:
+    """The original deletes the oldest only while the folder is over the limit."""
+    busy.original.put("events/config.yaml", b"retention-max-bytes: 400\n")
+    with busy.team() as team:
+        for n in range(6):
+            bus.ack(team, bus.publish(team, "ann", f"t{n}", "low", "x" * 50))
+        done = sorted((busy.root / "events/processed").iterdir())
+        for path in done:
+            path.unlink()
+        found = adopt.sync(team)
+        assert "bus.pruned" not in found.kinds
+        assert sum("is written again" in text for text in found.warnings) == len(done)
+    assert sorted((busy.root / "events/processed").iterdir()) == done
+
+
+def test_events_name_the_entry_that_they_tell_of(busy: Story) -> None:
+    with busy.team() as team:
+        entries = list(team.store.read())
+        told = {e.data["name"]: e for e in entries if e.kind == "bus.published"}
+        ids = {e.id: e.kind for e in entries}
+        causes = {
+            e.data["type"]: ids[cause]
+            for e in told.values()
+            if (cause := _cause(e.header)) is not None
+        }
+    assert causes == {"chat-message": "chat.sent", "decision-logged": "decision.logged"}
+    with collect(str(busy.root)) as evidence:
+        assert run(evidence).exit_code == 0
+
+
+def _cause(header: bytes) -> str | None:
+    from ledger.entry import parse_header
+
+    return parse_header(header).cause
+
+
+def test_a_clock_that_was_ahead_is_told(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    with story.team() as team:
+        monkeypatch.setattr("ledger.writing.now_at", lambda: "2999-01-01T00:00:00.000000Z")
+        bus.publish(team, "ann", "done", "high")
+        monkeypatch.undo()
+    with story.team() as team:
+        bus.publish(team, "ann", "again", "high")
+        assert any("in this host's future" in text for text in team.warnings)
+
+
+def test_a_workers_file_too_large_to_keep_is_left_alone(tmp_path: Path) -> None:
+    workers = tmp_path / ".nbs/workers"
+    workers.mkdir(parents=True)
+    (workers / "big.md").write_bytes(b"x" * (2 * 1024 * 1024))
+    assert adopt.init(str(tmp_path)).left_alone == ["workers/big.md"]
+    with collect(str(tmp_path)) as evidence:
+        assert run(evidence).exit_code == 0
