@@ -109,8 +109,8 @@ def publish(
 
     Args:
         team: the team whose queue it is.
-        source: who says it, one word of at most 127 bytes.
-        type_: what it is about, one word of at most 127 bytes.
+        source: who says it, one line without a slash, of at most 127 bytes.
+        type_: what it is about, likewise.
         priority: critical, high, normal or low.
         payload: text of at most 1 MiB.
         dedup_window: seconds within which an equal pending (source, type) drops this one; 0 is

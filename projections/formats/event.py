@@ -130,8 +130,12 @@ def name_problem(name: str) -> str | None:
 
 
 def valid_word(value: str, what: str) -> str | None:
-    """Judge a source or type of a new event (``what`` names which): None, or the broken rule."""
-    return words.word_problem(value, what, MAX_WORD, "/")
+    """Judge a source or type of a new event (``what`` names which): None, or the broken rule.
+
+    Only what cannot stand in one line or one file name is refused: the bus does not judge names.
+    """
+    problem = words.line_problem(value, what, MAX_WORD)
+    return f"{what}: holds '/'" if problem is None and "/" in value else problem
 
 
 # Writing ----------------------------------------------------------------------------------------

@@ -140,7 +140,8 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
         return
     reader.found.files += 1
     archives = _archives(reader, stems)
-    shown = b"".join([body_of(part) for part in (*(a.file for a in archives), file)])
+    bodies = [body_of(part) for part in (*(a.file for a in archives), file)]
+    shown = b"".join(bodies)
     held = taker.held()
     behind = not shown.startswith(held) and reader.files < reader.size
     if behind:
@@ -149,7 +150,7 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
     if not shown.startswith(held):
         reader.conflict(path, "edited", _difference(held, shown))
         return
-    lines = _new_lines([*(a.file for a in archives), file], len(held))
+    lines = _new_lines(bodies, len(held))
     if is_new:
         messages = (readable(line) for line in lines)
         first = next((m.time for m in messages if m is not None and m.time), 0)
@@ -160,11 +161,10 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
         taker.check_header(file, grew=bool(lines) or bool(archives) or is_new)
 
 
-def _new_lines(parts: list[ChatFile], held: int) -> list[bytes]:
+def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
     """Lines behind the first ``held`` bytes; a torn last line of one file ends with that file."""
     lines = []
-    for part in parts:
-        body = body_of(part)
+    for body in bodies:
         lines += cut_lines(body[held:])
         held = max(0, held - len(body))
     return lines

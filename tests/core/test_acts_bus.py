@@ -116,7 +116,7 @@ def test_events_of_decisions_and_messages_are_never_dropped(story: Story) -> Non
     ("arguments", "field"),
     [
         (("", "b", "low"), "source"),
-        (("a b", "b", "low"), "source"),
+        ((" \t", "b", "low"), "source"),
         (("a", "b/c", "low"), "type"),
         (("a", "b\n", "low"), "type"),
         (("a" * 128, "b", "low"), "source"),

@@ -39,9 +39,16 @@ def words_at(*arguments: str, field: str) -> list[tuple[tuple[str, ...], str, st
 
 
 EVENT = "1-a-b-1.event"
+FREE = (UNSEEN, "white space")  # what a source or type may hold: it fits one line and one name
 WORDS = [
-    *words_at("bus", "publish", "{}", "done", "high", field="source"),
-    *words_at("bus", "publish", "ann", "{}", "high", field="type"),
+    *(
+        case
+        for case in (
+            *words_at("bus", "publish", "{}", "done", "high", field="source"),
+            *words_at("bus", "publish", "ann", "{}", "high", field="type"),
+        )
+        if case[2] not in FREE
+    ),
     *words_at("bus", "ack", EVENT, "--as", "{}", field="--as"),
     *words_at("bus", "ack-all", "--as", "{}", field="--as"),
     *words_at("bus", "prune", "--as", "{}", field="--as"),
