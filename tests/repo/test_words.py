@@ -25,7 +25,7 @@ def test_no_tracked_file_holds_a_forbidden_word() -> None:
         "TO" + "DO: later",
         "# FIX" + "ME",
         "https://pypi" + ".org/project",
-        "https://files.pythonhosted" + ".org",
+        "https://files." + "python" + "hosted" + ".org",
     ],
 )
 def test_each_is_seen(line: str) -> None:
