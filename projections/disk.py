@@ -159,7 +159,11 @@ class Disk:
             if found.st_size > limit:
                 message = f"{path} holds {found.st_size} bytes; at most {limit} are read"
                 raise TooBigError(message)
-            return _all_of(fd, found.st_size), _stat_of(found)
+            data = _all_of(fd, found.st_size, limit)
+            if len(data) > limit:
+                message = f"{path} grew while it was read; at most {limit} bytes are read"
+                raise TooBigError(message)
+            return data, _stat_of(found)
         finally:
             os.close(fd)
 
@@ -217,6 +221,7 @@ class Disk:
             OSError: the system refuses; none of the files whose turn had not come is written.
         """
         staged: deque[tuple[str, str, Stat]] = deque()
+        temporary = ""
         try:
             for folder in {path.rpartition("/")[0] for path, _ in files}:
                 self._check_way(folder)
@@ -241,10 +246,11 @@ class Disk:
                     os.rename(temporary, full)
                     written.append(stat)
                 staged.popleft()
-            return written
-        finally:
-            for temporary, _, _ in staged:
-                _unlink(temporary)
+        except BaseException:
+            for left in (temporary, *(name for name, _, _ in staged)):
+                _unlink(left)
+            raise
+        return written
 
     def _check_way(self, folder: str) -> None:
         if self._leads_away(folder):
@@ -314,14 +320,15 @@ def _stat_of(found: os.stat_result) -> Stat:
     return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
 
 
-def _all_of(fd: int, size: int) -> bytes:
-    """What a file holds; it may have grown or shrunk since its size was asked."""
+def _all_of(fd: int, size: int, limit: int) -> bytes:
+    """What a file holds, a little over ``limit`` at most; it may have grown since it was asked."""
     data = os.read(fd, size + 1)
     if len(data) == size:
         return data
-    parts = [data]
-    while part := os.read(fd, 1 << 20):
+    parts, total = [data], len(data)
+    while total <= limit and (part := os.read(fd, 1 << 20)):
         parts.append(part)
+        total += len(part)
     return b"".join(parts)
 
 

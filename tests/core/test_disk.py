@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from projections.disk import Disk
+from projections.disk import Disk, TooBigError
 from projections.projection import File
 
 
@@ -45,6 +45,39 @@ def test_what_the_system_refuses_leaves_nothing_behind(
     with pytest.raises(OSError, match="No space left"):
         disk.write_missing([(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
     assert names(tmp_path) == ["a/0", "a/1"]
+
+
+def test_a_full_disk_leaves_no_torn_file_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = os.fchmod, iter(range(9))
+
+    def refuse(fd: int, mode: int) -> None:
+        if next(calls) == 2:
+            raise OSError(28, "No space left on device")
+        real(fd, mode)
+
+    monkeypatch.setattr(os, "fchmod", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        Disk(str(tmp_path)).write_missing([(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
+    assert names(tmp_path) == []
+
+
+def test_a_file_that_grows_while_it_is_read_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"12345")
+    real = os.fstat
+
+    def grow(fd: int) -> os.stat_result:
+        found = real(fd)
+        path.write_bytes(b"x" * (3 << 20))
+        return found
+
+    monkeypatch.setattr(os, "fstat", grow)
+    with pytest.raises(TooBigError, match="grew while it was read"):
+        Disk(str(tmp_path)).read("log", 100)
 
 
 def test_a_folder_that_leads_away_is_not_followed(tmp_path: Path) -> None:
