@@ -29,6 +29,22 @@ _WRITER = (
     "UPDATE channels SET lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3,"
     " last_writer = ?4, last_time = ?5, header = NULL WHERE channel = ?1"
 )
+_CREATE = (
+    "INSERT OR IGNORE INTO channels (channel, seq, lines, live_from, live_bytes,"
+    " last_writer, last_time, header, mode) VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?)"
+)
+_HEADER = "UPDATE channels SET header = ? WHERE channel = ?"
+_NOBODY = "DELETE FROM participants WHERE channel = ?"
+_PERSON = "INSERT OR REPLACE INTO participants VALUES (?, ?, ?, ?)"
+_ARCHIVE = (
+    "INSERT OR REPLACE INTO archives (archive, channel, seq, first, stop, mode)"
+    " SELECT ?1, ?2, ?3, coalesce(max(stop), 0), coalesce(max(stop), 0) + ?4, ?5"
+    " FROM archives WHERE channel = ?2"
+)
+_ROTATE = (
+    "UPDATE channels SET live_from = live_from + ?2, live_bytes = live_bytes - ?3,"
+    " header = NULL WHERE channel = ?1"
+)
 _COUNT = (
     "INSERT INTO participants (channel, handle, place, count) VALUES (?1, ?2,"
     " (SELECT count(*) FROM participants WHERE channel = ?1), 1)"
@@ -97,16 +113,16 @@ CREATE TABLE archives (
             handle = body["handle"]
             number = body["index"]
             return (
-                Op("lines", _LINE, (channel, number, entry.seq, handle, time, size)),
-                Op("channels", _WRITER, (channel, number, size, handle, time)),
-                Op("participants", _COUNT, (channel, handle)),
+                ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
+                ("channels", _WRITER, (channel, number, size, handle, time), None),
+                ("participants", _COUNT, (channel, handle), None),
             )
         if entry.kind == "chat.unreadable":
             size = content_size(body["observed"]["raw"])
             number = body["index"]
             return (
-                Op("lines", _LINE, (channel, number, entry.seq, None, 0, size)),
-                Op("channels", _GROW, (channel, number, size)),
+                ("lines", _LINE, (channel, number, entry.seq, None, 0, size), None),
+                ("channels", _GROW, (channel, number, size), None),
             )
         if entry.kind == "chat.created":
             return (self._create(entry),)
@@ -117,27 +133,19 @@ CREATE TABLE archives (
     def _create(self, entry: Entry) -> Op:
         observed = entry.data.get("observed", {})
         time = 0 if "path" in observed else _at_seconds(entry.at)
-        return Op(
-            "channels",
-            "INSERT OR IGNORE INTO channels (channel, seq, lines, live_from, live_bytes,"
-            " last_writer, last_time, header, mode) VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?)",
-            (entry.data["channel"], entry.seq, time, observed.get("mode", MODE)),
-        )
+        row = (entry.data["channel"], entry.seq, time, observed.get("mode", MODE))
+        return ("channels", _CREATE, row, None)
 
     def _header_seen(self, entry: Entry) -> list[Op]:
         body = entry.data
         channel = body["channel"]
-        ops = [
-            Op(
-                "channels", "UPDATE channels SET header = ? WHERE channel = ?", (entry.seq, channel)
-            ),
-            Op("participants", "DELETE FROM participants WHERE channel = ?", (channel,)),
+        ops: list[Op] = [
+            ("channels", _HEADER, (entry.seq, channel), None),
+            ("participants", _NOBODY, (channel,), None),
         ]
         for place, person in enumerate(body["participants"]):
             row = (channel, person["handle"], place, person["count"])
-            ops.append(
-                Op("participants", "INSERT OR REPLACE INTO participants VALUES (?, ?, ?, ?)", row)
-            )
+            ops.append(("participants", _PERSON, row, None))
         return ops
 
     def _rotate(self, entry: Entry) -> list[Op]:
@@ -146,19 +154,8 @@ CREATE TABLE archives (
         mode = body.get("observed", {}).get("mode", MODE)
         return [
             # Each statement reads its own table alone: the size that moved is in the body's words.
-            Op(
-                "archives",
-                "INSERT OR REPLACE INTO archives (archive, channel, seq, first, stop, mode)"
-                " SELECT ?1, ?2, ?3, coalesce(max(stop), 0), coalesce(max(stop), 0) + ?4, ?5"
-                " FROM archives WHERE channel = ?2",
-                (body["archive"], channel, entry.seq, count, mode),
-            ),
-            Op(
-                "channels",
-                "UPDATE channels SET live_from = live_from + ?2, live_bytes = live_bytes - ?3,"
-                " header = NULL WHERE channel = ?1",
-                (channel, count, body["size"]),
-            ),
+            ("archives", _ARCHIVE, (body["archive"], channel, entry.seq, count, mode), None),
+            ("channels", _ROTATE, (channel, count, body["size"]), None),
         ]
 
     def touched(self, entry: Entry) -> Iterable[str]:
@@ -218,8 +215,8 @@ CREATE TABLE archives (
             "SELECT seq FROM lines WHERE channel = ? AND number >= ? AND number < ? ORDER BY number"
         )
         whole = bytearray()
-        for (seq,) in source.db.execute(sql, (channel, first, stop)).fetchall():
-            body = source.body(seq)
+        seqs = [seq for (seq,) in source.db.execute(sql, (channel, first, stop))]
+        for body in source.each_body(seqs):
             if whole and "observed" not in body and not whole.endswith(b"\n"):
                 whole += b"\n"
             whole += line_bytes(source, body)

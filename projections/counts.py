@@ -42,7 +42,7 @@ CREATE TABLE counted (
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep the newest entry that is counted."""
         sql = "INSERT OR REPLACE INTO counted (only, seq, id) VALUES (0, ?, ?)"
-        return (Op("counted", sql, (entry.seq, entry.id)),)
+        return (("counted", sql, (entry.seq, entry.id), None),)
 
     def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
         """The one file."""

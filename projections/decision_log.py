@@ -23,6 +23,10 @@ _PIECE = (
     "INSERT INTO pieces (seq, file, id, number, title, status, supersedes)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+_SPLIT = (
+    "UPDATE pieces SET file = ?1 WHERE seq IN"
+    " (SELECT seq FROM pieces WHERE file = ?2 ORDER BY seq LIMIT ?3)"
+)
 
 
 class DecisionLog:
@@ -56,22 +60,17 @@ CREATE TABLE logs (
         body = entry.data
         if entry.kind == "decision.logged":
             row = (entry.seq, LIVE, body["id"], body["number"], body["title"], body["status"])
-            return (Op("pieces", _PIECE, (*row, body.get("supersedes"))),)
+            return (("pieces", _PIECE, (*row, body.get("supersedes")), None),)
         if entry.kind == "log.noted":
-            return (Op("pieces", _PIECE, (entry.seq, LIVE, None, None, None, None, None)),)
+            return (("pieces", _PIECE, (entry.seq, LIVE, None, None, None, None, None), None),)
         mode = body.get("observed", {}).get("mode", MODE)
         put = "INSERT OR REPLACE INTO logs (file, seq, mode) VALUES (?, ?, ?)"
         if entry.kind == "log.begun":
-            return (Op("logs", put, (LIVE, entry.seq, mode)),)
+            return (("logs", put, (LIVE, entry.seq, mode), None),)
         return (
-            Op(
-                "pieces",
-                "UPDATE pieces SET file = ?1 WHERE seq IN"
-                " (SELECT seq FROM pieces WHERE file = ?2 ORDER BY seq LIMIT ?3)",
-                (body["archive"], LIVE, body["count"]),
-            ),
-            Op("logs", put, (body["archive"], entry.seq, mode)),
-            Op("logs", "UPDATE logs SET seq = ? WHERE file = ?", (entry.seq, LIVE)),
+            ("pieces", _SPLIT, (body["archive"], LIVE, body["count"]), None),
+            ("logs", put, (body["archive"], entry.seq, mode), None),
+            ("logs", "UPDATE logs SET seq = ? WHERE file = ?", (entry.seq, LIVE), None),
         )
 
     def touched(self, entry: Entry) -> Iterable[str]:
@@ -89,8 +88,10 @@ CREATE TABLE logs (
     def render(self, source: Source, path: str) -> File | None:
         """A whole log file."""
         folder, _, name = path.rpartition("/")
+        if folder != self.folder:
+            return None
         row = source.db.execute("SELECT seq, mode FROM logs WHERE file = ?", (name,)).fetchone()
-        if folder != self.folder or row is None:
+        if row is None:
             return None
         return File(self.header(source, name) + self.pieces(source, name), row[1])
 
@@ -106,7 +107,8 @@ CREATE TABLE logs (
         rows = source.db.execute(
             "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq", (name, before)
         )
-        return b"".join([piece_bytes(source, source.body(seq)) for (seq,) in rows.fetchall()])
+        seqs = [seq for (seq,) in rows]
+        return b"".join([piece_bytes(source, body) for body in source.each_body(seqs)])
 
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:

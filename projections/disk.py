@@ -82,18 +82,33 @@ class Disk:
         # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
         return sorted(name for name in found if not name.startswith(TEMPORARY) and _is_text(name))
 
-    def strange_names(self, folder: str) -> list[str]:
-        """What stands in a folder and is neither file nor folder, or has a name that is no text.
+    def sorted_out(self, folder: str) -> tuple[list[str], list[str], list[str]]:
+        """Names in a folder: files, folders, and what is neither or has a name that is no text.
 
-        A name that is no UTF-8 is given as it can be shown, its bytes in hex.
+        A name that is no UTF-8 is given as it can be shown, its bytes in hex; our unfinished
+        files are left out.
         """
-        found = self._listed(folder)
-        front = f"{folder}/" if folder else ""
-        strange = [name for name in found if not _is_text(name)]
-        return sorted(
-            [os.fsencode(name).decode("utf-8", "backslashreplace") for name in strange]
-            + [name for name in found if _is_text(name) and self.stat(front + name) is None]
-        )
+        files: list[str] = []
+        folders: list[str] = []
+        strange: list[str] = []
+        if not self._leads_away(folder):
+            try:
+                with os.scandir(self.full(folder) if folder else self.root) as found:
+                    for item in found:  # the folder itself says what each is: no look at 50,000
+                        name = item.name
+                        if not _is_text(name):
+                            strange.append(os.fsencode(name).decode("utf-8", "backslashreplace"))
+                        elif name.startswith(TEMPORARY):
+                            continue
+                        elif item.is_file(follow_symlinks=False):
+                            files.append(name)
+                        elif item.is_dir(follow_symlinks=False):
+                            folders.append(name)
+                        else:
+                            strange.append(name)
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+        return sorted(files), sorted(folders), sorted(strange)
 
     def _listed(self, folder: str) -> list[str]:
         if self._leads_away(folder):
@@ -230,11 +245,12 @@ class Disk:
                 folder = path.rpartition("/")[0]
                 temporary = f"{self.full(folder)}/{TEMPORARY}{os.getpid()}-{number}"
                 fd = os.open(temporary, _ANEW, 0o600)
-                with os.fdopen(fd, "wb") as out:
-                    out.write(file.data)
-                    out.flush()
+                try:
+                    _write_all(fd, file.data)
                     os.fchmod(fd, file.mode)
                     staged.append((temporary, self.full(path), _stat_of(os.fstat(fd))))
+                finally:
+                    os.close(fd)
             os.sync()
             written: list[Stat | None] = []
             while staged:
@@ -330,6 +346,12 @@ def _all_of(fd: int, size: int, limit: int) -> bytes:
         parts.append(part)
         total += len(part)
     return b"".join(parts)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
 
 
 def _is_text(name: str) -> bool:

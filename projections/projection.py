@@ -10,20 +10,24 @@ host name, absolute path or dict order reaches a rendered byte.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ledger.entry import Entry
 
-__all__ = ["File", "Op", "Projection", "Source", "content_bytes"]
+__all__ = ["TOGETHER", "File", "Op", "Projection", "Render", "Source", "content_bytes"]
+
+TOGETHER = 500
+"""How many bodies are fetched at once."""
 
 
-class Op(NamedTuple):
-    """One statement on one table of the projection, with its values."""
+Op: TypeAlias = tuple[str, str, tuple[Any, ...], str | None]
+"""One statement: the table that it works on, its SQL, its values, and the row that it concerns.
 
-    table: str
-    sql: str
-    values: tuple[Any, ...]
+The row is named by whatever tells rows of the table apart: operations on different rows commute,
+and the runner puts equal statements together. None: it may concern any row. (A plain tuple:
+a fold of a million entries makes two million of them.)
+"""
 
 
 class File(NamedTuple):
@@ -33,12 +37,29 @@ class File(NamedTuple):
     mode: int
 
 
+Render: TypeAlias = Callable[[], File | None]
+"""Gives the bytes of one path; None where there is to be no file."""
+
+
 class Source(NamedTuple):
-    """Where a render finds what it needs: the tables, bodies by seq, blobs by digest in hex."""
+    """Where a render finds what it needs: the tables, bodies by seq, blobs by digest in hex.
+
+    ``bodies`` fetches many at once, for a fraction of the price: it gives those that can be had,
+    and ``body`` says of each of the others why it cannot.
+    """
 
     db: sqlite3.Connection
     body: Callable[[int], dict[str, Any]]
     blob: Callable[[str], bytes]
+    bodies: Callable[[Sequence[int]], dict[int, dict[str, Any]]]
+
+    def each_body(self, seqs: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """The bodies of entries, one after the other; raises as ``body`` does."""
+        for start in range(0, len(seqs), TOGETHER):
+            part = seqs[start : start + TOGETHER]
+            found = self.bodies(part)
+            for seq in part:
+                yield found[seq] if seq in found else self.body(seq)
 
 
 class Projection(Protocol):

@@ -7,13 +7,15 @@ about it. Both go through the same render, so that rebuilding twice writes nothi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
-from projections import FILES, PROJECTIONS
+from projections import BUS, FILES, PROJECTIONS
 from projections.disk import Disk, UnreadableError
-from projections.projection import File, Source
+from projections.projection import File, Render, Source
 
-__all__ = ["Difference", "compare", "desired", "differences", "restore"]
+__all__ = ["Difference", "compare", "desired", "differences", "renders", "restore"]
 
 READ_LIMIT = 256 * 1024 * 1024
 
@@ -36,6 +38,18 @@ def desired(source: Source, path: str) -> File | None:
     return None
 
 
+def renders(source: Source) -> Iterator[tuple[str, Render]]:
+    """Every projected path with what renders it now.
+
+    The queue is tens of thousands of small files: it fetches what it needs for many at once.
+    """
+    for projection in PROJECTIONS:
+        if projection is BUS:
+            yield from BUS.renders(source)
+        for path in () if projection is BUS else projection.paths(source):
+            yield path, partial(desired, source, path)  # an event's file goes before a kept one
+
+
 def compare(disk: Disk, path: str, want: File) -> Difference | None:
     """Hold one file against what it should be."""
     try:
@@ -53,15 +67,13 @@ def compare(disk: Disk, path: str, want: File) -> Difference | None:
 
 def differences(source: Source, disk: Disk, *, evidence: bool = False) -> Iterator[Difference]:
     """Every projected file that differs in bytes or mode; kept evidence too, if asked."""
-    paths = [projection.paths(source) for projection in PROJECTIONS]
-    if evidence:
-        paths.append(FILES.evidence(source))
-    for listed in paths:
-        for path in listed:
-            want = desired(source, path)
-            difference = None if want is None else compare(disk, path, want)
-            if difference is not None:
-                yield difference
+    kept = FILES.evidence(source) if evidence else ()
+    others: Iterable[tuple[str, Render]] = ((path, partial(desired, source, path)) for path in kept)
+    for path, render in chain(renders(source), others):
+        want = render()
+        difference = None if want is None else compare(disk, path, want)
+        if difference is not None:
+            yield difference
 
 
 def restore(disk: Disk, found: Iterable[Difference]) -> int:

@@ -7,22 +7,23 @@ all entries into empty tables. One code path, so that a recovery is no other fol
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
 
 from ledger.entry import Entry, commit
 from ledger.errors import LedgerDamagedError
-from projections import PROJECTIONS, manifest
+from projections import BUS, PROJECTIONS, manifest
 from projections.projection import Op, Source
 
 __all__ = [
     "TABLES",
     "Unfoldable",
     "batches",
+    "bulk",
     "create_tables",
     "drop_tables",
     "fold_into",
@@ -42,7 +43,9 @@ _GUARDED = (
 )
 
 _FOLDS = {
-    kind: [p for p in PROJECTIONS if kind in p.kinds] for p in PROJECTIONS for kind in p.kinds
+    kind: tuple(p.fold for p in PROJECTIONS if kind in p.kinds)
+    for projection in PROJECTIONS
+    for kind in projection.kinds
 }
 
 _NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest"))
@@ -101,22 +104,48 @@ def fold_into(
     With ``unfoldable`` an entry that cannot be folded is handed to it and skipped; without, the
     error is raised (nothing that we append ourselves can cause it).
     """
-    ops: dict[str, list[Op]] = {}
+    ops: dict[str, list[Op]] = defaultdict(list)
     for entry in entries:
-        for projection in _FOLDS.get(entry.kind, ()):
+        for fold in _FOLDS.get(entry.kind, ()):
             try:
-                for op in projection.fold(entry):
-                    ops.setdefault(op.table, []).append(op)
+                for op in fold(entry):
+                    ops[op[0]].append(op)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 if unfoldable is None:
                     raise
                 unfoldable(entry, error)
     for listed in ops.values():
         if len(listed) == 1:
-            db.execute(listed[0].sql, listed[0].values)
+            db.execute(listed[0][1], listed[0][2])
             continue
-        for sql, group in groupby(listed, itemgetter(1)):
-            _run(db, sql, [op.values for op in group], unfoldable)
+        for sql, rows in _together(listed):
+            _run(db, sql, rows, unfoldable)
+
+
+def _together(ops: Iterable[Op]) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """Put equal statements of one table together, as far as that changes no row.
+
+    An operation may move in front of others that concern other rows. Without this, a batch in
+    which events come and go is as many statements as events.
+    """
+    lanes: dict[str, tuple[int, list[tuple[Any, ...]]]] = {}
+    touched: dict[str, int] = {}  # the last lane that concerns a row
+    first = 0  # nothing may move in front of this lane
+    for _, sql, values, row in ops:
+        number, rows = lanes.get(sql) or (len(lanes), [])
+        last = len(lanes) - 1 if row is None else touched.get(row, 0)
+        if number < max(first, last):
+            yield from ((text, listed) for text, (_, listed) in lanes.items())
+            lanes, touched, first = {}, {}, 0
+            number, rows = 0, []
+        if not rows:
+            lanes[sql] = (number, rows)
+        rows.append(values)
+        if row is None:
+            first = number
+        else:
+            touched[row] = number
+    yield from ((text, listed) for text, (_, listed) in lanes.items())
 
 
 def _run(
@@ -139,6 +168,22 @@ def _run(
     db.execute("RELEASE run")
 
 
+@contextmanager
+def bulk(db: sqlite3.Connection) -> Iterator[None]:
+    """For as long as a whole ledger is folded, do without the indexes that only commands need."""
+    indexes = db.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'events'"
+        " AND sql IS NOT NULL"
+    ).fetchall()
+    for name, _ in indexes:
+        db.execute(f"DROP INDEX {name}")
+    db.execute(BUS.bulk_index)
+    yield
+    db.execute("DROP INDEX events_bulk")
+    for _, sql in indexes:
+        db.execute(sql)
+
+
 def refold(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
     """Fold all entries into fresh tables of ``db``, inside the caller's transaction.
 
@@ -147,8 +192,9 @@ def refold(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
     drop_tables(db)
     create_tables(db)
     manifest.forget(db)
-    for batch in batches(entries, BATCH):
-        fold_into(db, batch)
+    with bulk(db):
+        for batch in batches(entries, BATCH):
+            fold_into(db, batch)
     db.execute("UPDATE head SET tables = size")
 
 
@@ -176,10 +222,21 @@ def source_of(db: sqlite3.Connection) -> Source:
             raise LedgerDamagedError(message)
         return orjson.loads(data)  # type: ignore[no-any-return]
 
+    def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
+        sql = (
+            "SELECT seq, kind, header, salt, body FROM entries"
+            " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
+        )
+        return {
+            seq: orjson.loads(data)
+            for seq, kind, header, salt, data in db.execute(sql, (orjson.dumps(seqs).decode(),))
+            if commit(salt, kind, data) == orjson.loads(header)["body"]
+        }
+
     def blob(digest: str) -> bytes:
         row = db.execute(
             "SELECT bytes FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),)
         ).fetchone()
         return row[0]  # type: ignore[no-any-return]
 
-    return Source(db, body, blob)
+    return Source(db, body, blob, bodies)

@@ -17,6 +17,7 @@ __all__ = ["TeamFiles"]
 
 MODE = 0o644
 
+_REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
 _FILE = (
     "INSERT OR REPLACE INTO files (path, class, seq, sha256, size, mode) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -87,9 +88,9 @@ CREATE TABLE read_positions (
         if entry.kind == "ledger.opened":
             words = (body["project"], body["scribe"], body["created"], body["events"], body["chat"])
             sql = "INSERT OR IGNORE INTO team VALUES (0, ?, ?, ?, ?, ?, NULL)"
-            return (Op("team", sql, words),)
+            return (("team", sql, words, None),)
         if entry.kind == "ledger.adopted":
-            return (Op("team", "UPDATE team SET adopted = coalesce(adopted, ?)", (entry.seq,)),)
+            return (("team", "UPDATE team SET adopted = coalesce(adopted, ?)", (entry.seq,), None),)
         if entry.kind == "config.changed":
             settings = body.get("settings")
             digest = body["sha256"]
@@ -97,25 +98,25 @@ CREATE TABLE read_positions (
             found = body.get("problems")
             problems = json.dumps(found, sort_keys=True) if found else None
             sql = "INSERT OR REPLACE INTO inputs VALUES (?, ?, ?, ?, ?)"
-            return (Op("inputs", sql, (body["path"], entry.seq, digest, text, problems)),)
+            return (("inputs", sql, (body["path"], entry.seq, digest, text, problems), None),)
         if entry.kind == "chat.cursors-seen":
             sql = "INSERT OR REPLACE INTO read_positions (channel, seq, sha256) VALUES (?, ?, ?)"
-            return (Op("read_positions", sql, (body["channel"], entry.seq, body["sha256"])),)
+            return (("read_positions", sql, (body["channel"], entry.seq, body["sha256"]), None),)
         classes = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "seen"}
         path = body["path"]
         mode = body["observed"].get("mode", MODE)
         row = (path, classes[entry.kind], entry.seq, body["sha256"], body["size"], mode)
-        return (Op("files", _FILE, row),)
+        return (("files", _FILE, row, None),)
 
     def _replaced(self, entry: Entry) -> Iterable[Op]:
         """Where an event or a chat now stands, an unreadable file was kept before: no more."""
-        sql = "DELETE FROM files WHERE class = 'seen' AND path = ?"
         body = entry.data
-        if entry.kind in ("bus.acked", "bus.pruned"):
-            names = [body["name"]] if entry.kind == "bus.acked" else body["names"]
-            return [Op("files", sql, (f"{self.processed}/{name}",)) for name in names]
+        if entry.kind == "bus.acked":
+            return (("files", _REPLACED, (f"{self.processed}/{body['name']}",), None),)
+        if entry.kind == "bus.pruned":
+            return [("files", _REPLACED, (f"{self.processed}/{n}",), None) for n in body["names"]]
         path = body["observed"].get("path") if "observed" in body else None
-        return () if path is None else (Op("files", sql, (path,)),)
+        return () if path is None else (("files", _REPLACED, (path,), None),)
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The file itself, where it is a projection."""

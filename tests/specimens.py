@@ -181,7 +181,7 @@ def _unchecked(db: sqlite3.Connection) -> Source:
         value: dict[str, Any] = json.loads(row[0])
         return value
 
-    return Source(db, body, source_of(db).blob)
+    return Source(db, body, source_of(db).blob, lambda _: {})
 
 
 def _insert(db: sqlite3.Connection, rows: list[Row], keep: dict[str, set[int]]) -> None:

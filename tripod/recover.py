@@ -44,13 +44,17 @@ def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
     """
     kept = 0
     with team.act(full=True, anew=True) as act:
-        found = list(differences(team.source, team.disk, evidence=evidence))
-        paths = {difference.path for difference in found}
-        paths |= {c.path for c in act.conflicts.values() if _is_ours(team, c)}
-        for difference in found:
+        paths: set[str] = set()
+        others: list[
+            str
+        ] = []  # kept once the list is whole: appending changes what it is read from
+        for difference in differences(team.source, team.disk, evidence=evidence):
+            paths.add(difference.path)
             if _holds_others(team, act, difference):
-                reason = "differed from the ledger when it was rebuilt"
-                kept += act.displace(difference.path, reason)
+                others.append(difference.path)
+        paths |= {c.path for c in act.conflicts.values() if _is_ours(team, c)}
+        for path in others:
+            kept += act.displace(path, "differed from the ledger when it was rebuilt")
         for path in sorted(paths & act.conflicts.keys()):
             kept += act.displace(path, act.conflicts[path].detail)
         if act.ahead:
@@ -112,7 +116,7 @@ def past(team: Team, seq: int | None) -> Source:
     for batch in batches(islice(team.store.read(), seq + 1), 1000):
         fold_into(scratch, batch)
     live = source_of(team.store.db)
-    return Source(scratch, live.body, live.blob)
+    return live._replace(db=scratch)
 
 
 def rendered(source: Source, name: str) -> list[tuple[str, File]]:

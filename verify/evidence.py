@@ -15,11 +15,11 @@ from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
-from projections import PROJECTIONS, counts, manifest
+from projections import counts, manifest
 from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
 from projections.projection import Source
-from projections.rebuild import compare, desired
+from projections.rebuild import compare, desired, renders
 from verify.finding import Coverage, Outcome, Scanned, Severity, not_applicable, outcome
 from verify.folded import RENDER_ERRORS, Folded, fold_evidence
 from verify.rows import one
@@ -149,29 +149,28 @@ class Evidence:
         """
         disk = self.disk
         assert disk is not None
-        for projection in PROJECTIONS:
-            for path in projection.paths(self.source):
-                if path in self.team.agreed:
-                    yield path, b"", b"", None
-                    continue
-                try:
-                    want = projection.render(self.source, path)
-                except RENDER_ERRORS as error:
-                    yield path, b"", b"", f"cannot be rendered: {type(error).__name__}: {error}"
-                    continue
-                if want is None:
-                    continue
-                own = self.team.own if path == counts.PATH else None
-                apart = compare(disk, path, want)
-                if apart is None or (own is not None and compare(disk, path, own) is None):
-                    yield path, want.data, want.data, None
-                elif apart.have is None:
-                    yield path, want.data, None, "is missing"
-                elif apart.have != want.data:
-                    yield path, want.data, apart.have, "differs from the ledger"
-                else:
-                    mode = 0 if apart.mode is None else apart.mode
-                    yield path, want.data, apart.have, f"has mode {mode:o}, not {want.mode:o}"
+        for path, render in renders(self.source):
+            if path in self.team.agreed:
+                yield path, b"", b"", None
+                continue
+            try:
+                want = render()
+            except RENDER_ERRORS as error:
+                yield path, b"", b"", f"cannot be rendered: {type(error).__name__}: {error}"
+                continue
+            if want is None:
+                continue
+            own = self.team.own if path == counts.PATH else None
+            apart = compare(disk, path, want)
+            if apart is None or (own is not None and compare(disk, path, own) is None):
+                yield path, want.data, want.data, None
+            elif apart.have is None:
+                yield path, want.data, None, "is missing"
+            elif apart.have != want.data:
+                yield path, want.data, apart.have, "differs from the ledger"
+            else:
+                mode = 0 if apart.mode is None else apart.mode
+                yield path, want.data, apart.have, f"has mode {mode:o}, not {want.mode:o}"
 
     # Beside the tables -------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ The tables of the ledger's own database are never started from; they are compare
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
@@ -21,7 +21,7 @@ from projections.disk import RACY_NS, Disk, UnreadableError
 from projections.intake import Found, sort_pieces, take_in
 from projections.manifest import Known, Manifest
 from projections.projection import File, Source
-from projections.tables import TABLES, batches, create_tables, fold_into, versions
+from projections.tables import TABLES, batches, bulk, create_tables, fold_into, versions
 from verify.rows import one, readable_entries
 
 __all__ = ["RENDER_ERRORS", "Folded", "fold_evidence"]
@@ -32,6 +32,10 @@ CREATE TABLE spoken (seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE asked (seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE displaced (seq INTEGER PRIMARY KEY) STRICT;
 """
+_BODIES = (
+    "SELECT seq, body FROM entries"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
+)
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 
@@ -77,7 +81,8 @@ def fold_evidence(db: sqlite3.Connection | None, disk: Disk | None) -> Folded:
     blobs: dict[str, bytes] = {}
     folded = Folded(_source(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
     if db is not None:
-        _fold(folded, readable_entries(db))
+        with bulk(scratch):
+            _fold(folded, readable_entries(db))
         size = one(db, "SELECT max(seq) + 1 FROM entries")
         folded.size = size[0] or 0 if size else 0
         adopted = one(scratch, "SELECT adopted FROM team")
@@ -109,6 +114,15 @@ def _source(
             raise LookupError(message)
         return orjson.loads(row[0])  # type: ignore[no-any-return]
 
+    def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
+        if db is None or not drafts.keys().isdisjoint(seqs):
+            return {}
+        try:
+            rows = db.execute(_BODIES, (orjson.dumps(seqs).decode(),))
+            return {seq: orjson.loads(data) for seq, data in rows}
+        except (sqlite3.Error, orjson.JSONDecodeError, TypeError):
+            return {}
+
     def blob(digest: str) -> bytes:
         if digest in blobs:
             return blobs[digest]
@@ -119,7 +133,7 @@ def _source(
             raise LookupError(message)
         return row[0]
 
-    return Source(scratch, body, blob)
+    return Source(scratch, body, blob, bodies)
 
 
 def _fold(folded: Folded, entries: Iterator[Entry]) -> None:

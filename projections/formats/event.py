@@ -26,6 +26,7 @@ Source: spec nbs-compat B1 to B3; seed nbs-bus. It imports nothing above this fo
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from projections.formats import moments, words
@@ -151,6 +152,7 @@ def _quoted(text: str) -> str:
     return f'"{re.sub(_UNSAFE, escape, escaped)}"'
 
 
+@lru_cache(maxsize=1024)  # handles and types: a team has few, and says each many thousand times
 def _scalar(text: str) -> str:
     """Give a value in place: bare where every YAML reader gives the same text back, else quoted."""
     if _is_simple(text):

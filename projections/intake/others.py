@@ -249,16 +249,14 @@ def _left_alone(reader: Reader) -> list[str]:
     alone: list[str] = []
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
-        alone += [front + name for name in reader.disk.strange_names(folder)]
-        for name in reader.disk.names(folder):
-            path = front + name
-            if reader.disk.is_file(path):
-                known = name in names or (name.endswith(ends) and not name.startswith("."))
-                known = known or name.endswith((".lock", ".tmp"))
-                if not (known or (not folder and name.startswith("policy"))):
-                    alone.append(path)
-            elif path not in _PLACES and reader.disk.stat(path) is not None:
-                alone.append(f"{path}/")
+        files, folders, strange = reader.disk.sorted_out(folder)
+        alone += [front + name for name in strange]
+        for name in files:
+            known = name in names or (name.endswith(ends) and not name.startswith("."))
+            known = known or name.endswith((".lock", ".tmp"))
+            if not (known or (not folder and name.startswith("policy"))):
+                alone.append(front + name)
+        alone += [f"{front}{name}/" for name in folders if front + name not in _PLACES]
     scribe = reader.disk.names(LOG.folder)
     logs = {LIVE, *log_archives(scribe)} if LIVE in scribe else set()
     return [path for path in alone if path.removeprefix(f"{LOG.folder}/") not in logs]

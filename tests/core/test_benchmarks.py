@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_team(team: str, tmp_path: Path) -> None:
 def test_removed_files_come_back(team: str, tmp_path: Path) -> None:
     root = make_team(str(tmp_path), Scale(300))
     before = {path: path.read_bytes() for path in Path(root).rglob("*.event")}
-    judging.remove_files(root)
+    judging.set_aside(root, f"{root}-gone")
     assert list(Path(root).rglob("*.event")) == []
     child.rebuild(root)
     assert {path: path.read_bytes() for path in Path(root).rglob("*.event")} == before != {}
