@@ -9,6 +9,7 @@ __all__ = [
     "LedgerError",
     "MalformedError",
     "NoLedgerError",
+    "NotVerifiedError",
     "TooLargeError",
     "UnwritableError",
 ]
@@ -20,6 +21,10 @@ class LedgerError(Exception):
 
 class MalformedError(LedgerError):
     """Bytes that this project would not have written: refused, never repaired."""
+
+
+class NotVerifiedError(LedgerError):
+    """Well-formed, and not what the trusted keys say: a signature, proof or quorum that fails."""
 
 
 class TooLargeError(LedgerError):

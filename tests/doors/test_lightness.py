@@ -10,6 +10,7 @@ from doors.inside import begin
 
 HEAVY = {
     "asyncio",
+    "cryptography",
     "hypothesis",
     "importlib.metadata",
     "markdown_it",
@@ -74,3 +75,18 @@ def test_hot_commands_import_little(tmp_path: Path, arguments: tuple[str, ...]) 
     roots = {name.partition(".")[0] for name in names} | names
     assert roots & HEAVY == set()
     assert "projections.intake" not in names
+
+
+FORMATS = """
+import sys
+import ledger.note, ledger.policy, ledger.proof, ledger.seal, ledger.tiles
+from ledger.vkey import SigningKey, VerifierKey
+key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
+assert "cryptography" not in sys.modules
+assert not key.accepts("text", bytes(64))
+assert "cryptography" in sys.modules
+"""
+
+
+def test_the_formats_of_seals_import_cryptography_when_they_sign_or_check() -> None:
+    subprocess.run([sys.executable, "-c", FORMATS], check=True, timeout=60)

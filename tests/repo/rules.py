@@ -24,6 +24,13 @@ PURE = (
     "ledger/chain.py",
     "ledger/entry.py",
     "ledger/merkle.py",
+    "ledger/note.py",
+    "ledger/policy.py",
+    "ledger/proof.py",
+    "ledger/seal.py",
+    "ledger/spelling.py",
+    "ledger/tiles.py",
+    "ledger/vkey.py",
     "projections/formats/*.py",
     "verify/checks/*.py",
 )

@@ -1,0 +1,71 @@
+"""Fixed keys, and small logs that they sealed: what the tests of the C2SP formats share."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ledger.entry import leaf_hash
+from ledger.merkle import inclusion_proof, list_nodes, root_of
+from ledger.note import Note
+from ledger.policy import Group, Log, Policy, Witness
+from ledger.proof import Proof
+from ledger.seal import Seal, cosign_seal, format_seal, sign_seal
+from ledger.vkey import COSIGNATURE, SigningKey
+
+__all__ = [
+    "LOG",
+    "OTHER_LOG",
+    "POLICY",
+    "TIME",
+    "VECTORS",
+    "WITNESSES",
+    "leaves_of",
+    "proof_of",
+    "seal_of",
+    "sealed",
+]
+
+VECTORS: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "golden/vectors/c2sp.json").read_text(encoding="utf-8")
+)
+TIME: int = VECTORS["note"]["time"]
+
+LOG = SigningKey("example.com/ledger", bytes.fromhex(VECTORS["note"]["log"]["seed"]))
+OTHER_LOG = SigningKey("example.com/other", bytes(range(64, 96)))
+WITNESSES = (
+    SigningKey(
+        "witness.example/w1", bytes.fromhex(VECTORS["note"]["witness"]["seed"]), COSIGNATURE
+    ),
+    SigningKey("witness.example/w2", bytes(range(96, 128)), COSIGNATURE),
+    SigningKey("witness.example/w3", bytes(range(128, 160)), COSIGNATURE),
+)
+POLICY = Policy(
+    (Log(LOG.verifier()),),
+    (Witness("w1", WITNESSES[0].verifier()),),
+    (Group("seen", 1, ("w1",)),),
+    "seen",
+)
+"""The log must have signed, and the first witness cosigned."""
+
+
+def leaves_of(entries: Sequence[bytes]) -> list[bytes]:
+    """The leaf hashes of entries."""
+    return [leaf_hash(entry) for entry in entries]
+
+
+def seal_of(leaves: Sequence[bytes], origin: str = LOG.name) -> Seal:
+    """The head of a log with these leaf hashes."""
+    return Seal(origin, len(leaves), root_of(list_nodes(leaves), 0, len(leaves)))
+
+
+def sealed(seal: Seal, witnesses: int = 1) -> Note:
+    """The seal signed by the log, and cosigned by the first so many witnesses."""
+    cosignatures = [cosign_seal(seal, key, TIME) for key in WITNESSES[:witnesses]]
+    return Note(format_seal(seal), (sign_seal(seal, LOG), *cosignatures))
+
+
+def proof_of(leaves: Sequence[bytes], seq: int, extra: bytes | None = None) -> Proof:
+    """That one of these leaves lies in the log that has them all."""
+    hashes = inclusion_proof(list_nodes(leaves), seq, len(leaves))
+    return Proof(seq, tuple(hashes), sealed(seal_of(leaves)), extra)
