@@ -37,14 +37,32 @@ def _report(found: adopt.Adoption) -> None:
     show_default=True,
     help="The handle that logs decisions.",
 )
+@click.option(
+    "--events", type=TEXT, metavar="DIR", help="The folder of the events; .nbs/events by default."
+)
+@click.option(
+    "--chat", type=TEXT, metavar="DIR", help="The folder of the chats; .nbs/chat by default."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def init(*, path: str, project: str | None, origin: str | None, scribe: str, as_json: bool) -> None:
+def init(
+    *,
+    path: str,
+    project: str | None,
+    origin: str | None,
+    scribe: str,
+    events: str | None,
+    chat: str | None,
+    as_json: bool,
+) -> None:
     """Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
 
-    Where there is a ledger already, only what is new is taken in.
+    Where there is a ledger already, only what is new is taken in. Folders that are kept elsewhere
+    (--events, --chat) are recorded for ever, and every command finds them.
     """
     with readable(os.path.abspath(path)):
-        found = adopt.init(path, project=project, origin=origin, scribe=scribe)
+        found = adopt.init(
+            path, project=project, origin=origin, scribe=scribe, events=events, chat=chat
+        )
     for warning in found.warnings:
         remark(f"warning: {warning}")
     if as_json:

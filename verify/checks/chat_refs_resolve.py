@@ -184,10 +184,8 @@ def _place(
 ) -> Place | None:
     """Which lines of a channel the file showed when the decision was logged."""
     stem = file.rpartition("/")[2].removesuffix(".chat")
-    if not file.endswith(".chat") or file.rpartition("/")[0].rpartition("/")[2] not in (
-        "",
-        CHAT.folder,
-    ):
+    folder = file.rpartition("/")[0].rpartition("/")[2]
+    if not file.endswith(".chat") or folder not in ("", CHAT.folder, evidence.called(CHAT.folder)):
         return None
     rows = evidence.query("SELECT channel, first, stop FROM archives WHERE archive = ?", stem)
     if rows:
