@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ledger.progress import over
 from projections import FILES, PROJECTIONS
 from projections.disk import Disk, UnreadableError
 from projections.projection import File, Source
@@ -57,7 +58,7 @@ def differences(source: Source, disk: Disk, *, evidence: bool = False) -> Iterat
     if evidence:
         paths.append(FILES.evidence(source))
     for listed in paths:
-        for path in listed:
+        for path in over(listed, "comparing files"):
             want = desired(source, path)
             difference = None if want is None else compare(disk, path, want)
             if difference is not None:

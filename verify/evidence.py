@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
+from ledger.progress import over
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
 from projections import PROJECTIONS, counts, manifest
@@ -158,7 +159,7 @@ class Evidence:
         disk = self.disk
         assert disk is not None
         for projection in PROJECTIONS:
-            for path in projection.paths(self.source):
+            for path in over(projection.paths(self.source), "comparing files"):
                 if path in self.team.agreed:
                     yield path, b"", b"", None
                     continue

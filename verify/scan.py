@@ -23,6 +23,7 @@ import orjson
 from ledger.entry import GENESIS, MAX_BODY, MAX_HEADER, Header, leaf_hash
 from ledger.kinds import KINDS
 from ledger.merkle import Tree
+from ledger.progress import over
 from verify.checks import (
     bodies_present,
     canonical_bytes,
@@ -171,7 +172,8 @@ class Pass:
         expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
         size = rows = ids = 0
         calm = True
-        for row in all_rows(self.db, self.start or None, self.stop):
+        rows_ = all_rows(self.db, self.start or None, self.stop)
+        for row in over(rows_, "checking entries", self.stop or 0):
             seq, id_, kind, stream, header, salt, body = row
             rows += 1
             ids += hash(id_)

@@ -9,6 +9,7 @@ import click
 from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
 from tripod.cli.output import emit, emit_json, one_line, remark
+from tripod.cli.progress import shown
 
 __all__ = ["init", "rebuild", "sync"]
 
@@ -59,7 +60,7 @@ def init(
     Where there is a ledger already, only what is new is taken in. Folders that are kept elsewhere
     (--events, --chat) are recorded for ever, and every command finds them.
     """
-    with readable(os.path.abspath(path)):
+    with readable(os.path.abspath(path)), shown(quiet=as_json):
         found = adopt.init(
             path, project=project, origin=origin, scribe=scribe, events=events, chat=chat
         )
@@ -78,7 +79,8 @@ def init(
 def sync(*, team_path: str | None, as_json: bool) -> None:
     """Take in what other programs wrote to the team's files."""
     with opened(team_path) as team:
-        found = adopt.sync(team)
+        with shown(quiet=as_json):
+            found = adopt.sync(team)
         if as_json:
             emit_json([vars(found)])
         else:
@@ -96,7 +98,7 @@ def rebuild(*, team_path: str | None, evidence: bool, as_json: bool) -> None:
     """
     from tripod import recover
 
-    with opened(team_path) as team:
+    with opened(team_path) as team, shown(quiet=as_json):
         done = recover.rebuild(team, evidence=evidence)
     if as_json:
         emit_json([vars(done)])
