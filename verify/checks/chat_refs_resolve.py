@@ -125,7 +125,7 @@ def _resolve(
     ref: dict[str, Any],
     splits: dict[str, list[tuple[int, int, int]]],
 ) -> list[Finding]:
-    shown = f"{ref.get('file')}:~L{ref.get('line')}"
+    shown = _shown(ref)
     if "leaf" in ref or "seq" in ref:
         problem = _bound(evidence, decision, ref, splits)
         return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
@@ -143,7 +143,7 @@ def _approximate(
     ref: dict[str, Any],
     splits: dict[str, list[tuple[int, int, int]]],
 ) -> list[Finding]:
-    shown = f"{ref.get('file')}:~L{ref.get('line')}"
+    shown = _shown(ref)
     place = _place(evidence, decision, str(ref.get("file")), splits)
     if place is None:
         return [_finding(evidence, decision, f"{shown} names no chat of this team")]
@@ -164,6 +164,11 @@ def _approximate(
     if not then:
         return [_finding(evidence, decision, f"{shown} is later than the decision")]
     return _nearby(evidence, decision, shown, then)
+
+
+def _shown(ref: dict[str, Any]) -> str:
+    """A reference as people write it."""
+    return f"{ref.get('file')}:~L{ref.get('line')}"
 
 
 def _nearby(evidence: Evidence, decision: Logged, shown: str, handles: list[str]) -> list[Finding]:
