@@ -174,8 +174,7 @@ class Pass:
         expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
         size = rows = ids = 0
         told, calm = self.told, True
-        rows_ = all_rows(self.db, self.start or None, self.stop)
-        for row in over(rows_, "checking entries", self.stop or 0):
+        for row in over(all_rows(self.db, self.start or None, self.stop), "checking entries"):
             seq, id_, kind, stream, header, salt, body = row
             rows += 1
             ids += hash(id_)
