@@ -6,7 +6,7 @@ the verifier the second (each invariant is enforced when writing and judged agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -114,7 +114,7 @@ def link_all(
     tip: Tip,
     drafts: Sequence[Draft],
     at: str,
-    minted: Sequence[tuple[str, bytes]],
+    minted: Iterable[tuple[str, bytes]],
     known: Callable[[str], Entry | None],
 ) -> Linked:
     """Link a batch and move the tip behind it; what stands in the ledger already is not repeated.

@@ -22,6 +22,7 @@ from ledger.head import Guard
 from ledger.ids import fresh_ids, now_at
 from ledger.lock import FileLock
 from ledger.merkle import Tree
+from ledger.progress import over, tell
 from ledger.reader import read_entries
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ class SQLiteTransaction:
         """Append drafts, all or none; see ``ledger.store.Transaction.append``."""
         self.check_whole()
         tip = self._tip.copy()
-        entries, fresh, blobs = link_all(tip, drafts, now_at(), fresh_ids(len(drafts)), self._known)
+        minted = over(fresh_ids(len(drafts)), "linking entries", len(drafts))
+        entries, fresh, blobs = link_all(tip, drafts, now_at(), minted, self._known)
         if guard is not None and (fresh or not drafts):  # a retry conflicts with nothing
             self._check_guard(guard)
         if fresh:
@@ -114,6 +116,7 @@ class SQLiteTransaction:
         if len(rows) == 1:
             db.execute(_INSERT, rows[0])
         else:
+            tell("storing entries")
             db.executemany(_INSERT, rows)
         for digest, blob in blobs.items():
             db.execute(

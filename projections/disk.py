@@ -11,10 +11,11 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from projections.places import Places
 from projections.projection import File
 
 __all__ = ["RACY_NS", "Disk", "Stat", "TooBigError", "UnreadableError"]
@@ -50,9 +51,15 @@ class Stat(NamedTuple):
 class Disk:
     """One team directory; paths are relative to it, with forward slashes."""
 
-    def __init__(self, root: str, *, steady: bool = False) -> None:
-        """Nothing is opened yet. ``steady``: look once at a folder, not at each of its files."""
+    def __init__(
+        self, root: str, *, steady: bool = False, places: Mapping[str, str] | None = None
+    ) -> None:
+        """Nothing is opened yet. ``steady``: look once at a folder, not at each of its files.
+
+        ``places`` says which first parts of paths stand for folders elsewhere.
+        """
         self.root = root
+        self.places = Places(root, places or {})
         self._straight: set[str] | None = set() if steady else None
 
     def full(self, path: str) -> str:
@@ -64,7 +71,7 @@ class Disk:
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
             message = f"{path!r} leaves the team directory"
             raise ValueError(message)
-        return f"{self.root}/{path}"
+        return self.places.full(path) or f"{self.root}/{path}"
 
     def stat(self, path: str) -> Stat | None:
         """Size, time, inode and permission bits of a regular file or folder; None for others."""
@@ -114,7 +121,9 @@ class Disk:
         if self._leads_away(folder):
             return []
         try:
-            return os.listdir(self.full(folder) if folder else self.root)
+            if folder:
+                return os.listdir(self.full(folder))
+            return [name for name in os.listdir(self.root) if name not in self.places.hidden]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -123,7 +132,8 @@ class Disk:
         if self._straight is not None and folder in self._straight:
             return False
         parts = folder.split("/") if folder else []
-        away = any(os.path.islink(self.full("/".join(parts[: n + 1]))) for n in range(len(parts)))
+        ways = [self.full("/".join(parts[: n + 1])) for n in range(len(parts))]
+        away = any(map(os.path.islink, [*ways, *self.places.ways(parts[0] if parts else "")]))
         if self._straight is not None and not away:
             self._straight.add(folder)
         return away

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from ledger.progress import over
 from projections import BUS, FILES, PROJECTIONS
 from projections.disk import Disk, UnreadableError
 from projections.projection import File, Render, Source
@@ -69,7 +70,7 @@ def differences(source: Source, disk: Disk, *, evidence: bool = False) -> Iterat
     """Every projected file that differs in bytes or mode; kept evidence too, if asked."""
     kept = FILES.evidence(source) if evidence else ()
     others: Iterable[tuple[str, Render]] = ((path, partial(desired, source, path)) for path in kept)
-    for path, render in chain(renders(source), others):
+    for path, render in over(chain(renders(source), others), "comparing files"):
         want = render()
         difference = None if want is None else compare(disk, path, want)
         if difference is not None:

@@ -16,6 +16,7 @@ import orjson
 
 from ledger.entry import Entry, commit
 from ledger.errors import LedgerDamagedError
+from ledger.progress import over
 from projections import BUS, PROJECTIONS, manifest
 from projections.projection import Op, Source
 
@@ -192,6 +193,8 @@ def refold(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
     drop_tables(db)
     create_tables(db)
     manifest.forget(db)
+    row = db.execute("SELECT size FROM head").fetchone()
+    entries = over(entries, "folding entries", row[0] if row else 0)
     with bulk(db):
         for batch in batches(entries, BATCH):
             fold_into(db, batch)

@@ -361,6 +361,11 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("ledger-missing", "no ledger.db, but there was one", _gone),
     Specimen("sequence", "the column kind says 'bus.acked'", _other_column),
     Specimen("sequence", "stands at entry 4 already", _twice),
+    Specimen(
+        "sequence",
+        "it follows from an entry that does not stand before it: no entry has its id",
+        _changed("bus.published", -1, lambda row: row.headed(cause="nobody")),
+    ),
     Specimen("canonical-bytes", "not canonical JSON", _changed("bus.published", -1, _spaced)),
     Specimen(
         "chain-links",

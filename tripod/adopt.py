@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from ledger import drafts
 from ledger.entry import Draft
 from ledger.ids import fresh_ids, now_at
+from ledger.places import place_problem, places_problem
 from projections import BUS, CHAT, LOG
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS
 from projections.disk import Disk, UnreadableError
 from projections.formats import words
 from projections.intake.piece import names_in_bodies
+from projections.places import Places, recorded
 from projections.projection import File
 from tripod.act import Act
 from tripod.bus import settings
@@ -68,7 +70,13 @@ def team_root(path: str) -> str:
 
 
 def init(
-    path: str, *, project: str | None = None, origin: str | None = None, scribe: str = "scribe"
+    path: str,
+    *,
+    project: str | None = None,
+    origin: str | None = None,
+    scribe: str = "scribe",
+    events: str | None = None,
+    chat: str | None = None,
 ) -> Adoption:
     """Begin a ledger in the project folder ``path``; where there is one, take in what is new.
 
@@ -77,15 +85,20 @@ def init(
         project: its name; the folder's by default.
         origin: the ledger's own name, unique for ever; made up by default.
         scribe: the handle that logs decisions.
+        events: the folder of the events, where it is not ``events`` of the team directory.
+        chat: the folder of the chats, in the same way.
 
     Raises:
-        BadArgumentError: a name breaks its rule.
-        RefusedError: ``path`` is no folder, or had a ledger that is gone.
+        BadArgumentError: a name breaks its rule, or a folder cannot be taken.
+        RefusedError: ``path`` is no folder, had a ledger that is gone, or has one that records
+            other folders.
     """
     root = team_root(path)
+    places = _places(root, events, chat)
     if os.path.exists(os.path.join(root, DATABASE)):
         with Team(root) as team:
             if team.store.head().size:
+                _same_places(team, places)
                 _ignore(team)
                 return sync(team)
     ahead = ahead_of(None, Disk(root))
@@ -95,11 +108,12 @@ def init(
             f"files as somebody else's, move {root}/{COUNTS} away first"
         )
         raise RefusedError(message)
-    opened = _opening(root, project, origin, scribe)
+    opened = _opening(root, project, origin, scribe, places)
     is_new = not os.path.isdir(root)
     if is_new:
         os.makedirs(root)
     with Team(root, create=True) as team:
+        team.disk.places = Places(root, places)
         if is_new:
             for folder in FOLDERS:
                 team.disk.make_folder(folder)
@@ -117,7 +131,53 @@ def init(
         )
 
 
-def _opening(root: str, project: str | None, origin: str | None, scribe: str) -> Draft:
+def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
+    """The folders that were given, as they are recorded: from the team directory, or absolute."""
+    places: dict[str, str] = {}
+    for front, given in ((BUS.folder, events), (CHAT.folder, chat)):
+        if given is not None:
+            place, problem = _recordable(os.path.realpath(root), given)
+            if problem is not None:
+                message = f"--{front}: {problem}"
+                raise BadArgumentError(message)
+            places[front] = place
+    whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
+    problem = places_problem(whole[BUS.folder], whole[CHAT.folder])
+    if problem is not None:
+        message = f"{' and '.join(f'--{front}' for front in places)}: {problem}"
+        raise BadArgumentError(message)
+    return places
+
+
+def _recordable(root: str, given: str) -> tuple[str, str | None]:
+    """How a folder is recorded (below the project from the team directory), and what is wrong."""
+    if not given or "\0" in given or not os.path.isdir(given):
+        return "", f"{given!r} is no folder: make it first"
+    full = os.path.realpath(given)
+    if f"{root}/".startswith(f"{full.rstrip('/')}/"):
+        return full, f"{given!r} holds the team directory itself: give a folder apart from it"
+    place = full
+    for outer, front in ((os.path.dirname(root), "../"), (root, "")):
+        if full.startswith(f"{outer.rstrip('/')}/"):
+            place = front + os.path.relpath(full, outer)
+    return place, place_problem(place)
+
+
+def _same_places(team: Team, places: dict[str, str]) -> None:
+    """Refuse to be told of other folders than those that were recorded once and for all."""
+    have = recorded(team.store.db)
+    for front, place in places.items():
+        if have.get(front) != place:
+            message = (
+                f"--{front}: this ledger records {have.get(front)!r}, which cannot change: leave "
+                "the option out, and put the folder where it was"
+            )
+            raise RefusedError(message)
+
+
+def _opening(
+    root: str, project: str | None, origin: str | None, scribe: str, places: dict[str, str]
+) -> Draft:
     name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
     origin = origin if origin is not None else _make_origin(name)
     problem = (
@@ -132,8 +192,8 @@ def _opening(root: str, project: str | None, origin: str | None, scribe: str) ->
         origin=origin,
         created=now_at()[:19] + "Z",
         scribe=scribe,
-        events=BUS.folder,
-        chat=CHAT.folder,
+        events=places.get(BUS.folder, BUS.folder),
+        chat=places.get(CHAT.folder, CHAT.folder),
     )
 
 

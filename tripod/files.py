@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from hashlib import sha256
 
 from ledger.entry import Entry
+from ledger.progress import over
 from ledger.sqlite import SQLiteStore
 from projections import BUS, CHAT, LOG, PROJECTIONS, manifest
 from projections.counts import PATH as COUNTS_PATH
@@ -107,7 +108,7 @@ class Files:
             else:
                 paths.update(touched_by((entry,), self.source))
         many = len(paths) > MANY
-        for path in paths:
+        for path in over(paths, "writing files", len(paths)):
             if many and self.disk.stat(path) is None:
                 self._stage(path)
             else:
@@ -215,7 +216,7 @@ class Files:
         """
         noted: manifest.Manifest = {}
         left_out = {*apart, *self.late, *self.failed}
-        for path in self._watched():
+        for path in over(self._watched(), "looking at the files again"):
             stat = self.disk.stat(path)
             if stat is None or path in left_out:
                 continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -98,25 +99,26 @@ def _is_ours(team: Team, conflict: Conflict) -> bool:
     return conflict.what != "unreadable" and path.endswith(".event") and team.disk.is_file(path)
 
 
-def past(team: Team, seq: int | None) -> Source:
-    """Tables as of entry ``seq`` (None: now), to render from.
+@contextmanager
+def past(team: Team, seq: int | None) -> Iterator[Source]:
+    """Tables as of entry ``seq`` (None: now), to render from for the length of a ``with``.
 
     Raises:
         BadArgumentError: the ledger has no such entry.
     """
     if seq is None:
-        return team.source
+        yield team.source
+        return
     size = team.store.head().size
     if not 0 <= seq < size:
         message = f"--at {seq}: the ledger has entries 0 to {size - 1}"
         raise BadArgumentError(message)
-    scratch = sqlite3.connect("", isolation_level=None)
-    scratch.execute("BEGIN")
-    create_tables(scratch)
-    for batch in batches(islice(team.store.read(), seq + 1), 1000):
-        fold_into(scratch, batch)
-    live = source_of(team.store.db)
-    return live._replace(db=scratch)
+    with closing(sqlite3.connect("", isolation_level=None)) as scratch:
+        scratch.execute("BEGIN")
+        create_tables(scratch)
+        for batch in batches(islice(team.store.read(), seq + 1), 1000):
+            fold_into(scratch, batch)
+        yield source_of(team.store.db)._replace(db=scratch)
 
 
 def rendered(source: Source, name: str) -> list[tuple[str, File]]:

@@ -174,7 +174,10 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
     for text in request.refs:
         refs, malformed = parse_refs(text)
         if malformed or len(refs) != 1:
-            message = f"ref: {text!r} is not <file>:~L<line>, such as live.chat:~L342"
+            message = (
+                f"ref: {text!r} is not <file>:~L<line>: give the chat's file and the line that the "
+                f"message stands in, such as live.chat:~L{HEADER_LINES + 1} for its first"
+            )
             raise BadArgumentError(message)
         ref = refs[0]
         channel = ref.file.removesuffix(".chat")

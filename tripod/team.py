@@ -23,13 +23,14 @@ from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from ledger.entry import Draft, Entry
-from ledger.errors import UnwritableError
+from ledger.errors import LedgerDamagedError, UnwritableError
 from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
-from projections import COUNTS, manifest
+from projections import BUS, COUNTS, manifest
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import RACY_NS, Disk
+from projections.places import Places, recorded
 from projections.quiet import is_quiet
 from projections.tables import fold_into, refold, source_of, tables_current
 from tripod.act import Act
@@ -79,8 +80,13 @@ class Team:
             LedgerError: it is not there, damaged, or cannot be written.
         """
         self.root = root
-        self.disk = Disk(root)
         self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
+        self.disk = Disk(root)
+        try:
+            self._settle_places()
+        except BaseException:
+            self.store.close()
+            raise
         self.source = source_of(self.store.db)
         self.files = Files(self.disk, self.store, self.source)
         self.warnings: list[str] = []
@@ -95,6 +101,25 @@ class Team:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _settle_places(self) -> None:
+        """Look for events and chats where the ledger's first entry says that they are."""
+        try:
+            self.disk.places = Places(self.root, recorded(self.store.db))
+        except ValueError as error:
+            message = f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
+            raise LedgerDamagedError(message) from error
+
+    def _check_places(self) -> None:
+        """A folder elsewhere that is gone may be a disk that is not there: it is not made anew."""
+        for front, full in self.disk.places.absent().items():
+            what = "events" if front == BUS.folder else "chats"
+            message = (
+                f"the team keeps its {what} in {full}, and no folder is there (a symbolic link "
+                "is none); nothing was recorded. Put it back; or, if it is lost, `tripod rebuild` "
+                "writes it anew"
+            )
+            raise NoTeamError(message)
 
     # Acting ------------------------------------------------------------------------------------
 
@@ -196,9 +221,13 @@ class Team:
         if transaction.size == 0 and opened is not None:
             refold(transaction.tables, ())
             act.append([opened])
+        if opened is not None:
+            self._settle_places()
         if transaction.size == 0:
             message = f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it"
             raise NoTeamError(message)
+        if not anew:
+            self._check_places()
         if transaction.at > format_at(now_us() + FUTURE_US):
             self.warnings.append(
                 f"the newest entry is dated {transaction.at}, in this host's future: entries are "

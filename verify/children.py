@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
+from ledger.progress import silence
+
 __all__ = ["cores", "start"]
 
 T = TypeVar("T")
@@ -38,6 +40,7 @@ def start(work: Callable[[], T]) -> Callable[[], T | None]:
     if child == 0:
         # The child ends here in any case: it must not run what its parent would do at its end.
         status = 1
+        silence()
         try:
             os.close(source)
             data = pickle.dumps(work())

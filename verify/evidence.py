@@ -8,16 +8,19 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
+from ledger.progress import over
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
 from projections import counts, manifest
 from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
+from projections.places import recorded
 from projections.projection import Source
 from projections.rebuild import compare, desired, renders
 from verify.finding import Coverage, Outcome, Scanned, Severity, not_applicable, outcome
@@ -39,6 +42,7 @@ _READ_LIMIT = 256 * 1024 * 1024
 class Evidence:
     """All that was collected. ``problem`` says why there is nothing to judge, '' where there is.
 
+    ``places`` are the folders that the first entry records: see ``projections.places``.
     ``scan`` holds what the pass over the ledger's rows found, and ``folded`` its tables with what
     the files add, once ``verify.run`` made them.
     """
@@ -50,6 +54,7 @@ class Evidence:
     no_ledger: bool = False
     nearby: int = NEARBY
     problem: str = ""
+    places: dict[str, str] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
     rows: int = 0
     folded: Folded | None = None
@@ -113,14 +118,18 @@ class Evidence:
     @property
     def disk(self) -> Disk | None:
         """The team directory, where there is one."""
-        return None if self.root is None else Disk(self.root, steady=True)
+        return None if self.root is None else Disk(self.root, steady=True, places=self.places)
+
+    def called(self, front: str) -> str:
+        """The last part of the path of the team's ``events`` or ``chat``, wherever it is kept."""
+        return self.places.get(front, front).rpartition("/")[2]
 
     def file(self, path: str) -> bytes | None:
         """The bytes of a file of the team; None where there is none, or it is far too large."""
         if self.root is None:
             return None
         try:
-            return Disk(self.root).read(path, _READ_LIMIT)
+            return Disk(self.root, places=self.places).read(path, _READ_LIMIT)
         except (TooBigError, ValueError, OSError):
             return None
 
@@ -149,7 +158,7 @@ class Evidence:
         """
         disk = self.disk
         assert disk is not None
-        for path, render in renders(self.source):
+        for path, render in over(renders(self.source), "comparing files"):
             if path in self.team.agreed:
                 yield path, b"", b"", None
                 continue
@@ -300,6 +309,8 @@ def _begin(evidence: Evidence) -> None:
             f"{SCHEMA_VERSION}: use a newer tripod"
         )
         return
+    with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
+        evidence.places = recorded(db)
     count = one(db, "SELECT count(*) FROM entries")
     evidence.rows = count[0] if count else 0
 

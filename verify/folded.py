@@ -6,7 +6,7 @@ The tables of the ledger's own database are never started from; they are compare
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
@@ -16,6 +16,7 @@ import orjson
 
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerError
+from ledger.progress import over
 from projections import CHAT, COUNTS, counts
 from projections.disk import RACY_NS, Disk, UnreadableError
 from projections.intake import Found, sort_pieces, take_in
@@ -81,10 +82,10 @@ def fold_evidence(db: sqlite3.Connection | None, disk: Disk | None) -> Folded:
     blobs: dict[str, bytes] = {}
     folded = Folded(_source(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
     if db is not None:
-        with bulk(scratch):
-            _fold(folded, readable_entries(db))
         size = one(db, "SELECT max(seq) + 1 FROM entries")
         folded.size = size[0] or 0 if size else 0
+        with bulk(scratch):
+            _fold(folded, over(readable_entries(db), "folding entries", folded.size))
         adopted = one(scratch, "SELECT adopted FROM team")
         folded.adopted = adopted[0] if adopted else None
         folded.tables = list(_table_faults(db, scratch))
@@ -136,7 +137,7 @@ def _source(
     return Source(scratch, body, blob, bodies)
 
 
-def _fold(folded: Folded, entries: Iterator[Entry]) -> None:
+def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
     db = folded.source.db
 
     def unfoldable(_entry: Entry, _error: Exception) -> None:

@@ -6,6 +6,7 @@ import gc
 from collections.abc import Collection
 from types import ModuleType
 
+from ledger.progress import tell
 from verify.checks import CHECKS, LEDGER_CHECKS
 from verify.evidence import Evidence
 from verify.finding import FINDINGS, Finding, Outcome, Report
@@ -28,6 +29,7 @@ def run(
         wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=busy)
         if busy:
             _fold(evidence)
+        tell("checking entries")
         evidence.scan = wait()
     elif len(chosen) > len(ledger):
         _fold(evidence)
@@ -49,6 +51,7 @@ def _fold(evidence: Evidence) -> None:
 
 
 def _judge(check: ModuleType, evidence: Evidence) -> Outcome:
+    tell(f"judging {check.NAME}")
     try:
         verdict: Outcome = check.judge(evidence)
     except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not an end

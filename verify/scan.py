@@ -23,6 +23,7 @@ import orjson
 from ledger.entry import GENESIS, MAX_BODY, MAX_HEADER, Header, leaf_hash
 from ledger.kinds import KINDS
 from ledger.merkle import Tree
+from ledger.progress import over
 from verify.checks import (
     bodies_present,
     canonical_bytes,
@@ -40,7 +41,7 @@ __all__ = ["Half", "Pass"]
 # A header in front of its id, the usual way: no signature, nothing to escape.
 _FRONT = re.compile(
     rb'\{"actor":"[^"\\\x00-\x1f]*+","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
-    rb'"body":"([0-9a-f]{64})",(?:"cause":"[^"\\\x00-\x1f]*+",)?'
+    rb'"body":"([0-9a-f]{64})",(?:"cause":"([^"\\\x00-\x1f]*+)",)?'
 ).match
 
 
@@ -107,7 +108,8 @@ class Pass:
     ``whole`` is False once rows are missing or unreadable, so that no tree can be computed.
     ``tree`` is that of the range alone, ``blocks`` the roots of its full blocks of 256. ``ids``
     sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adoptions``
-    are the first entries that mark an adoption, a few more than can be told.
+    are the first entries that mark an adoption, a few more than can be told. ``told`` is the id of
+    the newest entry that follows from no other: nearly every ``cause`` is that one.
     """
 
     db: sqlite3.Connection
@@ -130,6 +132,7 @@ class Pass:
     size: int = 0
     ids: int = 0
     adoptions: list[int] = field(default_factory=list)
+    told: str = ""
 
     def run(self) -> None:
         """Judge every row of the range."""
@@ -170,8 +173,8 @@ class Pass:
         dumps, kinds, tree = orjson.dumps, _KINDS, self.tree
         expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
         size = rows = ids = 0
-        calm = True
-        for row in all_rows(self.db, self.start or None, self.stop):
+        told, calm = self.told, True
+        for row in over(all_rows(self.db, self.start or None, self.stop), "checking entries"):
             seq, id_, kind, stream, header, salt, body = row
             rows += 1
             ids += hash(id_)
@@ -210,9 +213,15 @@ class Pass:
                     self._nodes()
                 if _MARK in body:
                     self._name(seq, orjson.loads(body))
+                if front.lastindex == 2:  # no cause
+                    told = id_
+                elif front[3].decode() != told:
+                    self._cause(seq, front[3].decode())
             else:
                 self.expected, self.prev, self.at = expected, prev, at.decode()
+                self.told = told
                 self._slow(row)
+                told = self.told
                 calm = self.pending is None and not self.explained
                 expected, prev, origin = self.expected, self.prev, self.origin
                 at = self.at.encode()
@@ -251,6 +260,10 @@ class Pass:
             self._add(kinds_known, kinds_known.SIGNED, seq)
         if header.kind == "ledger.adopted" and len(self.adoptions) < 2 * self.tally.limit:
             self.adoptions.append(seq)
+        if header.cause is None:
+            self.told = header.id
+        elif header.cause != self.told:
+            self._cause(seq, header.cause)
         self._body(seq, header, salt, body)
         self._step(seq, raw, named=named)
 
@@ -273,6 +286,20 @@ class Pass:
         if problem is not None:
             self._add(sequence, problem, seq)
         self._name(seq, data)
+
+    def _cause(self, seq: int, cause: str) -> None:
+        """Judge a cause that is not the nearest; where rows are missing, it may be one of them.
+
+        Without the index of ids, whose loss is a finding, each of these would walk the table.
+        """
+        sql = "SELECT seq FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE id = ?"
+        try:
+            row = self.db.execute(sql, (cause,)).fetchone()
+        except sqlite3.OperationalError:
+            return
+        problem = sequence.cause_problem(cause, row[0] if row else None, seq)
+        if problem is not None and self.whole:
+            self._add(sequence, problem, seq)
 
     def _link(self, seq: int, header: Header) -> None:
         """Judge the link, and name the right one of the two entries that it joins.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pydantic import model_validator
+
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
+from ledger.places import places_problem
 
 __all__ = [
     "Adopted",
@@ -17,7 +20,12 @@ __all__ = [
 
 
 class Opened(BodyModel):
-    """The first entry: whose ledger this is, and where the team keeps its events and chats."""
+    """The first entry: whose ledger this is, and where the team keeps its events and chats.
+
+    ``events`` and ``chat`` are paths from the team directory, which may leave it by one ``..``, or
+    absolute ones; in entries and messages the folders are called ``events`` and ``chat`` wherever
+    they are.
+    """
 
     origin: Name
     project: str
@@ -25,6 +33,13 @@ class Opened(BodyModel):
     scribe: str
     events: Name
     chat: Name
+
+    @model_validator(mode="after")
+    def _two_places(self) -> Opened:
+        problem = places_problem(self.events, self.chat)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
 
 
 class Adopted(BodyModel):

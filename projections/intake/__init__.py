@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ledger.errors import LedgerError
+from ledger.progress import tell
 from projections.disk import Disk
 from projections.intake.chats import take_chats
 from projections.intake.events import take_events
@@ -55,6 +56,7 @@ def take_in(
     found = Found()
     reader = Reader(source, disk, manifest, full, found, files, size, pruned)
     for name, part in _PARTS:
+        tell(f"reading {name}")
         try:
             part(reader)
         except _BROKEN as error:

@@ -246,7 +246,7 @@ def _read_positions(reader: Reader, channel: str) -> None:
 
 def _left_alone(reader: Reader) -> list[str]:
     """What stands in the team directory and no part of the intake takes in, folders with a /."""
-    alone: list[str] = []
+    alone = [f"{folder}/" for folder in reader.disk.places.unused()]
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
         files, folders, strange = reader.disk.sorted_out(folder)

@@ -11,6 +11,7 @@ from ledger.canonical import format_value
 from ledger.drafts import content
 from ledger.entry import MAX_BODY, Draft
 from ledger.ids import observed_id
+from ledger.progress import EACH, tell
 from projections.disk import RACY_NS, Disk, Stat
 from projections.manifest import Manifest
 from projections.projection import Source
@@ -200,6 +201,8 @@ def make_piece(
         blobs=tuple(blobs),
     )
     reader.found.pieces.append(Piece(when, rank, path, ordinal, draft))
+    if not len(reader.found.pieces) % EACH:
+        tell("reading the team's files", len(reader.found.pieces))
 
 
 def sort_pieces(pieces: list[Piece]) -> list[Draft]:

@@ -147,7 +147,7 @@ OTHERS = [
         "no decision",
     ),
     (("scribe", "log", "T", "-p", "a", "-r", "w", "--supersedes", ""), "supersedes", "no decision"),
-    (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "live.chat"), "ref", "live.chat:~L342"),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "live.chat"), "ref", "live.chat:~L7"),
     (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "live.chat:~L8"), "ref", "lines 7 to 7"),
     (("scribe", "log", "T", "-p", "a", "-r", "w", "--ref", "no.chat:~L7"), "ref", "no chat"),
     (("scribe", "log", "T", "-p", "a", "-r", "w", "--risk-tag", "a,b"), "risk_tags", "comma"),

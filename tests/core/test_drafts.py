@@ -17,6 +17,7 @@ from ledger.drafts import INLINE_LIMIT, content
 from ledger.entry import MAX_BODY, Draft
 from ledger.kinds import BY_NAME, KINDS
 from ledger.kinds.base import Content
+from ledger.places import places_problem
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = TEXTS.filter(bool)
@@ -25,6 +26,11 @@ LONG = st.integers(INLINE_LIMIT - 2, INLINE_LIMIT + 2).flatmap(
     lambda size: st.sampled_from(["x" * size, "é" * (size // 2), "x" + "é" * (size // 2)])
 )
 CONTENTS = TEXTS | LONG
+PLACES = st.tuples(
+    st.sampled_from(["", "../", "/"]),
+    st.lists(st.text("abc-é ", min_size=1, max_size=4), min_size=1, max_size=3).map("/".join),
+).map("".join)
+PAIRS = st.tuples(PLACES, PLACES).filter(lambda pair: places_problem(*pair) is None)
 PRIORITIES = st.sampled_from(["critical", "high", "normal", "low"])
 DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
 
@@ -61,14 +67,16 @@ DECISIONS = st.fixed_dictionaries(
 CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
     "opened": (
         "ledger.opened",
-        st.builds(
-            drafts.opened,
-            project=TEXTS,
-            origin=NAMES,
-            created=TEXTS,
-            scribe=TEXTS,
-            events=NAMES,
-            chat=NAMES,
+        PAIRS.flatmap(
+            lambda pair: st.builds(
+                drafts.opened,
+                project=TEXTS,
+                origin=NAMES,
+                created=TEXTS,
+                scribe=TEXTS,
+                events=st.just(pair[0]),
+                chat=st.just(pair[1]),
+            )
         ),
     ),
     "adopted": ("ledger.adopted", st.builds(drafts.adopted, COUNTS, st.lists(TEXTS))),

@@ -1,8 +1,8 @@
 """Beginning, finding and opening a team; showing its past; rebuilding where the disk resists."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -122,8 +122,7 @@ def test_a_ledger_that_is_gone_is_not_begun_anew_in_passing(story: Story) -> Non
 
 def shown(team: Team, seq: int, name: str) -> dict[str, File]:
     """The files of a projection as of an entry."""
-    source = recover.past(team, seq)
-    with closing(source.db):
+    with recover.past(team, seq) as source:
         return dict(recover.rendered(source, name))
 
 
@@ -131,7 +130,8 @@ def test_any_projection_is_shown_as_of_any_entry(story: Story) -> None:
     live = (story.root / "chat/live.chat").read_bytes()
     with story.team() as team:
         size = team.store.head().size
-        assert recover.past(team, None) is team.source
+        with recover.past(team, None) as source:
+            assert source is team.source
         for name in ("decisions", "chat", "events", "workers", "counts"):
             now = dict(recover.rendered(team.source, name))
             assert now == shown(team, size - 1, name)
@@ -141,7 +141,11 @@ def test_any_projection_is_shown_as_of_any_entry(story: Story) -> None:
         assert shown(team, 0, "decisions") == {}
         for seq in (-1, size):
             with pytest.raises(BadArgumentError, match=f"entries 0 to {size - 1}"):
-                recover.past(team, seq)
+                shown(team, seq, "chat")
+        with recover.past(team, 0) as source:
+            pass
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            source.db.execute("SELECT 1")
         with pytest.raises(NotFoundError, match="there are"):
             recover.rendered(team.source, "nothing")
 

@@ -239,6 +239,29 @@ def test_what_our_acts_write_takes_the_fast_path(
     }
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_cause_stands_before_what_follows_from_it(
+    team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool
+) -> None:
+    """Of many entries that follow from another, those are named that follow from none before."""
+    root = copy(team, str(tmp_path))
+    rows = read(database(root))
+    free = [seq for seq, row in enumerate(rows) if "cause" not in row.head and seq > 4]
+    far, later, itself, nobody, odd = free[-5:]
+    ids = [row.head["id"] for row in rows]
+    wrong = {later: ids[-1], itself: ids[itself], nobody: "nobody", odd: 'no\\ "b\u00f6dy'}
+    for seq, cause in {**wrong, far: ids[3]}.items():
+        rows[seq] = rows[seq].headed(cause=cause)
+    forge(root, rows)
+    if not fast:
+        monkeypatch.setattr(scan, "_KINDS", {})
+    found = judge(database(root))
+    assert [(finding.check, finding.seq) for finding in found] == [
+        ("sequence", seq) for seq in sorted(wrong)
+    ]
+    assert f"it is entry {len(rows) - 1}" in found[0].message
+
+
 @pytest.mark.parametrize(
     ("kind", "change", "says"),
     [

@@ -16,8 +16,11 @@ def on_a_terminal(folder: Path, *arguments: str) -> bytes:
     """What a terminal is sent by a command, its remarks included."""
     master, slave = pty.openpty()
     try:
+        # On a machine that is busy a command may last long enough to say how far it is; that is
+        # our own text, on a line that is written over, and has tests of its own.
+        plain = {**os.environ, "TERM": "dumb"}
         with subprocess.Popen(
-            [TRIPOD, *arguments], cwd=folder, stdin=slave, stdout=slave, stderr=slave
+            [TRIPOD, *arguments], cwd=folder, env=plain, stdin=slave, stdout=slave, stderr=slave
         ) as child:
             os.close(slave)
             seen = b""

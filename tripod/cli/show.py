@@ -106,7 +106,8 @@ def _entry(team: Team, what: str, *, as_json: bool) -> None:
 def _projection(team: Team, what: str, at: int | None, *, as_json: bool) -> None:
     from tripod.recover import past, rendered
 
-    files = rendered(past(team, at), what)
+    with past(team, at) as source:
+        files = rendered(source, what)
     if as_json:
         emit_json(
             {"mode": oct(file.mode), "path": path, "text": file.data.decode("utf-8", "replace")}

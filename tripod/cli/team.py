@@ -9,6 +9,7 @@ import click
 from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
 from tripod.cli.output import emit, emit_json, one_line, remark
+from tripod.cli.progress import shown
 
 __all__ = ["init", "rebuild", "sync"]
 
@@ -37,14 +38,32 @@ def _report(found: adopt.Adoption) -> None:
     show_default=True,
     help="The handle that logs decisions.",
 )
+@click.option(
+    "--events", type=TEXT, metavar="DIR", help="The folder of the events; .nbs/events by default."
+)
+@click.option(
+    "--chat", type=TEXT, metavar="DIR", help="The folder of the chats; .nbs/chat by default."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def init(*, path: str, project: str | None, origin: str | None, scribe: str, as_json: bool) -> None:
+def init(
+    *,
+    path: str,
+    project: str | None,
+    origin: str | None,
+    scribe: str,
+    events: str | None,
+    chat: str | None,
+    as_json: bool,
+) -> None:
     """Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
 
-    Where there is a ledger already, only what is new is taken in.
+    Where there is a ledger already, only what is new is taken in. Folders that are kept elsewhere
+    (--events, --chat) are recorded for ever, and every command finds them.
     """
-    with readable(os.path.abspath(path)):
-        found = adopt.init(path, project=project, origin=origin, scribe=scribe)
+    with readable(os.path.abspath(path)), shown(quiet=as_json):
+        found = adopt.init(
+            path, project=project, origin=origin, scribe=scribe, events=events, chat=chat
+        )
     for warning in found.warnings:
         remark(f"warning: {warning}")
     if as_json:
@@ -60,7 +79,8 @@ def init(*, path: str, project: str | None, origin: str | None, scribe: str, as_
 def sync(*, team_path: str | None, as_json: bool) -> None:
     """Take in what other programs wrote to the team's files."""
     with opened(team_path) as team:
-        found = adopt.sync(team)
+        with shown(quiet=as_json):
+            found = adopt.sync(team)
         if as_json:
             emit_json([vars(found)])
         else:
@@ -78,7 +98,7 @@ def rebuild(*, team_path: str | None, evidence: bool, as_json: bool) -> None:
     """
     from tripod import recover
 
-    with opened(team_path) as team:
+    with opened(team_path) as team, shown(quiet=as_json):
         done = recover.rebuild(team, evidence=evidence)
     if as_json:
         emit_json([vars(done)])

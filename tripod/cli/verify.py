@@ -9,6 +9,7 @@ import click
 
 from tripod.cli.door import TEXT, Number
 from tripod.cli.output import emit, emit_report
+from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
 from tripod.team import FOLDER
 
@@ -79,8 +80,9 @@ def verify(
         return
     from verify.evidence import collect
 
-    evidence = collect(_subject(path), no_ledger=no_ledger, nearby=nearby)
-    report = run(evidence, select=selected or None)
+    with shown(quiet=as_json):
+        evidence = collect(_subject(path), no_ledger=no_ledger, nearby=nearby)
+        report = run(evidence, select=selected or None)
     if as_json:
         from verify.reporters import json_
 

@@ -125,7 +125,7 @@ def _resolve(
     ref: dict[str, Any],
     splits: dict[str, list[tuple[int, int, int]]],
 ) -> list[Finding]:
-    shown = f"{ref.get('file')}:~L{ref.get('line')}"
+    shown = _shown(ref)
     if "leaf" in ref or "seq" in ref:
         problem = _bound(evidence, decision, ref, splits)
         return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
@@ -143,7 +143,7 @@ def _approximate(
     ref: dict[str, Any],
     splits: dict[str, list[tuple[int, int, int]]],
 ) -> list[Finding]:
-    shown = f"{ref.get('file')}:~L{ref.get('line')}"
+    shown = _shown(ref)
     place = _place(evidence, decision, str(ref.get("file")), splits)
     if place is None:
         return [_finding(evidence, decision, f"{shown} names no chat of this team")]
@@ -166,6 +166,11 @@ def _approximate(
     return _nearby(evidence, decision, shown, then)
 
 
+def _shown(ref: dict[str, Any]) -> str:
+    """A reference as people write it."""
+    return f"{ref.get('file')}:~L{ref.get('line')}"
+
+
 def _nearby(evidence: Evidence, decision: Logged, shown: str, handles: list[str]) -> list[Finding]:
     """Whether anybody who is said to have taken part speaks there."""
     text = str(decision.body.get("participants", ""))
@@ -184,10 +189,8 @@ def _place(
 ) -> Place | None:
     """Which lines of a channel the file showed when the decision was logged."""
     stem = file.rpartition("/")[2].removesuffix(".chat")
-    if not file.endswith(".chat") or file.rpartition("/")[0].rpartition("/")[2] not in (
-        "",
-        CHAT.folder,
-    ):
+    folder = file.rpartition("/")[0].rpartition("/")[2]
+    if not file.endswith(".chat") or folder not in ("", CHAT.folder, evidence.called(CHAT.folder)):
         return None
     rows = evidence.query("SELECT channel, first, stop FROM archives WHERE archive = ?", stem)
     if rows:

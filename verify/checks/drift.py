@@ -61,10 +61,22 @@ def judge(evidence: Evidence) -> Outcome:
         message = f"the files are ahead of the ledger: {evidence.ahead}"
         found.insert(0, Finding(NAME, message, "counts.json", (), AHEAD))
     if evidence.root is not None:
+        found += _absent(evidence)
         seen["files"] = _files(evidence, found)
         seen["not taken in yet"] = len(evidence.team.drafts)
         seen["left alone"] = len(evidence.team.found.left_alone)
     return outcome(NAME, found, seen, required=REQUIRED)
+
+
+def _absent(evidence: Evidence) -> list[Finding]:
+    """Folders that the first entry records, and that are not there."""
+    disk = evidence.disk
+    assert disk is not None
+    help_ = "put the folder back, or mount its disk; if it is lost, `tripod rebuild` writes it anew"
+    return [
+        Finding(NAME, f"{full} is no folder: the team keeps its {front} there", front, help=help_)
+        for front, full in disk.places.absent().items()
+    ]
 
 
 def _files(evidence: Evidence, found: list[Finding]) -> int:

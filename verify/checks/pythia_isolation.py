@@ -129,20 +129,38 @@ def _bytes(evidence: Evidence, path: str) -> bytes:
 def _breaches(evidence: Evidence, path: str, name: str) -> tuple[int, list[tuple[str, str, str]]]:
     """How many logs there were, and (message, where, line) of each reading of the chat."""
     found: list[tuple[str, str, str]] = []
+    elsewhere = _elsewhere(evidence)
     log = path.removesuffix(".md") + ".log"
     worker = parse_worker(_bytes(evidence, path))
     found += [
         (f"the task of {name} tells her to read the chat", path, sentence)
         for sentence in _SENTENCE.split(worker.task)
-        if told_to_read(sentence)
+        if told_to_read(_as_usual(sentence, elsewhere))
     ]
     data = _bytes(evidence, log)
     for where, text in ((path, worker.log), (log, data.decode("utf-8", "replace"))):
         for number, line in enumerate(text.split("\n"), 1):
-            if len(found) < 20 and read_of_chat(line):
+            if len(found) < 20 and read_of_chat(_as_usual(line, elsewhere)):
                 place = f"{where}:{number}" if where == log else where
                 found.append((f"{name} read the chat", place, line.strip()))
     return int(bool(data)), found
+
+
+def _elsewhere(evidence: Evidence) -> list[tuple[re.Pattern[str], str]]:
+    """How people write of the folders that this team keeps elsewhere, and their usual names."""
+    named = [(place.removeprefix("../").strip("/"), f) for f, place in evidence.places.items()]
+    return [
+        (re.compile(rf"(?<![\w./~-])(?:[\w.~-]*/)*{re.escape(name)}(?=/)"), f".nbs/{front}")
+        for name, front in named
+        if name != front
+    ]
+
+
+def _as_usual(text: str, elsewhere: list[tuple[re.Pattern[str], str]]) -> str:
+    """A text as it would stand there if the team's folders were at their usual places."""
+    for pattern, usual in elsewhere:
+        text = pattern.sub(usual, text[:4000])
+    return text
 
 
 def read_of_chat(line: str) -> bool:

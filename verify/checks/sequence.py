@@ -2,16 +2,18 @@
 
 **What it proves.** Every row stands in its place: its number is the one that follows, the columns
 ``id``, ``kind`` and ``stream`` say what its header says, no id stands twice, entry 0 opens the
-ledger and no other does, and a past was adopted once at most. The head row (size, last leaf, time,
-open subtrees, origin, cursors) and the stored subtree roots are those that the entries give.
+ledger and no other does, and a past was adopted once at most. Where an entry says that it follows
+from another (its ``cause``), that one stands before it. The head row (size, last leaf, time, open
+subtrees, origin, cursors) and the stored subtree roots are those that the entries give.
 
 **Why it matters.** A removed, added or renumbered entry is the plainest way to rewrite a record. A
 head or a stored root that was changed would make proofs of another history.
 
 **What a finding looks like.** ``entries 12 to 14 are missing``, ``the column kind says bus.acked,
-the header bus.published``, ``the head row says 51 entries, there are 50``. A missing or changed
-trigger is a warning: it guards against accident alone. A schema version or an application id that
-is not ours is a failure: every other tool would refuse the file, or change it.
+the header bus.published``, ``it follows from an entry that does not stand before it``, ``the head
+row says 51 entries, there are 50``. A missing or changed trigger is a warning: it guards against
+accident alone. A schema version or an application id that is not ours is a failure: every other
+tool would refuse the file, or change it.
 
 **What to do.** Compare with a backup, a clone or another copy of the database; the first finding
 is where they part. Do not append to a ledger that does not verify. Missing entries at the *end*
@@ -32,6 +34,7 @@ __all__ = [
     "HELP",
     "NAME",
     "REQUIRED",
+    "cause_problem",
     "column_problem",
     "head_problems",
     "judge",
@@ -72,6 +75,14 @@ def column_problem(
         if type(value) is not type(stated) or value != stated:
             return f"the column {name} says {value!r}, the header {stated!r}"
     return None
+
+
+def cause_problem(cause: str, found: int | None, seq: int) -> str | None:
+    """Whether the entry that has the id ``cause`` (``found``: its number) stands before ``seq``."""
+    if found is not None and found < seq:
+        return None
+    where = "no entry has its id" if found is None else f"it is entry {found}"
+    return f"it follows from an entry that does not stand before it: {where} ({cause!r})"
 
 
 def opening_problem(seq: int, kind: str, data: Mapping[str, Any], origin: str) -> str | None:

@@ -1,0 +1,60 @@
+"""Whom long work tells how far it is: nobody, unless somebody asked. Then it costs nothing.
+
+A command at a terminal listens (``tripod.cli.progress``); whoever does long work tells a stage when
+it begins, and what was done of it after each thousand. Nothing may depend on who listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias, TypeVar
+
+__all__ = ["EACH", "Listener", "listening", "over", "silence", "tell"]
+
+EACH = 1000
+
+Listener: TypeAlias = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much (0: nobody knows)."""
+
+T = TypeVar("T")
+
+_ears: list[Listener] = []
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have ``listener`` told for the length of a ``with``."""
+    _ears.append(listener)
+    try:
+        yield
+    finally:
+        _ears[:] = [ear for ear in _ears if ear is not listener]
+
+
+def silence() -> None:
+    """Tell nobody any more: a child process has no terminal of its own."""
+    _ears.clear()
+
+
+def tell(what: str, done: int = 0, of: int = 0) -> None:
+    """Say what is being done now."""
+    for listener in _ears:
+        listener(what, done, of)
+
+
+def over(items: Iterable[T], what: str, of: int = 0) -> Iterable[T]:
+    """The items as they are; where somebody listens, told at the first and after each thousand.
+
+    >>> list(over("ab", "reading"))
+    ['a', 'b']
+    """
+    return _told(items, what, of) if _ears else items
+
+
+def _told(items: Iterable[T], what: str, of: int) -> Iterator[T]:
+    tell(what, 0, of)
+    for number, item in enumerate(items, 1):
+        yield item
+        if not number % EACH:
+            tell(what, number, of)
