@@ -158,6 +158,10 @@ CREATE TABLE archives (
             ("channels", _ROTATE, (channel, count, body["size"]), None),
         ]
 
+    def live(self, stream: str) -> str:
+        """The live file of a stream ``chat/<channel>``."""
+        return f"{self.folder}/{stream.removeprefix('chat/')}.chat"
+
     def touched(self, entry: Entry) -> Iterable[str]:
         """The live file; a rotation also writes its archive."""
         body = entry.data

@@ -6,17 +6,19 @@ about it. Both go through the same render, so that rebuilding twice writes nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from typing import NamedTuple
 
 from ledger.progress import over
-from projections import BUS, FILES, PROJECTIONS
-from projections.disk import Disk, UnreadableError
+from projections import BUS, CHAT, FILES, PROJECTIONS
+from projections.disk import RACY_NS, Disk, UnreadableError
+from projections.manifest import Known, Manifest
 from projections.projection import File, Render, Source
 
-__all__ = ["Difference", "compare", "desired", "differences", "renders", "restore"]
+__all__ = ["Difference", "agreed_chats", "compare", "desired", "differences", "renders", "restore"]
 
 READ_LIMIT = 256 * 1024 * 1024
 
@@ -66,12 +68,40 @@ def compare(disk: Disk, path: str, want: File) -> Difference | None:
     return Difference(path, want, have, stat.mode)
 
 
-def differences(source: Source, disk: Disk, *, evidence: bool = False) -> Iterator[Difference]:
-    """Every projected file that differs in bytes or mode; kept evidence too, if asked."""
+def agreed_chats(source: Source, disk: Disk, spared: tuple[type[Exception], ...] = ()) -> Manifest:
+    """Chat files that are as the ledger renders them: nothing was added, nothing is to be found.
+
+    They are most of what a team wrote; looked at here, nobody need render them again: neither the
+    intake nor who compares the files. One that cannot be rendered for an error of ``spared`` is
+    left out.
+    """
+    known: Manifest = {}
+    errors: tuple[type[Exception], ...] = (*spared, UnreadableError)
+    for path in CHAT.paths(source):
+        try:
+            want = CHAT.render(source, path)
+            found = None if want is None else disk.look(path, len(want.data))
+        except errors:
+            continue
+        if want is None or found is None:
+            continue
+        have, stat = found
+        if have == want.data and stat.mode == want.mode:
+            known[path] = Known(stat, sha256(have).hexdigest(), stat.mtime_ns + RACY_NS + 1)
+    return known
+
+
+def differences(
+    source: Source, disk: Disk, *, evidence: bool = False, agreed: Collection[str] = ()
+) -> Iterator[Difference]:
+    """Every projected file that differs in bytes or mode; kept evidence too, if asked.
+
+    ``agreed`` are paths that are known not to.
+    """
     kept = FILES.evidence(source) if evidence else ()
     others: Iterable[tuple[str, Render]] = ((path, partial(desired, source, path)) for path in kept)
     for path, render in over(chain(renders(source), others), "comparing files"):
-        want = render()
+        want = None if path in agreed else render()
         difference = None if want is None else compare(disk, path, want)
         if difference is not None:
             yield difference

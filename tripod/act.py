@@ -112,7 +112,7 @@ class Act:
         return take_in(
             self.source,
             self.disk,
-            self.writer.known,
+            self.writer.known | self.writer.agreed,
             full=self.full,
             files=files,
             size=size,

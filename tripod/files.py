@@ -62,6 +62,7 @@ class Files:
         self.store = store
         self.source = source
         self.known: manifest.Manifest = {}
+        self.agreed: manifest.Manifest = {}
         self.digests: dict[str, set[str]] = {}
         self.held: set[str] = set()
         self.late: dict[str, None] = {}
@@ -73,6 +74,7 @@ class Files:
     def begin(self, known: manifest.Manifest, held: Iterable[str]) -> None:
         """A new act: what was known of the files, and whose original locks it holds."""
         self.known = known
+        self.agreed = {}
         self.held = set(held)
         self.digests.clear()
         self.late.clear()
@@ -225,15 +227,17 @@ class Files:
                 if known.noted_ns - stat.mtime_ns <= RACY_NS < seen_ns - stat.mtime_ns:
                     noted[path] = known._replace(noted_ns=seen_ns)
                 continue
-            stat, digest = self._written.get(path) or (stat, self._agreed(path))
+            stat, digest = self._written.get(path) or (stat, self._agreed(path, stat))
             if path in WATCHED or digest:
                 noted[path] = manifest.Known(stat, digest, seen_ns)
         return noted
 
-    def _agreed(self, path: str) -> str:
+    def _agreed(self, path: str, stat: Stat) -> str:
         """Digest of a file that is as the ledger has it; '' where it is not."""
         if path in WATCHED:
             return ""
+        if path in self.agreed and self.agreed[path].stat == stat:
+            return self.agreed[path].digest
         digest = digest_of(self.disk, path)
         row = self.store.db.execute("SELECT sha256 FROM inputs WHERE path = ?", (path,)).fetchone()
         if row is not None:

@@ -49,7 +49,10 @@ def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
         others: list[
             str
         ] = []  # kept once the list is whole: appending changes what it is read from
-        for difference in differences(team.source, team.disk, evidence=evidence):
+        agreed = team.files.agreed
+        for difference in differences(
+            team.source, team.disk, evidence=evidence, agreed=agreed.keys()
+        ):
             paths.add(difference.path)
             if _holds_others(team, act, difference):
                 others.append(difference.path)

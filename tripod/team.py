@@ -27,11 +27,12 @@ from ledger.errors import LedgerDamagedError, UnwritableError
 from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
-from projections import BUS, COUNTS, manifest
+from projections import BUS, CHAT, COUNTS, manifest
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import RACY_NS, Disk
 from projections.places import Places, recorded
 from projections.quiet import is_quiet
+from projections.rebuild import agreed_chats
 from projections.tables import fold_into, refold, source_of, tables_current
 from tripod.act import Act
 from tripod.errors import NoTeamError
@@ -247,7 +248,11 @@ class Team:
         behind = full or anew or late or self._files_behind()
         if not behind and self._is_quiet(self.files.known):
             return act
+        if anew:  # all chats are compared once, for the intake and for who compares behind it
+            self.files.agreed = agreed_chats(self.source, self.disk)
         act.take_in()
+        for entry in act.entries:
+            self.files.agreed.pop(CHAT.live(entry.stream), None)
         act.settle(late)
         return act
 

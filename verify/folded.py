@@ -18,10 +18,10 @@ from ledger.entry import Draft, Entry
 from ledger.errors import LedgerError
 from ledger.progress import over
 from projections import CHAT, COUNTS, counts
-from projections.disk import RACY_NS, Disk, UnreadableError
+from projections.disk import Disk
 from projections.intake import Found, sort_pieces, take_in
-from projections.manifest import Known, Manifest
 from projections.projection import File, Source
+from projections.rebuild import agreed_chats
 from projections.tables import TABLES, batches, bulk, create_tables, fold_into, versions
 from verify.rows import one, readable_entries
 
@@ -180,13 +180,12 @@ def _add_files(
 
     cursor = None if db is None else one(db, "SELECT files FROM head")
     files = cursor[0] if cursor is not None and type(cursor[0]) is int else 2**62
-    known = {} if db is None else _agreed(folded.source, disk)
+    known = {} if db is None else agreed_chats(folded.source, disk, RENDER_ERRORS)
     folded.found = take_in(
         folded.source, disk, known, full=True, files=files, size=folded.size, broken=broken
     )
-    folded.agreed = set(known)
-    for piece in folded.found.pieces:  # what was added to a chat is compared once it is folded
-        folded.agreed.discard(f"{CHAT.folder}/{piece.draft.stream.removeprefix('chat/')}.chat")
+    # What was added to a chat is compared once it is folded.
+    folded.agreed = known.keys() - {CHAT.live(p.draft.stream) for p in folded.found.pieces}
     numbers = count(folded.size)
 
     def entries() -> Iterator[Entry]:
@@ -202,27 +201,6 @@ def _add_files(
             )  # fmt: skip
 
     _fold(folded, entries())
-
-
-def _agreed(source: Source, disk: Disk) -> Manifest:
-    """Chat files that are as the ledger renders them: nothing was added, nothing is to be found.
-
-    They are most of what a team wrote; looked at here, neither the intake nor ``drift`` renders
-    them again.
-    """
-    known: Manifest = {}
-    for path in CHAT.paths(source):
-        try:
-            want = CHAT.render(source, path)
-            found = None if want is None else disk.look(path, len(want.data))
-        except (*RENDER_ERRORS, UnreadableError):
-            continue
-        if want is None or found is None:
-            continue
-        have, stat = found
-        if have == want.data and stat.mode == want.mode:
-            known[path] = Known(stat, "", stat.mtime_ns + RACY_NS + 1)
-    return known
 
 
 def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:
