@@ -108,7 +108,10 @@ CREATE TABLE logs (
             "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq", (name, before)
         )
         seqs = [seq for (seq,) in rows]
-        return b"".join([piece_bytes(source, body) for body in source.each_body(seqs)])
+        whole = bytearray()
+        for body in source.each_body(seqs):
+            whole += piece_bytes(source, body)
+        return bytes(whole)
 
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:

@@ -89,33 +89,33 @@ class Disk:
         # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
         return sorted(name for name in found if not name.startswith(TEMPORARY) and _is_text(name))
 
-    def sorted_out(self, folder: str) -> tuple[list[str], list[str], list[str]]:
-        """Names in a folder: files, folders, and what is neither or has a name that is no text.
+    def walk(self, folder: str) -> Iterator[tuple[str, str]]:
+        """Each name in a folder, in no order, and what it is: ``file``, ``folder``, ``other``.
 
-        A name that is no UTF-8 is given as it can be shown, its bytes in hex; our unfinished
-        files are left out.
+        A name that is ``no text`` (no UTF-8) is given as it can be shown, its bytes in hex. Our
+        unfinished files are left out. Nothing is held: a folder may be large.
         """
-        files: list[str] = []
-        folders: list[str] = []
-        strange: list[str] = []
-        if not self._leads_away(folder):
-            try:
-                with os.scandir(self.full(folder) if folder else self.root) as found:
-                    for item in found:  # the folder itself says what each is: no look at 50,000
-                        name = item.name
-                        if not _is_text(name):
-                            strange.append(os.fsencode(name).decode("utf-8", "backslashreplace"))
-                        elif name.startswith(TEMPORARY):
-                            continue
-                        elif item.is_file(follow_symlinks=False):
-                            files.append(name)
-                        elif item.is_dir(follow_symlinks=False):
-                            folders.append(name)
-                        else:
-                            strange.append(name)
-            except (FileNotFoundError, NotADirectoryError):
-                pass
-        return sorted(files), sorted(folders), sorted(strange)
+        if self._leads_away(folder):
+            return
+        try:
+            with os.scandir(self.full(folder) if folder else self.root) as found:
+                for item in found:  # the folder itself says what each is: no look at 50,000
+                    name = item.name
+                    if not folder and name in self.places.hidden:
+                        continue
+                    if not _is_text(name):
+                        yield os.fsencode(name).decode("utf-8", "backslashreplace"), "no text"
+                    elif item.is_file(follow_symlinks=False):
+                        if not name.startswith(TEMPORARY):
+                            yield name, "file"
+                    else:
+                        yield name, "folder" if item.is_dir(follow_symlinks=False) else "other"
+        except (FileNotFoundError, NotADirectoryError):
+            return
+
+    def stands(self, path: str) -> bool:
+        """Whether anything has this name, whatever it is."""
+        return os.path.lexists(self.full(path))
 
     def _listed(self, folder: str) -> list[str]:
         if self._leads_away(folder):

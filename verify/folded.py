@@ -73,7 +73,7 @@ def fold_evidence(db: sqlite3.Connection | None, disk: Disk | None) -> Folded:
         OSError: a file of the team cannot be read.
     """
     scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-    for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-16384"):
+    for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-8192"):
         scratch.execute(f"PRAGMA {pragma}")
     create_tables(scratch)
     for statement in _MARKS.strip().split("\n"):

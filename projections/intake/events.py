@@ -6,6 +6,9 @@ acknowledgement is unknown and stays so.
 
 from __future__ import annotations
 
+import json
+from itertools import islice
+
 from ledger.drafts import content
 from projections import BUS
 from projections.bus_queue import MODE, name_us
@@ -19,11 +22,14 @@ from projections.formats.event import (
     parse_event,
 )
 from projections.intake.piece import Reader, fits, make_piece, names_in_bodies
+from projections.projection import TOGETHER
 
 __all__ = ["take_events"]
 
 RANK = 3
 ACK_RANK = 4
+PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"  # as the table's indexes have them
+DONE = "acked IS NOT NULL"
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
 
 
@@ -33,31 +39,70 @@ def take_events(reader: Reader, retention: int) -> None:
     ``retention`` is the size in bytes above which the original tools prune processed events.
     """
     queue, done = BUS.folder, f"{BUS.folder}/processed"
-    here = _event_names(reader, queue)
-    there = _event_names(reader, done) - reader.pruned
-    pending = _known(reader, "acked IS NULL")
-    processed = _known(reader, "acked IS NOT NULL")
     unmoved = _unwritten(reader)
-    for name in sorted(here - pending.keys() - unmoved):
-        if name in processed:
+    new, whole = _strangers(reader, queue, PENDING)
+    for name in new:
+        if name in unmoved:
+            continue
+        if _when(reader, name, DONE) is not None:
             reader.conflict(f"{queue}/{name}", "moved back", "it was acknowledged before")
         else:
             _publish(reader, queue, name)
-    for name in sorted(there - processed.keys()):
-        if name in here:
-            # One name, two files: the queue's is the event, and this one is kept as it is.
-            _keep(reader, f"{done}/{name}", "an event of this name stands in the queue as well")
-        elif name in pending:
-            _ack(reader, done, name, pending[name])
-        else:
-            when = _publish(reader, done, name)
-            if when is not None:
-                _ack(reader, done, name, when)
-    for name in sorted(pending.keys() - here - there - unmoved):
+    new, all_there = _strangers(reader, done, DONE)
+    for name in new:
+        if name not in reader.pruned:
+            _take_done(reader, name)
+    if not whole:
+        _lost(reader, unmoved)
+    if not all_there:
+        processed = _known(reader, DONE)
+        for name in unmoved:
+            processed.pop(name, None)
+        _pruned(reader, done, processed, _event_names(reader, done) - reader.pruned, retention)
+
+
+def _strangers(reader: Reader, folder: str, where: str) -> tuple[list[str], bool]:
+    """Event files of a folder that no event ``where`` is, and whether each such event has its file.
+
+    Names go by the hundred past the table: a queue of 50,000 is never held as a whole.
+    """
+    sql = (
+        "SELECT json_extract(value, '$[1]') FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM"
+        f" events WHERE {where} AND us = json_extract(value, '$[0]')"
+        " AND name = json_extract(value, '$[1]'))"
+    )
+    new: list[str] = []
+    there = 0
+    found = reader.disk.walk(folder)
+    names = (name for name, what in found if _is_event(name) and what != "no text")
+    while part := [(name_us(name), name) for name in islice(names, TOGETHER)]:
+        there += len(part)
+        new += [name for (name,) in reader.source.db.execute(sql, (json.dumps(part),))]
+    count = reader.source.db.execute(f"SELECT count(*) FROM events WHERE {where}").fetchone()[0]
+    return sorted(new), there - len(new) == count
+
+
+def _take_done(reader: Reader, name: str) -> None:
+    """A file among the processed that no acknowledged event is."""
+    queue, done = BUS.folder, f"{BUS.folder}/processed"
+    pending = _when(reader, name, PENDING)
+    if reader.disk.stands(f"{queue}/{name}"):
+        # One name, two files: the queue's is the event, and this one is kept as it is.
+        _keep(reader, f"{done}/{name}", "an event of this name stands in the queue as well")
+    elif pending is not None:
+        _ack(reader, done, name, pending)
+    else:
+        when = _publish(reader, done, name)
+        if when is not None:
+            _ack(reader, done, name, when)
+
+
+def _lost(reader: Reader, unmoved: set[str]) -> None:
+    """Pending events whose files are gone, from the queue and from among the processed."""
+    queue, done = BUS.folder, f"{BUS.folder}/processed"
+    there = _event_names(reader, queue) | (_event_names(reader, done) - reader.pruned)
+    for name in sorted(_known(reader, PENDING).keys() - there - unmoved):
         reader.conflict(f"{queue}/{name}", "missing", "a pending event's file is gone")
-    for name in unmoved:
-        processed.pop(name, None)
-    _pruned(reader, done, processed, there, retention)
 
 
 def _fresh(reader: Reader, path: str) -> bytes | None:
@@ -90,12 +135,20 @@ def _unwritten(reader: Reader) -> set[str]:
 
 
 def _event_names(reader: Reader, folder: str) -> set[str]:
-    """Event files of a folder; a publisher's unfinished ``.tmp-`` file is none (B12.7)."""
-    return {
-        name
-        for name in reader.disk.names(folder)
-        if name.endswith(".event") and not name.startswith(".")
-    }
+    return {name for name in reader.disk.names(folder) if _is_event(name)}
+
+
+def _is_event(name: str) -> bool:
+    """Whether an event's file may have this name; a publisher's unfinished one has not (B12.7)."""
+    return name.endswith(".event") and not name.startswith(".")
+
+
+def _when(reader: Reader, name: str, where: str) -> int | None:
+    """The time in µs of an event ``where`` of this name, None where there is none."""
+    row = reader.source.db.execute(
+        f"SELECT us FROM events WHERE {where} AND us = ? AND name = ?", (name_us(name), name)
+    ).fetchone()
+    return None if row is None else int(row[0])
 
 
 def _known(reader: Reader, where: str) -> dict[str, int]:

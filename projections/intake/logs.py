@@ -77,39 +77,42 @@ def _take(
     reader: Reader, path: str, data: bytes, archives: dict[str, bytes], *, is_new: bool
 ) -> None:
     reader.found.files += 1 + len(archives)
+    taker = _Taker(reader, path)
+    if not is_new and not archives:
+        _take_behind(taker, reader, path, data)
+        return
     parts: list[tuple[str, bytes, bytes]] = []  # path, header, pieces
     for name, whole in ((f"{LOG.folder}/{n}", d) for n, d in [*archives.items(), (LIVE, data)]):
         header, pieces = split_log(whole)
         parts.append((name, header, b"".join(pieces)))
-    taker = _Taker(reader, path)
     shown = b"".join(part[2] for part in parts)
     if is_new:
         taker.begin(parts[0][1])
         held = b""
     else:
         held = LOG.pieces(reader.source, LIVE)
-        if (
-            not archives
-            and LOG.header(reader.source, LIVE) + held != data[: len(parts[0][1]) + len(held)]
-        ):
-            rendered = LOG.header(reader.source, LIVE) + held
-            if reader.files < reader.size:
-                shorter = LOG.header(reader.source, LIVE) + LOG.pieces(
-                    reader.source, LIVE, before=reader.files
-                )
-                if data.startswith(shorter):  # a writer died before it wrote the rest
-                    taker.add(data[len(shorter) :])
-                    return
-            if data.startswith(rendered):
-                # Text put behind a header that had no entry yet belongs to no header of ours.
-                taker.add(data[len(rendered) :])
-                return
-            reader.conflict(path, "edited", _difference(rendered, data))
-            return
     if not shown.startswith(held):
         reader.conflict(path, "edited", _difference(held, shown))
         return
     _take_parts(taker, parts, len(held), reader)
+
+
+def _take_behind(taker: _Taker, reader: Reader, path: str, data: bytes) -> None:
+    """The usual case: one file, which shows what the ledger holds, and perhaps more behind it.
+
+    Text put behind a header that had no entry yet belongs to no header of ours.
+    """
+    header = LOG.header(reader.source, LIVE)
+    rendered = header + LOG.pieces(reader.source, LIVE)
+    if data.startswith(rendered):
+        taker.add(data[len(rendered) :])
+        return
+    if reader.files < reader.size:
+        shorter = header + LOG.pieces(reader.source, LIVE, before=reader.files)
+        if data.startswith(shorter):  # a writer died before it wrote the rest
+            taker.add(data[len(shorter) :])
+            return
+    reader.conflict(path, "edited", _difference(rendered, data))
 
 
 def _take_parts(

@@ -249,14 +249,16 @@ def _left_alone(reader: Reader) -> list[str]:
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
-        files, folders, strange = reader.disk.sorted_out(folder)
-        alone += [front + name for name in strange]
-        for name in files:
-            known = name in names or (name.endswith(ends) and not name.startswith("."))
-            known = known or name.endswith((".lock", ".tmp"))
-            if not (known or (not folder and name.startswith("policy"))):
-                alone.append(front + name)
-        alone += [f"{front}{name}/" for name in folders if front + name not in _PLACES]
+        found: list[str] = []
+        for name, what in reader.disk.walk(folder):
+            known = what == "folder" and front + name in _PLACES
+            if what == "file":
+                known = name in names or (name.endswith(ends) and not name.startswith("."))
+                known = known or name.endswith((".lock", ".tmp"))
+                known = known or (not folder and name.startswith("policy"))
+            if not known:
+                found.append(f"{front}{name}/" if what == "folder" else front + name)
+        alone += sorted(found)
     scribe = reader.disk.names(LOG.folder)
     logs = {LIVE, *log_archives(scribe)} if LIVE in scribe else set()
     return [path for path in alone if path.removeprefix(f"{LOG.folder}/") not in logs]
