@@ -8,6 +8,7 @@ title or field with a line break is refused before it gets here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from typing import Any
 
 from ledger.entry import Entry
@@ -93,7 +94,7 @@ CREATE TABLE logs (
         row = source.db.execute("SELECT seq, mode FROM logs WHERE file = ?", (name,)).fetchone()
         if row is None:
             return None
-        return File(self.header(source, name) + self.pieces(source, name), row[1])
+        return File(self.pieces(source, name, front=self.header(source, name)), row[1])
 
     def header(self, source: Source, name: str) -> bytes:
         """What stands in front of the first piece of a log file."""
@@ -102,16 +103,17 @@ CREATE TABLE logs (
         key = "archive_header" if body.get("archive") == name else "header"
         return content_bytes(source, body[key])
 
-    def pieces(self, source: Source, name: str, before: int = 2**62) -> bytes:
-        """The bytes of the pieces of a log file, those of the entries ``before``."""
+    def pieces(self, source: Source, name: str, before: int = 2**62, front: bytes = b"") -> bytes:
+        """``front``, and the bytes of the pieces of a log file, those of the entries ``before``."""
         rows = source.db.execute(
             "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq", (name, before)
         )
         seqs = [seq for (seq,) in rows]
-        whole = bytearray()
+        whole = BytesIO()  # gives its bytes without another copy: a log may be large
+        whole.write(front)
         for body in source.each_body(seqs):
-            whole += piece_bytes(source, body)
-        return bytes(whole)
+            whole.write(piece_bytes(source, body))
+        return whole.getvalue()
 
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:

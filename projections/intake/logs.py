@@ -103,16 +103,16 @@ def _take_behind(taker: _Taker, reader: Reader, path: str, data: bytes) -> None:
     Text put behind a header that had no entry yet belongs to no header of ours.
     """
     header = LOG.header(reader.source, LIVE)
-    rendered = header + LOG.pieces(reader.source, LIVE)
-    if data.startswith(rendered):
-        taker.add(data[len(rendered) :])
+    held = LOG.pieces(reader.source, LIVE)
+    if data.startswith(header) and data.startswith(held, len(header)):
+        taker.add(data[len(header) + len(held) :])
         return
     if reader.files < reader.size:
         shorter = header + LOG.pieces(reader.source, LIVE, before=reader.files)
         if data.startswith(shorter):  # a writer died before it wrote the rest
             taker.add(data[len(shorter) :])
             return
-    reader.conflict(path, "edited", _difference(rendered, data))
+    reader.conflict(path, "edited", _difference(header + held, data))
 
 
 def _take_parts(
