@@ -21,16 +21,25 @@ _READ_LIMIT = 64 * 1024 * 1024
 
 
 def is_quiet(
-    db: sqlite3.Connection, disk: Disk, known: Manifest, looked: list[str] | None = None
+    db: sqlite3.Connection,
+    disk: Disk,
+    known: Manifest,
+    *,
+    looked: list[str] | None = None,
+    uncounted: list[str] | None = None,
 ) -> bool:
     """Whether all that is watched looks as it did when it last agreed with the ledger.
 
     ``looked`` collects the paths whose stat did not settle it and that were looked into: noted
-    anew, they will be settled by their stat.
+    anew, they will be settled by their stat. ``uncounted``, where it is given, collects the
+    queue's folders that nothing but a count would settle: they are left to the next that counts.
     """
     seen: list[str] = [] if looked is None else looked
     for folder, where in _EVENTS:
         racy = _folder_racy(disk, known, folder)
+        if racy and uncounted is not None:
+            uncounted.append(folder)
+            continue
         if racy is None or (racy and not _counted(db, disk, folder, where)):
             return False
         if racy:

@@ -65,6 +65,7 @@ class Files:
         self.agreed: manifest.Manifest = {}
         self.digests: dict[str, set[str]] = {}
         self.held: set[str] = set()
+        self.uncounted: set[str] = set()
         self.late: dict[str, None] = {}
         self.failed: dict[str, str] = {}
         self._written: dict[str, tuple[Stat, str]] = {}
@@ -76,6 +77,7 @@ class Files:
         self.known = known
         self.agreed = {}
         self.held = set(held)
+        self.uncounted.clear()
         self.digests.clear()
         self.late.clear()
         self.failed.clear()
@@ -225,6 +227,8 @@ class Files:
                 continue
             known = self.known.get(path)
             if known is not None and known.stat == stat:
+                if path in self.uncounted:
+                    continue
                 if known.noted_ns - stat.mtime_ns <= RACY_NS < seen_ns - stat.mtime_ns:
                     noted[path] = known._replace(noted_ns=seen_ns)
                 continue

@@ -131,6 +131,7 @@ class Team:
         locks: Iterable[str] = (),
         full: bool = False,
         anew: bool = False,
+        hasty: bool = False,
         opened: Draft | None = None,
     ) -> Iterator[Act]:
         """Do something: see the module.
@@ -139,13 +140,14 @@ class Team:
             locks: files whose original tools' lock is to be held meanwhile.
             full: also take in evidence, read positions and what is unknown.
             anew: fold all tables again first, and trust no file unread.
+            hasty: do not count a full queue for what came in the very tick of our last write.
             opened: the first entry, for a ledger that has none yet.
 
         Raises:
             NoTeamError: the ledger holds no entry, and none is ``opened``.
             UnwritableError: the disk refuses; nothing was recorded.
         """
-        with self._once(locks=locks, full=full, anew=anew, opened=opened) as act:
+        with self._once(locks=locks, full=full, anew=anew, hasty=hasty, opened=opened) as act:
             yield act
         for _ in range(MAX_TRIES):
             if not self.files.late:
@@ -162,6 +164,7 @@ class Team:
         locks: Iterable[str],
         full: bool = False,
         anew: bool = False,
+        hasty: bool = False,
         opened: Draft | None = None,
         late: Sequence[str] = (),
     ) -> Iterator[Act]:
@@ -173,7 +176,7 @@ class Team:
             write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
             with self.store.transaction(after=write) as transaction:
                 act = self._begin(
-                    transaction, names, full=full, anew=anew, late=late, opened=opened
+                    transaction, names, full=full, anew=anew, hasty=hasty, late=late, opened=opened
                 )
                 pending.append(act)
                 yield act
@@ -195,7 +198,7 @@ class Team:
         looked: list[str] = []
         current = tables_current(db) and not self._files_behind()
         known = manifest.load(db) if current else {}
-        if not current or not self._is_quiet(known, looked):
+        if not current or not self._is_quiet(known, looked=looked):
             with self.act():
                 pass
             return
@@ -215,6 +218,7 @@ class Team:
         *,
         full: bool,
         anew: bool,
+        hasty: bool,
         late: Sequence[str],
         opened: Draft | None,
     ) -> Act:
@@ -246,7 +250,9 @@ class Team:
         if act.ahead:
             return act
         behind = full or anew or late or self._files_behind()
-        if not behind and self._is_quiet(self.files.known):
+        uncounted: list[str] | None = [] if hasty else None
+        if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
+            self.files.uncounted.update(uncounted or ())
             return act
         if anew:  # all chats are compared once, for the intake and for who compares behind it
             self.files.agreed = agreed_chats(self.source, self.disk)
@@ -256,8 +262,8 @@ class Team:
         act.settle(late)
         return act
 
-    def _is_quiet(self, known: manifest.Manifest, looked: list[str] | None = None) -> bool:
-        return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known, looked)
+    def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
+        return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known, **lists)
 
     def _files_behind(self) -> bool:
         row = self.store.db.execute("SELECT size, files FROM head").fetchone()

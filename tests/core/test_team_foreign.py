@@ -583,3 +583,39 @@ def test_a_symbolic_link_in_place_of_a_folder_is_not_followed(story: Story) -> N
         bus.publish(team, "a", "b", "low")
         assert [text for text in team.warnings if "symbolic link" in text]
     assert tree(outside) == before
+
+
+# In the tick of our own last write -------------------------------------------------------------
+
+
+def slip_in(story: Story, name: str) -> None:
+    """Drop an event so soon after our last write that the folder's time does not tell."""
+    queue = f"{story.root}/events"
+    before = os.stat(queue)
+    with open(f"{queue}/{name}", "wb") as file:
+        file.write(b"source: bob\ntype: ready\npriority: high\n")
+    os.utime(queue, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_what_came_in_the_tick_of_our_write_is_seen_by_whoever_reads(story: Story) -> None:
+    with story.team() as team:
+        bus.publish(team, "ann", "one", "low")
+    slip_in(story, "1700000000000000-bob-ready-1.event")
+    with story.team() as team:
+        bus.publish(team, "ann", "two", "low")  # it does not count, and must not forget to
+        bus.ack(team, bus.publish(team, "ann", "three", "low"))
+    with story.team() as team:
+        team.refresh()
+        assert "1700000000000000-bob-ready-1.event" in [item.name for item in bus.check(team)]
+    whole(story)
+
+
+def test_an_event_that_came_in_the_tick_of_our_write_can_be_acknowledged(story: Story) -> None:
+    with story.team() as team:
+        bus.publish(team, "ann", "one", "low")
+    slip_in(story, "1700000000000000-bob-ready-1.event")
+    with story.team() as team:
+        bus.ack(team, "1700000000000000-bob-ready-1.event")
+        with pytest.raises(NotFoundError):
+            bus.ack(team, "1700000000000000-bob-ready-1.event")
+    whole(story)
