@@ -20,7 +20,7 @@ import orjson
 
 from ledger.errors import MalformedError
 
-__all__ = ["MAX_INTEGER", "Value", "check_value", "format_value", "parse_value"]
+__all__ = ["MAX_INTEGER", "Value", "check_value", "format_ordered", "format_value", "parse_value"]
 
 Value: TypeAlias = "bool | int | str | list[Value] | dict[str, Value]"
 
@@ -40,6 +40,19 @@ def format_value(value: object) -> bytes:
     """
     try:
         return orjson.dumps(value, option=_OPTIONS)
+    except (TypeError, orjson.JSONEncodeError) as error:
+        message = f"this value has no canonical JSON: {error}"
+        raise MalformedError(message) from error
+
+
+def format_ordered(value: dict[str, object]) -> bytes:
+    """The same for a flat object whose keys stand in their order already: half the price.
+
+    Raises:
+        MalformedError: as ``format_value``.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (TypeError, orjson.JSONEncodeError) as error:
         message = f"this value has no canonical JSON: {error}"
         raise MalformedError(message) from error

@@ -80,20 +80,16 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
         )
         raise TooLargeError(message)
     at = max(at, tip.at)
-    value: dict[str, object] = {
-        "actor": actor,
-        "at": at,
-        "body": commit(salt, kind, body),
-        "id": entry_id,
-        "kind": kind,
-        "ledger": tip.origin,
-        "prev": tip.last,
-        "seq": seq,
-        "stream": stream,
-        "v": HEADER_VERSION,
-    }
+    value: dict[str, object] = {"actor": actor, "at": at, "body": commit(salt, kind, body)}
     if cause is not None:
         value["cause"] = cause
+    value["id"] = entry_id
+    value["kind"] = kind
+    value["ledger"] = tip.origin
+    value["prev"] = tip.last
+    value["seq"] = seq
+    value["stream"] = stream
+    value["v"] = HEADER_VERSION
     header = header_bytes(value)
     leaf = leaf_hash(header)
     tip.last = leaf.hex()

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ledger.canonical import format_value
+from ledger.canonical import format_ordered, format_value
 from ledger.errors import MalformedError, TooLargeError
 
 __all__ = [
@@ -119,20 +119,17 @@ def format_header(header: Header) -> bytes:
     Raises:
         TooLargeError: above 65,535 bytes.
     """
-    value: dict[str, object] = {name: getattr(header, name) for name in (*_TEXT_FIELDS, "seq", "v")}
-    for name in _OPTIONAL:
-        if getattr(header, name) is not None:
-            value[name] = getattr(header, name)
-    return header_bytes(value)
+    fields = sorted(header._asdict().items())
+    return header_bytes({name: value for name, value in fields if value is not None})
 
 
 def header_bytes(value: dict[str, object]) -> bytes:
-    """Write a header given as a plain object: the form in which the hot path holds it.
+    """Write a header given as a plain object, its fields in order: as the hot path holds it.
 
     Raises:
         TooLargeError: above 65,535 bytes.
     """
-    data = format_value(value)
+    data = format_ordered(value)
     if len(data) > MAX_HEADER:
         message = f"the header takes {len(data)} bytes; at most {MAX_HEADER} fit an entry bundle"
         raise TooLargeError(message)

@@ -116,8 +116,12 @@ def fold_into(
                     raise
                 unfoldable(entry, error)
     for listed in ops.values():
+        sql = listed[0][1]
         if len(listed) == 1:
-            db.execute(listed[0][1], listed[0][2])
+            db.execute(sql, listed[0][2])
+            continue
+        if all(op[1] is sql for op in listed):
+            _run(db, sql, [op[2] for op in listed], unfoldable)
             continue
         for sql, rows in _together(listed):
             _run(db, sql, rows, unfoldable)
