@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ledger import drafts
 from ledger.entry import Draft, Entry
-from ledger.errors import LedgerError, MalformedError
+from ledger.errors import LedgerError
 from ledger.ids import format_at, now_us
 from ledger.sqlite import SQLiteStore
 from tripod.errors import RefusedError, TripodError
 
 if TYPE_CHECKING:
-    from ledger.vkey import SigningKey
     from tripod.keys import Passphrase
 
 __all__ = [
@@ -211,7 +210,7 @@ def new_key(team: Sealable, passphrase: bytes | None = None) -> str:
     if os.path.exists(path):
         key = keys.load(path, origin, lambda: passphrase or keys.from_file())
     else:
-        key = _made(origin)
+        key = keys.make(origin)
         keys.store(path, key, passphrase)
     vkey = key.verifier().format()
 
@@ -245,7 +244,7 @@ def rotate_key(team: Sealable, old: Passphrase, new: bytes | None) -> str:
         message = "no key is in force: `tripod key new` makes one"
         raise RefusedError(message)
     before = keys.settle(vkey, old)
-    after = _made(before.name)
+    after = keys.make(before.name)
     path = keys.key_path(before.name)
     keys.store(f"{path}.new", after, new)
     note = sign_rotation(before.name, before, after)
@@ -260,13 +259,3 @@ def rotate_key(team: Sealable, old: Passphrase, new: bytes | None) -> str:
     result = keys.settle(after.verifier().format(), lambda: new).verifier().format()
     seal(team, "asked", lambda: new)
     return result
-
-
-def _made(origin: str) -> SigningKey:
-    from tripod import keys
-
-    try:
-        return keys.make(origin)
-    except MalformedError as error:
-        message = f"this ledger's name cannot be that of a key: {error}"
-        raise RefusedError(message) from error
