@@ -31,6 +31,7 @@ PURE = (
     "ledger/spelling.py",
     "ledger/tiles.py",
     "ledger/vkey.py",
+    "ledger/witness.py",
     "projections/formats/*.py",
     "verify/checks/*.py",
 )
