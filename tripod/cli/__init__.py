@@ -30,6 +30,8 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "sync": "tripod.cli.team:sync",
         "rebuild": "tripod.cli.team:rebuild",
         "verify": "tripod.cli.verify:verify",
+        "anchor": "tripod.cli.anchor:anchor",
+        "witness": "tripod.cli.witness:witness",
         "demo": "tripod.cli.demo:demo",
     },
 )
