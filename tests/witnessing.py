@@ -72,9 +72,9 @@ def _dies(step: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     if step == "before the file":
-        os.fsync = die
+        os.fsync = die  # type: ignore[assignment]
     elif step == "before the name":
-        os.replace = die
+        os.replace = die  # type: ignore[assignment]
     else:
         write = folders._write
 

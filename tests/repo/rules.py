@@ -30,6 +30,7 @@ PURE = (
     "ledger/seal.py",
     "ledger/spelling.py",
     "ledger/tiles.py",
+    "ledger/timestamp.py",
     "ledger/vkey.py",
     "ledger/witness.py",
     "projections/formats/*.py",
