@@ -54,6 +54,10 @@ ROUNDS = 4  # how often we begin again because others of this team are witnessed
 MAX_ANSWER = 64 * 1024  # bytes; a cosignature takes under 4,000
 APART = 300  # seconds by which two clocks may differ before it is told
 
+# What stands before a fork is about another line, under another origin.
+_OURS = "seq > (SELECT coalesce(max(seq), -1) FROM forks)"
+_SEALS = f"SELECT note FROM seals WHERE {_OURS} ORDER BY seq DESC"
+
 
 class Sealed(NamedTuple):
     """A seal of this ledger: the signed note, and what it says."""
@@ -86,7 +90,7 @@ def newest_seal(team: Team) -> Sealed:
         NotFoundError: nothing was sealed yet.
         RefusedError: the seal contradicts the ledger.
     """
-    row = team.store.db.execute("SELECT note FROM seals ORDER BY seq DESC LIMIT 1").fetchone()
+    row = team.store.db.execute(f"{_SEALS} LIMIT 1").fetchone()
     if row is None:
         message = "nothing is sealed yet: `tripod key new`, then `tripod seal`"
         raise NotFoundError(message)
@@ -153,9 +157,7 @@ def ask_url(url: str, timeout: float) -> Ask:
 def last_size(team: Team, name: str) -> int:
     """How many entries the witness of this name has cosigned, as far as the ledger knows."""
     row = team.store.db.execute(
-        "SELECT max(size) FROM anchors WHERE method = 'witness' AND name = ?"
-        # Of the line that a restored copy left, the witness knows under another origin.
-        " AND seq > (SELECT coalesce(max(seq), -1) FROM forks)",
+        f"SELECT max(size) FROM anchors WHERE method = 'witness' AND name = ? AND {_OURS}",
         (name,),
     ).fetchone()
     return row[0] or 0
@@ -236,7 +238,7 @@ def take_late(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) 
     Raises:
         RefusedError: it is about none of them, or not by one of ``keys``.
     """
-    for (text,) in team.store.db.execute("SELECT note FROM seals ORDER BY seq DESC"):
+    for (text,) in team.store.db.execute(_SEALS).fetchall():
         try:
             note = parse_note(text.encode())
             _cosignatures(Sealed(note, parse_seal(note.text)), body, keys)

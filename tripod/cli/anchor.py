@@ -73,9 +73,9 @@ def witness(
             except TripodError as error:
                 failed.append(error)
     # A refusal tells more than a silence, and all are told.
-    failed.sort(key=lambda error: isinstance(error, UnreachableError), reverse=True)
-    for error in failed[:-1]:
-        remark(str(error))
+    failed.sort(key=lambda one: isinstance(one, UnreachableError), reverse=True)
+    for one in failed[:-1]:
+        remark(str(one))
     if failed:
         raise failed[-1]
 
