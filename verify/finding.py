@@ -76,6 +76,8 @@ class Outcome:
 class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
 
+    ``sealed`` is the newest seal that the ledger holds: how many entries it covers, when it was
+    made by the host's clock, and how many seconds ago.
     ``problem`` says why nothing could be judged at all.
     """
 
@@ -83,6 +85,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     head: tuple[int, str] | None = None
     problem: str = ""
+    sealed: tuple[int, str, int] | None = None
 
     @property
     def failures(self) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection
+from contextlib import suppress
 from types import ModuleType
 
+from ledger.ids import parse_at
 from ledger.progress import tell
 from verify.checks import CHECKS, LEDGER_CHECKS
 from verify.evidence import Evidence
@@ -36,7 +38,19 @@ def run(
     if evidence.problem:
         return Report(evidence.what, (), problem=evidence.problem)
     outcomes = tuple(_judge(check, evidence) for check in chosen)
-    return Report(evidence.what, outcomes, evidence.scan.head if evidence.scan else None)
+    head = evidence.scan.head if evidence.scan else None
+    return Report(evidence.what, outcomes, head, sealed=_sealed(evidence))
+
+
+def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:
+    """Of the newest seal: how many entries it covers, its time, how many seconds ago that was."""
+    if evidence.db is None or evidence.folded is None:
+        return None
+    for seq, size in evidence.query("SELECT seq, size FROM seals ORDER BY seq DESC LIMIT 1"):
+        at = evidence.at(seq)
+        with suppress(ValueError):
+            return size, at, max(0, evidence.now_us - parse_at(at)) // 1_000_000
+    return None
 
 
 def _fold(evidence: Evidence) -> None:

@@ -30,8 +30,12 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "sync": "tripod.cli.team:sync",
         "rebuild": "tripod.cli.team:rebuild",
         "verify": "tripod.cli.verify:verify",
+        "key": "tripod.cli.trust:key",
+        "seal": "tripod.cli.trust:seal",
         "anchor": "tripod.cli.anchor:anchor",
         "witness": "tripod.cli.witness:witness",
+        "backup": "tripod.cli.backup:backup",
+        "restore": "tripod.cli.backup:restore",
         "demo": "tripod.cli.demo:demo",
     },
 )

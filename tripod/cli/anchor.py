@@ -186,9 +186,13 @@ def receipt(*, team_path: str | None, seq: int, folder: str) -> None:
 
 def _seal_first(team: Team) -> None:
     """Seal what is not sealed yet, where this host has the key."""
+    from tripod.keys import LockedKeyError
     from tripod.sealing import seal
 
-    seal(team, "asked")
+    try:
+        seal(team, "asked")
+    except LockedKeyError as error:
+        team.warnings.append(f"not sealed anew, the newest seal is anchored: {error}")
 
 
 def _roads(

@@ -21,6 +21,7 @@ from verify.checks import (
     kinds_known,
     ledger_missing,
     pythia_isolation,
+    seals_open,
     sequence,
 )
 
@@ -39,6 +40,7 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
 CHECKS: tuple[ModuleType, ...] = (
     ledger_missing,
     *LEDGER_CHECKS,
+    seals_open,
     append_only,
     count_from_grep,
     decision_ids_unique,
