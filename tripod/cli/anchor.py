@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -123,18 +123,23 @@ def ask(*, team_path: str | None, name: str, old: int | None) -> None:
 
 @anchor.command()
 @team_option
-@click.argument("file", metavar="FILE", type=click.File("rb"))
+@click.argument("file", metavar="FILE")
 @_key_option
 @_json_option
-def take(*, team_path: str | None, file: BinaryIO, vkey: str | None, as_json: bool) -> None:
+def take(*, team_path: str | None, file: str, vkey: str | None, as_json: bool) -> None:
     """Take in what a witness answered, from FILE or - for standard input."""
     from tripod import anchoring
 
-    body = file.read(anchoring.MAX_ANSWER)
+    try:
+        with click.open_file(file, "rb") as stream:
+            body = stream.read(anchoring.MAX_ANSWER)
+    except OSError as error:
+        message = f"{file}: {error.strerror or error}"
+        raise BadArgumentError(message) from error
     with opened(team_path) as team:
         team.refresh()
         keys = _keys(team, vkey, None)
-        _tell(anchoring.take_late(team, body, keys, file.name), as_json=as_json)
+        _tell(anchoring.take_late(team, body, keys, file), as_json=as_json)
 
 
 @anchor.command(name="list")
@@ -159,9 +164,9 @@ def list_(*, team_path: str | None, as_json: bool) -> None:
 
 @anchor.command()
 @team_option
-@click.argument("seq", type=Number())
+@click.argument("seq", type=TEXT)
 @click.argument("folder", metavar="DIR")
-def receipt(*, team_path: str | None, seq: int, folder: str) -> None:
+def receipt(*, team_path: str | None, seq: str, folder: str) -> None:
     """Write the receipt of entry SEQ into DIR, for other tools to check.
 
     A witness: receipt.note, the seal with its signatures and the cosignature (C2SP). A timestamp:
@@ -170,9 +175,10 @@ def receipt(*, team_path: str | None, seq: int, folder: str) -> None:
     """
     from tripod import anchoring
 
+    number = Number().convert(seq, None, None)
     with opened(team_path) as team:
         team.refresh()
-        files = anchoring.receipt_files(team, seq)
+        files = anchoring.receipt_files(team, number)
     os.makedirs(folder, exist_ok=True)
     for name, data in files.items():
         path = os.path.join(folder, name)
