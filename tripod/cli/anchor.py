@@ -49,16 +49,16 @@ def anchor() -> None:
 
 @anchor.command()
 @team_option
-@click.argument("target", metavar="[URL|DIR]", type=TEXT, required=False)
+@click.argument("target", type=TEXT, required=False)
 @_key_option
 @_timeout_option
 @_json_option
 def witness(
     *, team_path: str | None, target: str | None, vkey: str | None, timeout: int, as_json: bool
 ) -> None:
-    """Have a witness cosign the seal: at URL, or in the folder DIR on this machine.
+    """Have a witness cosign the seal. TARGET is its URL, or its folder on this machine.
 
-    Without either, every witness is asked that .nbs/policy.tlog names with a URL.
+    Without, every witness is asked that .nbs/policy.tlog names with a URL.
     """
     from tripod import anchoring
 
@@ -123,7 +123,7 @@ def ask(*, team_path: str | None, name: str, old: int | None) -> None:
 
 @anchor.command()
 @team_option
-@click.argument("file", metavar="FILE")
+@click.argument("file")
 @_key_option
 @_json_option
 def take(*, team_path: str | None, file: str, vkey: str | None, as_json: bool) -> None:
@@ -165,9 +165,9 @@ def list_(*, team_path: str | None, as_json: bool) -> None:
 @anchor.command()
 @team_option
 @click.argument("seq", type=TEXT)
-@click.argument("folder", metavar="DIR")
+@click.argument("folder")
 def receipt(*, team_path: str | None, seq: str, folder: str) -> None:
-    """Write the receipt of entry SEQ into DIR, for other tools to check.
+    """Write the receipt of entry SEQ into FOLDER, for other tools to check.
 
     A witness: receipt.note, the seal with its signatures and the cosignature (C2SP). A timestamp:
     receipt.tsr, and seal.txt, which it is about (`openssl ts -verify -in receipt.tsr -data

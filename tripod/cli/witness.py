@@ -21,13 +21,13 @@ _DONE = 200
 def witness() -> None:
     """Run a witness: it cosigns what continues what it saw, and refuses forks and rollbacks.
 
-    A witness is a folder DIR of its own, kept by somebody whom the teams cannot overrule, best on
+    A witness is a FOLDER of its own, kept by somebody whom the teams cannot overrule, best on
     another machine.
     """
 
 
 @witness.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder")
 @click.option(
     "--name",
     required=True,
@@ -35,12 +35,12 @@ def witness() -> None:
     help="Its name, unique for ever, as a URL without https://, such as example.org/witness.",
 )
 def new(*, folder: str, name: str) -> None:
-    """Make a witness with a key of its own in DIR, and print the public key (its vkey)."""
+    """Make a witness with a key of its own in FOLDER, and print the public key (its vkey)."""
     emit([WitnessFolder.begin(folder, name).key().verifier().format()])
 
 
 @witness.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder")
 @click.argument("vkey", type=TEXT)
 def trust(*, folder: str, vkey: str) -> None:
     """Have it cosign the log whose key is VKEY (`tripod key show` prints a team's)."""
@@ -49,7 +49,7 @@ def trust(*, folder: str, vkey: str) -> None:
 
 
 @witness.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(*, folder: str, as_json: bool) -> None:
     """Print its public key, and what it last cosigned for each log that it knows."""
@@ -79,7 +79,7 @@ def show(*, folder: str, as_json: bool) -> None:
 
 
 @witness.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder")
 def sign(*, folder: str) -> None:
     """Answer one request: read it from standard input, print the cosignature.
 
@@ -104,7 +104,7 @@ def sign(*, folder: str) -> None:
 
 
 @witness.command()
-@click.argument("folder", metavar="DIR")
+@click.argument("folder")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
