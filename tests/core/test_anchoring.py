@@ -19,6 +19,7 @@ from tripod import anchoring, bus
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnreachableError
 from tripod.sealing import new_key
 from tripod.team import Team
+from tripod.tsa import stamp
 from tripod.web import check_url
 from tripod.witness.folder import WitnessFolder
 
@@ -361,3 +362,93 @@ def test_verify_finds_the_cosignature_in_the_receipt(witness: WitnessFolder, pro
     with Team(f"{project}/.nbs") as team:
         got = anchoring.witness(team, witness.answer, [witness.key().verifier()], "w1")
     assert len(verify(parse_note(got.data), [witness.key().verifier()])) == 1
+
+
+def test_a_ledger_that_forgot_how_far_the_witness_is_is_told(
+    project: Path, witness: WitnessFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anchoring, "last_size", lambda *_: 0)
+    vkey = witness.key().verifier().format()
+    with served(witness) as (server, said):
+        for _ in range(2):
+            work(project)
+            assert run(project, "anchor", "witness", server.url, "--key", vkey).code == 0
+    assert [line.split()[-2] for line in said] == ["200", "409", "200"]
+
+
+def test_answers_that_break_off_or_never_end(project: Path) -> None:
+    import socket
+    import threading
+
+    vkey = WITNESSES[0].verifier().format()
+    head = b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n"
+
+    def asked(*parts: bytes) -> str:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+
+            def answer() -> None:
+                caller = listening.accept()[0]
+                with caller:
+                    heard = b""
+                    while not heard.rstrip().endswith(b"="):  # the end of a signature line
+                        heard += caller.recv(100_000)
+                    for part in parts:
+                        caller.sendall(part)
+                        over.wait(0.3)
+
+            over = threading.Event()
+            thread = threading.Thread(target=answer)
+            thread.start()
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            done = run(project, "anchor", "witness", url, "--key", vkey, "--timeout", "1")
+            over.set()
+            thread.join()
+        assert done.code == 3
+        return done.err
+
+    assert "broke off at byte 3 of 9" in asked(head + b"Content-Length: 9\r\n\r\nabc")
+    # Each part comes in time, and all of them do not.
+    assert "took too long" in asked(head + b"\r\n", *[b"x"] * 5)
+    assert "gave no answer" in asked(b"junk\r\n\r\n")
+
+
+def test_an_answer_for_none_of_our_seals(
+    project: Path, witness: WitnessFolder, tmp_path: Path
+) -> None:
+    vkey = witness.key().verifier().format()
+    file = tmp_path / "answer"
+    file.write_bytes(lines_by(witness.key(), Note("another\n", ())))
+    done = run(project, "anchor", "take", str(file), "--key", vkey)
+    assert (done.code, "no cosignature" in done.err) == (1, True)
+    assert run(project, "anchor", "take", str(tmp_path / "none"), "--key", vkey).code == 2
+
+
+def test_an_authority_whose_clock_is_far_off_is_told(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import time
+
+    authority = Authority(tmp_path / "tsa")
+    kind = "application/timestamp-reply"
+    now = time.time()
+    with (
+        serving(lambda query: (200, kind, authority.reply(query))) as url,
+        Team(f"{project}/.nbs") as team,
+    ):
+        monkeypatch.setattr("time.time", lambda: now + 4000)
+        stamp(team, url, str(authority.roots), 20)
+        assert "clock" in team.warnings[-1]
+
+
+def test_a_locked_key_anchors_the_newest_seal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
+    begin(tmp_path)
+    with Team(f"{tmp_path}/.nbs") as team:
+        vkey = new_key(team, b"secret")
+    witness = WitnessFolder.begin(str(tmp_path / "w"), NAME)
+    witness.trust(vkey)
+    work(tmp_path)
+    done = run(tmp_path, "anchor", "witness", witness.path)
+    assert (done.code, "not sealed anew" in done.err) == (0, True), done.err
