@@ -215,7 +215,8 @@ def _take(path: str, fresh: str) -> None:
     with collect(fresh) as evidence:
         report = run(evidence, {check.NAME for check in (*LEDGER_CHECKS, seals_open)})
     if report.exit_code or not report.head or not report.head[0]:
-        found = [finding.message for o in report.outcomes for finding in o.findings]
+        every = (finding for o in report.outcomes for finding in o.findings)
+        found = [finding.message for finding in every if finding.severity == "failure"]
         why = report.problem or (found[0] if found else "it holds no entry")
         message = f"{path} is not restored: {why}; `tripod verify {path}` tells all"
         raise RefusedError(message)

@@ -101,7 +101,7 @@ def seal_now(team: Team, passphrase: Passphrase) -> str:
 
 def _seal(team: Team, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
     from tripod import keys
-    from tripod.signer import sign_head
+    from tripod.signer import check_memory, sign_head
 
     key = keys.settle(vkey, keys.from_file if passphrase is None else passphrase)
     made: list[str] = []
@@ -109,6 +109,7 @@ def _seal(team: Team, vkey: str, reason: str, passphrase: Passphrase | None) -> 
     def sign() -> Sequence[Draft]:
         head, last = team.store.head(), newest(team.store.db)
         if last is not None and head.size == last.seq + 1 and key.name == _origin(last.note):
+            check_memory(key.name, head, team.store.node)
             made.append(last.note)
             return ()
         if in_force(team.store.db) != vkey:
@@ -131,7 +132,7 @@ def seal_if_due(team: Team, entries: Sequence[Entry]) -> None:
     try:
         seal(team, reason)
     except LockedKeyError as error:
-        if reason != "policy":  # else every command would say it again
+        if any(entry.kind == "decision.logged" for entry in entries):  # not with every command
             team.warnings.append(f"recorded, but not sealed: {error}")
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"recorded, but not sealed: {error}")
