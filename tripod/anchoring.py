@@ -32,6 +32,7 @@ from ledger.witness import (
 )
 from projections.projection import content_bytes
 from tripod.errors import NotFoundError, RefusedError, UnreachableError
+from tripod.sealing import in_force
 from tripod.team import Team
 
 __all__ = [
@@ -308,8 +309,7 @@ def _refused(team: Team, seal: Seal, answer: Answer, where: str) -> RefusedError
             "both; `tripod verify` with the seal that the witness serves says from where"
         )
     if answer.status in {403, 404}:
-        row = team.store.db.execute("SELECT vkey FROM keys ORDER BY seq DESC").fetchone()
-        vkey = row[0] if row else "VKEY"
+        vkey = in_force(team.store.db) or "VKEY"
         return RefusedError(
             f"{told}. If that is the right address, whoever runs it must get to know this "
             f"ledger: `tripod witness trust DIR {vkey}`"

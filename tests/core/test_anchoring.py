@@ -452,3 +452,21 @@ def test_a_locked_key_anchors_the_newest_seal(
     work(tmp_path)
     done = run(tmp_path, "anchor", "witness", witness.path)
     assert (done.code, "not sealed anew" in done.err) == (0, True), done.err
+
+
+def test_a_restored_ledger_is_another_log_to_the_witness(
+    project: Path, witness: WitnessFolder, tmp_path: Path
+) -> None:
+    assert run(project, "anchor", "witness", witness.path).code == 0
+    assert run(project, "backup", str(tmp_path / "copy.db")).code == 0
+    work(project)
+    assert run(project, "anchor", "witness", witness.path).code == 0
+    done = run(project, "restore", str(tmp_path / "copy.db"), "--as-origin", "example.org/again")
+    assert done.code == 0, done.err
+    run(project, "key", "new")
+    unknown = run(project, "anchor", "witness", witness.path)
+    assert (unknown.code, "trust DIR example.org/again+" in unknown.err) == (1, True), unknown.err
+    words = unknown.err.replace("`", " ").split()
+    witness.trust(next(word for word in words if word.startswith("example.org/again+")))
+    assert run(project, "anchor", "witness", witness.path).code == 0
+    assert len(witness.seen()) == 2
