@@ -8,6 +8,7 @@ __all__ = [
     "LedgerDamagedError",
     "LedgerError",
     "MalformedError",
+    "MissingExtraError",
     "NoLedgerError",
     "NotVerifiedError",
     "TooLargeError",
@@ -21,6 +22,10 @@ class LedgerError(Exception):
 
 class MalformedError(LedgerError):
     """Bytes that this project would not have written: refused, never repaired."""
+
+
+class MissingExtraError(LedgerError):
+    """A package is not installed that this needs: nothing can be said either way."""
 
 
 class NotVerifiedError(LedgerError):

@@ -14,6 +14,7 @@ __all__ = [
     "NotFoundError",
     "RefusedError",
     "TripodError",
+    "UnreachableError",
 ]
 
 
@@ -39,3 +40,7 @@ class DuplicateDroppedError(TripodError):
 
 class RefusedError(TripodError):
     """The act is not possible as things stand."""
+
+
+class UnreachableError(TripodError):
+    """A service of others (a witness, a timestamp authority) gave no usable answer."""

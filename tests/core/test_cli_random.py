@@ -14,8 +14,9 @@ from sample_ledger import entry_faults
 from ledger.reader import read_entries, read_only
 from tripod.cli.output import safe
 
-# The demonstration takes no arguments to go wrong over, and takes seconds.
-COMMANDS = [(path, command) for path, command in commands() if path != ("demo",)]
+# The demonstration takes no arguments to go wrong over, and takes seconds; a server never ends.
+LEFT_OUT = {("demo",), ("witness", "serve")}
+COMMANDS = [(path, command) for path, command in commands() if path not in LEFT_OUT]
 RAW = {("bus", "read"), ("show",)}
 """Commands that give a file's own bytes to a pipe."""
 
@@ -41,6 +42,7 @@ PLAUSIBLE = {
     "channel": ["live", "live.chat", "other"],
     "dedup_window": ["0", "60"],
     "event": ["1-a-b-1.event"],
+    "folder": ["w", "v"],
     "handle": ["ann", "bob"],
     "last": ["0", "1", "5"],
     "max_bytes": ["1", "1000000"],
@@ -48,13 +50,18 @@ PLAUSIBLE = {
     "payload": ["all of it", "@bob: look\n\n at this\x1b[31m"],
     "priority": ["critical", "high", "normal", "low"],
     "rationale": ["They last"],
+    "name": ["example.org/w"],
     "refs": ["live.chat:~L7"],
+    "seq": ["0", "3"],
     "since": ["ann", "bob"],
     "source": ["ann", "bob"],
     "status": ["decided", "mitigated"],
+    "target": ["w", "http://127.0.0.1:9"],
     "text": ["hello @bob", "two\nlines \u202e"],
     "title": ["Files", "Use ### D-1"],
+    "url": ["http://127.0.0.1:9"],
     "type_": ["done", "heartbeat"],
+    "vkey": ["PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"],
     "what": ["0", "3", "decisions", "chat", "events", "workers", "counts"],
 }
 """What makes sense, by the name of the parameter: so that commands are also carried out."""

@@ -31,7 +31,7 @@ _CODES = {
     "not_found": "what was named is not there",
     "bad_argument": "an argument breaks its rule",
     "duplicate": "dropped: an equal event is pending",
-    "damaged": "the database cannot be read as a ledger",
+    "damaged": "the database cannot be read as a ledger; a service gave no usable answer",
     "usage": "unknown option, missing argument",
 }
 _NAMED = (

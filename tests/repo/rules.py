@@ -30,7 +30,9 @@ PURE = (
     "ledger/seal.py",
     "ledger/spelling.py",
     "ledger/tiles.py",
+    "ledger/timestamp.py",
     "ledger/vkey.py",
+    "ledger/witness.py",
     "projections/formats/*.py",
     "verify/checks/*.py",
 )

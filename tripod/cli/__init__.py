@@ -32,6 +32,8 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "verify": "tripod.cli.verify:verify",
         "key": "tripod.cli.trust:key",
         "seal": "tripod.cli.trust:seal",
+        "anchor": "tripod.cli.anchor:anchor",
+        "witness": "tripod.cli.witness:witness",
         "backup": "tripod.cli.backup:backup",
         "restore": "tripod.cli.backup:restore",
         "demo": "tripod.cli.demo:demo",

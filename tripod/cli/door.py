@@ -29,6 +29,7 @@ from tripod.errors import (
     NotFoundError,
     RefusedError,
     TripodError,
+    UnreachableError,
 )
 from tripod.team import DATABASE, Team, find_team
 
@@ -84,6 +85,7 @@ def code_for(error: Exception, codes: Codes) -> int:
         (NotFoundError, codes.not_found),
         (DuplicateDroppedError, codes.duplicate),
         (LedgerDamagedError, codes.damaged),
+        (UnreachableError, codes.damaged),
         (RefusedError, codes.general),
         (ConflictError, codes.general),
         (UnwritableError, codes.general),

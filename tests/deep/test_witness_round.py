@@ -1,0 +1,120 @@
+"""A real round through the witness server, by processes of their own; killed at each step."""
+
+import os
+import subprocess
+import sys
+from http.client import HTTPConnection, RemoteDisconnected
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from doors.inside import TRIPOD
+from sealed import LOG, seal_of
+from witnessing import DEATHS, FORKED, LEAVES, asked, begun
+
+from ledger.note import parse_note, verify
+from ledger.witness import log_folder
+
+
+def start(*command: str) -> tuple["subprocess.Popen[str]", str]:
+    """Start a witness, and give its URL once it listens."""
+    tests = Path(__file__).resolve().parent.parent
+    child = subprocess.Popen(
+        command,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(tests), str(tests.parent)))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert child.stdout is not None
+    return child, child.stdout.readline().split()[-1]
+
+
+def serve(path: Path) -> tuple["subprocess.Popen[str]", str]:
+    return start(TRIPOD, "witness", "serve", str(path), "--port", "0")
+
+
+def post(url: str, body: bytes) -> tuple[int, bytes]:
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=30)
+    try:
+        connection.request("POST", "/add-checkpoint", body)
+        reply = connection.getresponse()
+        return reply.status, reply.read()
+    finally:
+        connection.close()
+
+
+def stop(child: "subprocess.Popen[str]") -> int:
+    child.terminate()
+    child.communicate(timeout=30)
+    return child.returncode
+
+
+@pytest.mark.slow
+def test_grow_refuse_a_fork_refuse_a_rollback_and_start_again(tmp_path: Path) -> None:
+    begun(tmp_path)
+    child, url = serve(tmp_path)
+    assert post(url, asked(0, LEAVES[:7]))[0] == 200
+    assert post(url, asked(7, LEAVES[:9]))[0] == 200
+    assert post(url, asked(9, FORKED[:20]))[0] == 422
+    assert post(url, asked(7, LEAVES[:7])) == (409, b"9\n")
+    assert stop(child) == 0
+    # Two processes before one folder are one witness.
+    (one, first), (two, second) = serve(tmp_path), serve(tmp_path)
+    assert post(first, asked(9, FORKED[:20]))[0] == 422
+    assert post(first, asked(9, LEAVES[:12]))[0] == 200
+    assert post(second, asked(9, LEAVES[:11])) == (409, b"12\n")
+    assert post(second, asked(12, LEAVES[:20]))[0] == 200
+    assert [stop(one), stop(two)] == [0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("death", DEATHS)
+def test_killed_before_it_answered(tmp_path: Path, death: str) -> None:
+    witness = begun(tmp_path)
+    assert witness.answer(asked(0, LEAVES[:7])).status == 200
+    child, url = start(sys.executable, "-m", "witnessing", str(tmp_path), death)
+    with pytest.raises((RemoteDisconnected, ConnectionError)):
+        post(url, asked(7, LEAVES[:9]))
+    child.communicate(timeout=30)
+    assert child.returncode == -9
+    stored = 9 if death == "before the answer" else 7
+    ((_, seal, _),) = witness.seen()
+    assert seal == seal_of(LEAVES[:stored])
+    # Whatever had happened: a fork from there is refused, and the log itself goes on.
+    child, url = serve(tmp_path)
+    if stored == 9:
+        assert post(url, asked(9, FORKED[:9]))[0] == 422
+        assert post(url, asked(7, LEAVES[:9])) == (409, b"9\n")
+    assert post(url, asked(stored, FORKED[:20]))[0] == 422
+    status, body = post(url, asked(stored, LEAVES[:9]))
+    assert status == 200
+    assert stop(child) == 0
+    latest = witness.latest(log_folder(LOG.name))
+    assert latest is not None
+    assert latest.endswith(body)
+    verify(parse_note(latest), [LOG.verifier()])
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_never_cosigns_two_histories(tmp_path: Path) -> None:
+    """Two histories race for a witness that is killed again and again; only one ever gets on."""
+    begun(tmp_path)
+    size, histories = 0, (LEAVES, FORKED)
+    cosigned: list[tuple[int, int]] = []
+    for attempt in range(8):
+        child, url = serve(tmp_path)
+        for number in range(attempt % 4 + 1):
+            for which, history in enumerate(histories):
+                want = min(6 + 4 * attempt + number, 39)
+                status, body = post(url, asked(min(size, want), history[:want]))
+                if status == 409:
+                    size = int(body)
+                    status, _ = post(url, asked(size, history[:want]))
+                if status == 200:
+                    cosigned.append((which, want))
+                    size = want
+        child.kill()
+        child.communicate(timeout=30)
+    assert {which for which, _ in cosigned} == {0}
+    assert len(cosigned) > 8

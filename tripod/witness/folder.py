@@ -1,0 +1,268 @@
+"""The folder of a witness: its key, the logs that it knows, and what it last cosigned for each.
+
+::
+
+    key                          its private key, in one line; 0600
+    policy.tlog                  the logs that it knows: `log <vkey>` lines, `quorum none`
+    logs/<sha256 of the origin>/checkpoint      the last seal that it cosigned, with its cosignature
+    logs/<sha256 of the origin>/lock            held while a request for this log is judged
+
+The order of durability: take the log's lock; read what was kept; judge; write the new note to a
+file of another name, and wait until the disk has it; rename; wait until the disk has the name;
+answer. Dead before the rename: nothing happened. Dead after it: the log was not answered, asks
+again with its old size, is told the new one, and asks for the same seal from there.
+
+Several processes may serve one folder: the lock is between them, too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+
+from ledger.errors import LedgerError, MalformedError
+from ledger.lock import FileLock
+from ledger.note import Note, format_note, parse_note
+from ledger.policy import MAX_POLICY, Policy, parse_policy
+from ledger.seal import Seal
+from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
+from ledger.witness import (
+    Answer,
+    decide,
+    kept_seal,
+    log_folder,
+    origin_of,
+    parse_request,
+    refusal,
+)
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+
+__all__ = ["WitnessFolder"]
+
+_LATEST = "checkpoint"  # as the protocol calls it
+_BEGUN = "# The logs that this witness cosigns: one `log <vkey>` a line.\nquorum none\n"
+_MAX_KEY = 1024  # bytes
+_NAME = re.compile("[0-9a-f]{64}")
+
+
+class WitnessFolder:
+    """One witness, by its folder. Everything is read anew for each request."""
+
+    def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
+        """Name the folder; ``now`` gives the seconds since 1970."""
+        self.path = path
+        self._now = now
+
+    @classmethod
+    def begin(cls, path: str, name: str) -> WitnessFolder:
+        """Make a witness called ``name`` in a folder that holds none, with a fresh key.
+
+        Raises:
+            BadArgumentError: no key can have this name.
+            RefusedError: there is a witness already.
+        """
+        try:
+            key = SigningKey(name, os.urandom(32), COSIGNATURE)
+        except MalformedError as error:
+            message = f"{error}; name it as a URL without its https://, such as example.org/witness"
+            raise BadArgumentError(message) from error
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        file = os.path.join(path, "key")
+        if os.path.lexists(file):
+            message = f"{file} is there already: a witness keeps its key; choose another folder"
+            raise RefusedError(message)
+        _write(path, "policy.tlog", _BEGUN.encode(), 0o644)
+        os.makedirs(os.path.join(path, "logs"), exist_ok=True)
+        _write(path, "key", f"{key.format()}\n".encode(), 0o600)  # last: now it is a witness
+        return cls(path)
+
+    # What it is --------------------------------------------------------------------------------
+
+    def key(self) -> SigningKey:
+        """The private key.
+
+        Raises:
+            NotFoundError: there is no witness in this folder.
+            RefusedError: others can read the key, or it is none.
+        """
+        file = os.path.join(self.path, "key")
+        try:
+            with open(file, "rb") as stream:
+                mode, data = os.fstat(stream.fileno()).st_mode, stream.read(_MAX_KEY)
+        except FileNotFoundError as error:
+            message = f"no witness in {self.path}: `tripod witness new {self.path}` makes one"
+            raise NotFoundError(message) from error
+        if mode & 0o077:
+            message = f"{file} can be read by others: `chmod 600 {file}`, or make a new witness"
+            raise RefusedError(message)
+        try:
+            key = SigningKey.parse(data.decode("utf-8", "replace").removesuffix("\n"))
+        except MalformedError as error:
+            message = f"{file}: {error}; put the file back from its backup"
+            raise RefusedError(message) from error
+        if key.kind != COSIGNATURE:
+            message = f"{file}: not a key for cosignatures; put the file back from its backup"
+            raise RefusedError(message)
+        return key
+
+    def logs(self) -> tuple[VerifierKey, ...]:
+        """The keys of the logs that it knows (RefusedError: the list cannot be read)."""
+        return tuple(log.key for log in self._policy(self._policy_text()).logs)
+
+    def trust(self, vkey: str) -> VerifierKey:
+        """Get to know a log; a log may have several keys, an old and a new one.
+
+        Raises:
+            BadArgumentError: not the key of a log, or one that is known.
+        """
+        self.key()
+        with _Held(os.path.join(self.path, "lock")):
+            text = self._policy_text()
+            self._policy(text)
+            separate = b"" if text.endswith(b"\n") else b"\n"
+            more = text + separate + f"log {vkey}\n".encode()
+            try:
+                key = VerifierKey.parse(vkey)
+                parse_policy(more)
+            except MalformedError as error:
+                message = f"{error}; `tripod key show` says a log's key, and nothing was changed"
+                raise BadArgumentError(message) from error
+            _write(self.path, "policy.tlog", more, 0o644)
+        return key
+
+    def _policy_text(self) -> bytes:
+        with open(os.path.join(self.path, "policy.tlog"), "rb") as stream:
+            return stream.read(MAX_POLICY + 1)
+
+    def _policy(self, text: bytes) -> Policy:
+        try:
+            return parse_policy(text)
+        except MalformedError as error:
+            message = f"{self.path}/policy.tlog: {error}"
+            raise RefusedError(message) from error
+
+    # What it does ------------------------------------------------------------------------------
+
+    def answer(self, data: bytes) -> Answer:
+        """Judge a request, keep what must be kept, and only then give the answer.
+
+        Raises:
+            TripodError: the folder is not in order, so that nothing can be said.
+            OSError: the disk refuses; nothing was answered.
+        """
+        key, logs = self.key(), self.logs()
+        try:
+            request = parse_request(data)
+        except MalformedError as error:
+            return refusal(400, str(error)).answer
+        origin = origin_of(request)
+        if all(log.name != origin for log in logs):
+            return decide(request, logs, None, key, 0).answer  # and nothing of it on our disk
+        folder = self._folder(log_folder(origin))
+        self._make(folder)
+        with _Held(os.path.join(folder, "lock")):
+            last = self._kept(folder)
+            try:
+                decision = decide(request, logs, last, key, int(self._now()))
+            except LedgerError as error:
+                raise _damaged(folder, error) from error
+            if decision.keep is not None:
+                _write(folder, _LATEST, format_note(decision.keep), 0o644)
+        return decision.answer
+
+    def latest(self, name: str) -> bytes | None:
+        """The last note for the log of this name (``log_folder``): what monitors read."""
+        if not _NAME.fullmatch(name):
+            return None
+        return _read(os.path.join(self._folder(name), _LATEST))
+
+    def seen(self) -> list[tuple[VerifierKey, Seal | None, int]]:
+        """Each key that it knows, with the last seal of its log, and when that was cosigned.
+
+        Raises:
+            TripodError: the folder is not in order.
+        """
+        own, found = self.key().verifier(), []
+        for log in self.logs():
+            folder = self._folder(log_folder(log.name))
+            last = self._kept(folder)
+            try:
+                seal, seconds = (None, 0) if last is None else kept_seal(last, log.name, own)
+            except LedgerError as error:
+                raise _damaged(folder, error) from error
+            found.append((log, seal, seconds))
+        return found
+
+    def _folder(self, name: str) -> str:
+        return os.path.join(self.path, "logs", name)
+
+    def _make(self, folder: str) -> None:
+        """Have the folder of a log, and its name on the disk before anything is kept in it."""
+        if os.path.isdir(folder):
+            return
+        parent = os.path.dirname(folder)
+        os.makedirs(folder, exist_ok=True)
+        _sync(parent)
+        _sync(self.path)
+
+    def _kept(self, folder: str) -> Note | None:
+        data = _read(os.path.join(folder, _LATEST))
+        try:
+            return None if data is None else parse_note(data)
+        except MalformedError as error:
+            raise _damaged(folder, error) from error
+
+
+class _Held:
+    """A file lock of its own: threads of one process must exclude each other, too."""
+
+    def __init__(self, path: str) -> None:
+        self._lock = FileLock(path)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
+
+
+def _damaged(folder: str, error: Exception) -> RefusedError:
+    return RefusedError(
+        f"{folder}/{_LATEST} is not what this witness kept ({error}); it signs nothing for this "
+        "log until the file is back from a backup that is not older than its last cosignature"
+    )
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+
+
+def _write(folder: str, name: str, data: bytes, mode: int) -> None:
+    """Replace a file whole, and come back only when the disk has it. The caller holds a lock."""
+    path = os.path.join(folder, name)
+    fd = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    try:
+        os.fchmod(fd, mode)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    os.replace(f"{path}.tmp", path)
+    _sync(folder)
+
+
+def _sync(folder: str) -> None:
+    """Wait until the disk has the names in a folder."""
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
