@@ -228,8 +228,8 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
     """Under which name the backup goes on; see the module."""
     with closing(read_only(fresh)) as db:
         old = _origin_of(db)
-        reason = "another name was asked for" if as_origin is not None else _lacking(database, db)
-        if reason is None:
+        reason = _lacking(database, db)
+        if reason is None and as_origin is None:
             return _Fork(old, old, "", None)
         used = {old}
         if tables_current(db):
@@ -242,7 +242,7 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
         problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
     if problem is not None:
         raise BadArgumentError(problem)
-    return _Fork(old, new, reason, last_note(old))
+    return _Fork(old, new, reason or "another name was asked for", last_note(old))
 
 
 def _lacking(database: str, db: sqlite3.Connection) -> str | None:
