@@ -228,8 +228,8 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
     """Under which name the backup goes on; see the module."""
     with closing(read_only(fresh)) as db:
         old = _origin_of(db)
-        reason = "another name was asked for" if as_origin is not None else _lacking(database, db)
-        if reason is None:
+        reason = _lacking(database, db)
+        if reason is None and as_origin is None:
             return _Fork(old, old, "", None)
         used = {old}
         if tables_current(db):
@@ -242,7 +242,7 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
         problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
     if problem is not None:
         raise BadArgumentError(problem)
-    return _Fork(old, new, reason, last_note(old))
+    return _Fork(old, new, reason or "another name was asked for", last_note(old))
 
 
 def _lacking(database: str, db: sqlite3.Connection) -> str | None:
@@ -252,22 +252,25 @@ def _lacking(database: str, db: sqlite3.Connection) -> str | None:
         RefusedError: in its place stands the ledger of another team.
     """
     origin, size, nodes = _origin_of(db), _head_of(db).size, block_nodes(db)
+    there: tuple[Head, str] | None = None
+    first: bytes | None = None
+    with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as live:
+        first = _first(live)
+        there = _head_of(live), _origin_of(live)
+    if there is not None and there[0].size and first != _first(db):
+        message = (
+            f"{database} is the ledger {there[1]}, and the backup is of another one, {origin}: "
+            "move the ledger away first if it is to go"
+        )
+        raise RefusedError(message)
     last = last_seal(origin)
     problem = None if last is None else continues(last, size, nodes)
     problem = problem or ahead_of(db, Disk(os.path.dirname(database)))
     if problem is not None:
         return problem
-    try:
-        with closing(read_only(database)) as live:
-            head, first, name = _head_of(live), _first(live), _origin_of(live)
-    except (LedgerError, sqlite3.Error):
+    if there is None:
         return "no ledger that can be read stood in its place: nobody knows what came behind it"
-    if head.size and first != _first(db):
-        message = (
-            f"{database} is the ledger {name}, and the backup is of another one, {origin}: move "
-            "the ledger away first if it is to go"
-        )
-        raise RefusedError(message)
+    head, name = there
     if name == origin and head.size <= size and root_of(nodes, 0, head.size) == head.root:
         return None
     return f"the ledger in its place had gone on, to {head.size} entries as {name}"

@@ -263,8 +263,9 @@ def test_the_ledger_of_another_team_is_not_replaced(root: str, tmp_path: Path) -
     (tmp_path / "other").mkdir()
     other = build(str(tmp_path / "other"))
     before = kinds(other)
-    with pytest.raises(RefusedError, match="and the backup is of another one"):
-        copies.restore(other, backup_of(root))
+    for name in (None, SECOND):
+        with pytest.raises(RefusedError, match="and the backup is of another one"):
+            copies.restore(other, backup_of(root), name)
     assert kinds(other) == before
     assert not [name for name in os.listdir(other) if "restoring" in name]
 
