@@ -80,7 +80,7 @@ def _places(count: int) -> Iterator[tuple[int, int, str]]:
 def _line(seq: int, salt: Any, body: Any) -> bytes:
     if salt is None or body is None:
         return b'{"seq":%d}\n' % seq
-    return b'{"body":' + body + b',"salt":"' + salt.hex().encode() + b'","seq":%d}\n' % seq
+    return b'{"body":%b,"salt":"%b","seq":%d}\n' % (body, salt.hex().encode(), seq)
 
 
 def read_files(directory: str) -> dict[str, bytes]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
+from plain_export import files_of, write_files
+
 from ledger.canonical import format_value
 from ledger.entry import GENESIS, commit, leaf_hash
 from ledger.merkle import Tree
@@ -357,6 +359,14 @@ def _edit_log(root: str) -> None:
     _write(path, text.replace("Agreed in the chat.", "Nobody asked us.", 1))
 
 
+def _other_record(root: str) -> None:
+    """A record of another body in the place of one of ours, sealed and whole in itself."""
+    files = files_of(database(root))
+    path = next(path for path in files if path.startswith("bodies/"))
+    files[path] = files[path].replace(b"I measured it: 12 ms", b"I measured it: 11 ms")
+    write_files(f"{root}/record", files)
+
+
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen("ledger-missing", "no ledger.db, but there was one", _gone),
     Specimen("sequence", "the column kind says 'bus.acked'", _other_column),
@@ -400,6 +410,7 @@ SPECIMENS: tuple[Specimen, ...] = (
         _changed("decision.logged", 1, _far_ref),
     ),
     Specimen("pythia-isolation", "pythia-a0d7 read the chat", _peek),
+    Specimen("record-agrees", "it is not what the ledger holds", _other_record),
     Specimen("drift", "differs from the ledger", _edit_event),
 )
 

@@ -246,7 +246,7 @@ def _write_bundle(work: _Work, tile: Tile, paths: list[str]) -> None:
     put(paths[0], format_bundle(headers), PUBLIC)
     put(paths[1], b"".join(leaves), PUBLIC)
     if work.bodies:
-        lines = [_line(work, *row) for row in rows]
+        lines = [_line(work, row) for row in rows]
         put(paths[2], b"".join(lines), PRIVATE)
 
 
@@ -279,10 +279,9 @@ def _check_stored(db: sqlite3.Connection, tile: Tile, hashes: list[bytes]) -> No
         raise LedgerDamagedError(message)
 
 
-def _line(
-    work: _Work, seq: int, kind: str, header: bytes, salt: bytes | None, body: bytes | None
-) -> bytes:
+def _line(work: _Work, row: tuple[int, str, bytes, bytes | None, bytes | None]) -> bytes:
     """The line of a body that is the one committed to, or of one that was erased whole."""
+    seq, kind, header, salt, body = row
     if salt is not None and body is not None:
         if commit(salt, kind, body) != orjson.loads(header)["body"] or b"\n" in body:
             message = f"entry {seq} has a body that it did not commit to: {_HINT}"

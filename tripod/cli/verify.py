@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
+from ledger.errors import MalformedError
+from ledger.vkey import ED25519, VerifierKey
 from tripod.cli.door import TEXT, Number
 from tripod.cli.output import emit, emit_report
 from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
 from tripod.team import FOLDER
 
-__all__ = ["verify"]
+__all__ = ["log_keys", "verify"]
+
+
+def log_keys(vkeys: Sequence[str]) -> list[VerifierKey]:
+    """The keys of logs as they were given.
+
+    Raises:
+        BadArgumentError: one is no verifier key of a log.
+    """
+    keys = []
+    for text in vkeys:
+        try:
+            key = VerifierKey.parse(text)
+        except MalformedError as error:
+            message = f"--key: {error}"
+            raise BadArgumentError(message) from error
+        if key.kind != ED25519:
+            message = f"--key: {key.name} is the key of a witness, not of a log"
+            raise BadArgumentError(message)
+        keys.append(key)
+    return keys
 
 
 def _subject(path: str | None) -> str:
@@ -43,6 +66,14 @@ def _subject(path: str | None) -> str:
     metavar="LINES",
     help="How far an approximate chat ref may be off.",
 )
+@click.option(
+    "--key",
+    "vkeys",
+    type=TEXT,
+    multiple=True,
+    metavar="VKEY",
+    help="A log's public key: the seal of an export or proof must be signed by it.",
+)
 @click.option("--explain", type=TEXT, metavar="CHECK", help="Print the manual section of a check.")
 @click.option("--list", "list_checks", is_flag=True, help="Print the names of all checks.")
 @click.option("--json", "as_json", is_flag=True, help="The whole report as one JSON object.")
@@ -54,11 +85,12 @@ def verify(
     no_ledger: bool,
     selected: tuple[str, ...],
     nearby: int,
+    vkeys: tuple[str, ...],
     explain: str | None,
     list_checks: bool,
     as_json: bool,
 ) -> None:
-    """Judge a project, a team directory, or a bare database file (PATH; found upwards).
+    """Judge a project, a team directory, a bare database file, or an export (PATH; found upwards).
 
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
     """
@@ -78,10 +110,13 @@ def verify(
 
         emit_report(manual(explain))
         return
-    from verify.evidence import collect
+    from verify.opening import open_evidence
 
-    with shown(quiet=as_json):
-        evidence = collect(_subject(path), no_ledger=no_ledger, nearby=nearby)
+    keys = log_keys(vkeys)
+    with (
+        shown(quiet=as_json),
+        open_evidence(_subject(path), no_ledger=no_ledger, nearby=nearby, keys=keys) as evidence,
+    ):
         report = run(evidence, select=selected or None)
     if as_json:
         from verify.reporters import json_

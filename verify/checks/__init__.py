@@ -21,10 +21,11 @@ from verify.checks import (
     kinds_known,
     ledger_missing,
     pythia_isolation,
+    record_agrees,
     sequence,
 )
 
-__all__ = ["CHECKS", "LEDGER_CHECKS"]
+__all__ = ["CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS"]
 
 LEDGER_CHECKS: tuple[ModuleType, ...] = (
     sequence,
@@ -36,9 +37,20 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
 )
 """Those that one pass over the rows answers."""
 
+HEADER_CHECKS: tuple[ModuleType, ...] = (
+    ledger_missing,
+    record_agrees,
+    sequence,
+    canonical_bytes,
+    chain_links,
+    clock_forward,
+)
+"""Those that need no bodies: all that an export of headers alone can be asked."""
+
 CHECKS: tuple[ModuleType, ...] = (
     ledger_missing,
     *LEDGER_CHECKS,
+    record_agrees,
     append_only,
     count_from_grep,
     decision_ids_unique,
