@@ -50,8 +50,7 @@ def sha(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-P = 2**255 - 19
-ORDER = 2**252 + 27742317777372353535851937790883648493
+P, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 Point = tuple[int, int, int, int]
 D = -121665 * pow(121666, P - 2, P) % P
 
@@ -237,8 +236,7 @@ class Audit:
     """One export: what is wrong is told and counted; memory stays small but for the ids."""
 
     def __init__(self, folder: str, origin: str, size: int) -> None:
-        self.read = partial(read, folder)
-        self.origin, self.size = origin, size
+        self.read, self.origin, self.size = partial(read, folder), origin, size
         self.bodies = os.path.lexists(os.path.join(folder, "bodies"))
         self.before, self.at, self.adopted, self.wrong = "0" * 64, "", False, 0
         self.keys: list[Signature] = []

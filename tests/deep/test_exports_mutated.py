@@ -49,7 +49,7 @@ TOKENS = (
     (b"+", b"-"),
     (b"=", b""),
 )
-FIELDS = (
+FIELDS: tuple[Any, ...] = (
     *(1, "", None, True, 1.5, 2**53, -1, [], "ab" * 32, "z" * 64, "\ud800", "é\x00"),
     *("2031-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z"),
     *("ledger.opened", "ledger.adopted"),
@@ -186,7 +186,7 @@ def _seal(rng: random.Random, files: Files) -> None:
     if rng.random() < 0.5:
         lines = files.get("checkpoint", note.encode()).decode("utf-8", "replace").split("\n")
         place = rng.randrange(len(lines))
-        lines[place] = rng.choice(["", "0", "07", str(2**62), "x+y", lines[0], lines[-2]])
+        lines[place] = rng.choice(["", "0", "07", str(2**62), "x+y", lines[0], lines[-1]])
         note = "\n".join(lines)
     files["checkpoint"] = note.encode()
 

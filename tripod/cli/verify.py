@@ -74,6 +74,7 @@ def _subject(path: str | None) -> str:
     metavar="VKEY",
     help="A log's public key: the seal of an export or proof must be signed by it.",
 )
+@click.option("--old", type=TEXT, metavar="FILE", help="The older seal, for a proof of growth.")
 @click.option("--explain", type=TEXT, metavar="CHECK", help="Print the manual section of a check.")
 @click.option("--list", "list_checks", is_flag=True, help="Print the names of all checks.")
 @click.option("--json", "as_json", is_flag=True, help="The whole report as one JSON object.")
@@ -86,11 +87,14 @@ def verify(
     selected: tuple[str, ...],
     nearby: int,
     vkeys: tuple[str, ...],
+    old: str | None,
     explain: str | None,
     list_checks: bool,
     as_json: bool,
 ) -> None:
-    """Judge a project, a team directory, a bare database file, or an export (PATH; found upwards).
+    """Judge a project, a team directory, a database, an export or a proof (PATH; found upwards).
+
+    A clone that has no database is judged by its record, .nbs/record.
 
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
     """
@@ -111,13 +115,19 @@ def verify(
         emit_report(manual(explain))
         return
     from verify.opening import open_evidence
+    from verify.proofs import is_proof, judge_proof
 
-    keys = log_keys(vkeys)
-    with (
-        shown(quiet=as_json),
-        open_evidence(_subject(path), no_ledger=no_ledger, nearby=nearby, keys=keys) as evidence,
-    ):
-        report = run(evidence, select=selected or None)
+    keys, subject = log_keys(vkeys), _subject(path)
+    if is_proof(subject):
+        from tripod.newest_seal import seal_from
+
+        report = judge_proof(subject, keys, seal_from(old)[1] if old else None)
+    else:
+        with (
+            shown(quiet=as_json),
+            open_evidence(subject, no_ledger=no_ledger, nearby=nearby, keys=keys) as evidence,
+        ):
+            report = run(evidence, select=selected or None)
     if as_json:
         from verify.reporters import json_
 
