@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from ledger.errors import LedgerDamagedError
 from ledger.reader import read_only
 from ledger.vkey import VerifierKey
+from projections.ahead import ahead_of
+from projections.rebuild import differences
 from projections.tables import refold
 from tripod.errors import RefusedError
 from tripod.export import SEAL, Exported, export
@@ -23,7 +26,7 @@ from verify.exported import load
 from verify.recorded import RECORD, judged
 from verify.run import run
 
-__all__ = ["RECORD", "has_record", "restore", "update"]
+__all__ = ["RECORD", "Restored", "has_record", "restore", "update"]
 
 _RESTORING = f"{DATABASE}-restoring"
 
@@ -51,10 +54,18 @@ def has_record(root: str) -> bool:
     return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
 
 
-def restore(root: str, keys: Sequence[VerifierKey] = ()) -> int:
-    """Make the ledger of a team directory from its record; give the number of its entries.
+class Restored(NamedTuple):
+    """How many entries came back; and what the files show beyond them, None where they do not."""
 
-    No entry is added. Nobody but the log's own key vouches for the seal unless ``keys`` are given.
+    size: int
+    ahead: str | None
+
+
+def restore(root: str, keys: Sequence[VerifierKey] = ()) -> Restored:
+    """Make the ledger of a team directory from its record.
+
+    No entry is added, and of the files only modes are set. Nobody but the log's own key vouches
+    for the seal unless ``keys`` are given.
 
     Raises:
         RefusedError: the record does not verify, or holds no bodies; nothing was made.
@@ -75,7 +86,11 @@ def restore(root: str, keys: Sequence[VerifierKey] = ()) -> int:
         with team.store.transaction() as transaction:
             refold(transaction.tables, team.store.read())
         team.disk.sync_folder("")
-        return team.store.head().size
+        # Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
+        for apart in differences(team.source, team.disk):
+            if apart.have == apart.want.data:
+                team.disk.set_mode(apart.path, apart.want.mode)
+        return Restored(team.store.head().size, ahead_of(team.store.db, team.disk))
 
 
 def _load(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:

@@ -91,11 +91,16 @@ def init(
         if record.has_record(root):
             _refuse_options(project, origin, events, chat)
             with shown(quiet=as_json):
-                size = record.restore(root, log_keys(vkeys))
+                size, ahead = record.restore(root, log_keys(vkeys))
             if as_json:
                 emit_json([{"root": root, "restored": size}])
             else:
                 emit([f"Restored: {root}/{DATABASE} from {root}/{record.RECORD}, {size} entries"])
+            if ahead is not None:
+                remark(
+                    f"warning: {ahead}: it was made after the record's seal, and is lost but for "
+                    "what the files show; `tripod rebuild` goes on from here and keeps that"
+                )
             return
     with readable(os.path.abspath(path)), shown(quiet=as_json):
         found = adopt.init(
