@@ -25,15 +25,16 @@ def run(
     asked = [check for check in checks if select is None or check.NAME in select]
     chosen = [check for check in asked if evidence.bodies or check in HEADER_CHECKS]
     ledger = [check for check in chosen if check in LEDGER_CHECKS]
+    folded = any(check not in (*LEDGER_CHECKS, *HEADER_CHECKS) for check in chosen)
     if ledger and evidence.db is not None and not evidence.problem and evidence.scan is None:
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        busy = len(chosen) > len(ledger)
+        busy = folded
         wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=busy)
         if busy:
             _fold(evidence)
         tell("checking entries")
         evidence.scan = wait()
-    elif len(chosen) > len(ledger):
+    elif folded:
         _fold(evidence)
     if evidence.problem:
         return Report(evidence.what, (), problem=evidence.problem)
