@@ -8,7 +8,7 @@ READY := .venv/.ready
 GENERATED = grep -rl --include='*.md' '^<!-- \[\[\[cog' README.md docs
 HEADING = @printf '\n== %s ==\n'
 
-.PHONY: help demo test check bench deep docs
+.PHONY: help demo test check bench deep docs soak
 
 help:
 	@echo 'make demo    show the tool at work on a real team'
@@ -16,6 +16,7 @@ help:
 	@echo 'make check   what CI runs: format, lint, types, generated docs, every test'
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
+	@echo 'make soak    two verifiers on 10,000 mutated exports'
 	@echo 'make docs    write the generated parts of the documentation again'
 
 $(READY): pyproject.toml
@@ -51,3 +52,6 @@ deep: $(READY)
 
 docs: $(READY)
 	$(GENERATED) | xargs -r $(BIN)/cog -r
+
+soak: $(READY)
+	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/test_exports_mutated.py

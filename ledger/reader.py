@@ -19,6 +19,7 @@ from ledger.merkle import Nodes, node_hash
 __all__ = ["block_nodes", "read_entries", "read_only", "sound_entries"]
 
 _BLOCK = 256
+_TILES = 64  # kept at once
 _HINT = "nothing was written; `tripod verify` says what else is wrong"
 
 
@@ -106,28 +107,62 @@ def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def block_nodes(db: sqlite3.Connection) -> Nodes:
-    """Serve the tree's nodes from the stored subtree roots, and small ones from the leaves."""
+    """Serve the tree's nodes from the stored subtree roots, and small ones from the leaves.
+
+    What was read is kept while it is not much: the nodes of a proof lie in two tiles a level.
+    Entries never change, so that only a tile that has grown since is read again.
+    """
+    kept: dict[tuple[int, int], list[list[bytes]]] = {}
+
+    def tile(level: int, number: int, width: int) -> list[list[bytes]] | None:
+        """The hashes of a tile, and of the nodes above them height by height; None: too few."""
+        layers = kept.get((level, number))
+        if layers is None or len(layers[0]) < width:
+            if len(kept) >= _TILES:
+                kept.clear()
+            layers = kept[level, number] = _layers(_hashes(db, level, number * _BLOCK))
+        return layers if len(layers[0]) >= width else None
 
     def nodes(height: int, index: int) -> bytes:
-        if height and not height & 7:
+        level, rest = divmod(height, 8)
+        if level and not rest:
             row = db.execute(
-                "SELECT hash FROM nodes WHERE level = ? AND number = ?", (height >> 3, index)
+                "SELECT hash FROM nodes WHERE level = ? AND number = ?", (level, index)
             ).fetchone()
             if row is not None:
                 return row[0]  # type: ignore[no-any-return]
-        if height == 0:
-            row = db.execute("SELECT header FROM entries WHERE seq = ?", (index,)).fetchone()
-            return leaf_hash(row[0])
-        if height < _BLOCK.bit_length():
-            start = index << height
-            rows = db.execute(
-                "SELECT header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq",
-                (start, start + (1 << height)),
-            )
-            level = [leaf_hash(header) for (header,) in rows]
-            while len(level) > 1:
-                level = [node_hash(level[i], level[i + 1]) for i in range(0, len(level), 2)]
-            return level[0]
+            return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
+        first = index << rest
+        layers = tile(level, first // _BLOCK, first % _BLOCK + (1 << rest))
+        if layers is not None:
+            return layers[rest][first % _BLOCK >> rest]
+        if not height:
+            message = f"entry {index} is missing: `tripod verify` says what is wrong"
+            raise LedgerDamagedError(message)
         return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
 
     return nodes
+
+
+def _hashes(db: sqlite3.Connection, level: int, first: int) -> list[bytes]:
+    """The hashes from ``first`` on of a tile of a level, up to the first that is missing."""
+    bounds = (first, first + _BLOCK)
+    if level:
+        rows = db.execute(
+            "SELECT number, hash FROM nodes WHERE level = ? AND number >= ? AND number < ?"
+            " ORDER BY number",
+            (level, *bounds),
+        )
+        return [digest for at, (number, digest) in enumerate(rows, first) if number == at]
+    rows = db.execute(
+        "SELECT seq, header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq", bounds
+    )
+    return [leaf_hash(header) for at, (seq, header) in enumerate(rows, first) if seq == at]
+
+
+def _layers(hashes: list[bytes]) -> list[list[bytes]]:
+    layers = [hashes]
+    while len(hashes) > 1:
+        hashes = [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+        layers.append(hashes)
+    return layers

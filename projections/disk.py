@@ -113,6 +113,14 @@ class Disk:
         except (FileNotFoundError, NotADirectoryError):
             return
 
+    def sorted_out(self, folder: str) -> tuple[list[str], list[str], list[str]]:
+        """Names in a folder, in order: files, folders, and the others that ``walk`` tells of."""
+        kinds: dict[str, list[str]] = {"file": [], "folder": []}
+        strange: list[str] = []
+        for name, kind in self.walk(folder):
+            kinds.get(kind, strange).append(name)
+        return sorted(kinds["file"]), sorted(kinds["folder"]), sorted(strange)
+
     def stands(self, path: str) -> bool:
         """Whether anything has this name, whatever it is."""
         return os.path.lexists(self.full(path))

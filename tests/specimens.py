@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
+from plain_export import files_of, write_files
+
 from ledger.canonical import format_value
 from ledger.entry import GENESIS, commit, leaf_hash
 from ledger.merkle import Tree
 from ledger.note import Note, format_note, parse_note
 from ledger.reader import read_entries
 from ledger.schema import MIGRATIONS
-from ledger.seal import Seal, format_seal, parse_seal, sign_seal
+from ledger.seal import format_seal, parse_seal, sign_seal
 from ledger.vkey import SigningKey
 from projections import manifest
 from projections.disk import Disk
@@ -401,14 +403,12 @@ def _without_note(row: Row) -> bytes:
     return format_value({name: row.data[name] for name in ("v", "vkey")})
 
 
-def _false_record(root: str) -> None:
-    with Team(root) as team:
-        head = team.store.head()
-        key = keys.settle(sealing.in_force(team.store.db) or "")
-        seal = Seal(key.name, head.size - 1, b"r" * 32)
-    os.makedirs(f"{root}/record")
-    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
-    _write(f"{root}/record/checkpoint", note.decode())
+def _other_record(root: str) -> None:
+    """A record of another body in the place of one of ours, sealed and whole in itself."""
+    files = files_of(database(root))
+    path = next(path for path in files if path.startswith("bodies/"))
+    files[path] = files[path].replace(b"I measured it: 12 ms", b"I measured it: 11 ms")
+    write_files(f"{root}/record", files)
 
 
 SPECIMENS: tuple[Specimen, ...] = (
@@ -476,7 +476,6 @@ SPECIMENS: tuple[Specimen, ...] = (
         "it forks at another root",
         _then(_forked, _changed("ledger.forked-from", 0, lambda row: row.saying(root="ab" * 32))),
     ),
-    Specimen("seals-open", "the record: its root is", _then(_sealed, _false_record)),
     Specimen("append-only", "it differs from the ledger at line", _edit_log),
     Specimen(
         "count-from-grep", "grep counts 5 headings", _changed("decision.logged", 1, _smuggled)
@@ -489,6 +488,7 @@ SPECIMENS: tuple[Specimen, ...] = (
         _changed("decision.logged", 1, _far_ref),
     ),
     Specimen("pythia-isolation", "pythia-a0d7 read the chat", _peek),
+    Specimen("record-agrees", "it is not what the ledger holds", _other_record),
     Specimen("drift", "differs from the ledger", _edit_event),
 )
 

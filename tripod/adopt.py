@@ -29,7 +29,7 @@ from tripod.bus import settings
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.team import DATABASE, FOLDER, Team
 
-__all__ = ["Adoption", "init", "sync"]
+__all__ = ["Adoption", "init", "sync", "team_root"]
 
 GITIGNORE = ("ledger.db*", "*.lock")
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from ledger.entry import leaf_hash, parse_header
@@ -18,18 +19,27 @@ from ledger.ids import now_us
 from ledger.progress import over
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
+from ledger.vkey import VerifierKey
 from projections import counts, manifest
 from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
 from projections.places import recorded
 from projections.projection import Source
 from projections.rebuild import compare, desired, renders
-from verify.finding import Coverage, Outcome, Scanned, Severity, not_applicable, outcome
+from verify.finding import (
+    Coverage,
+    FilesJudged,
+    Outcome,
+    Scanned,
+    Severity,
+    not_applicable,
+    outcome,
+)
 from verify.folded import RENDER_ERRORS, Folded, fold_evidence
 from verify.heads import Heads
 from verify.rows import one
 
-__all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "collect"]
+__all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "begin", "collect"]
 
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
@@ -47,7 +57,9 @@ class Evidence:
     ``now_us`` is when it was collected; no check asks for it.
     ``places`` are the folders that the first entry records: see ``projections.places``.
     ``scan`` holds what the pass over the ledger's rows found, and ``folded`` its tables with what
-    the files add, once ``verify.run`` made them.
+    the files add, once ``verify.run`` made them; ``record`` what was found in the record's files.
+    ``loaded`` says that the ledger was read from such files, ``bodies`` whether they held any;
+    ``scratch`` is the folder of the database that was made of them, ``keys`` may have sealed them.
     """
 
     what: str
@@ -64,6 +76,11 @@ class Evidence:
     folded: Folded | None = None
     scan: Scanned | None = None
     old_heads: Heads | None = None
+    record: FilesJudged | None = None
+    loaded: bool = False
+    bodies: bool = True
+    scratch: TemporaryDirectory[str] | None = None
+    keys: tuple[VerifierKey, ...] = ()
 
     # Tables and bodies -------------------------------------------------------------------------
 
@@ -71,7 +88,7 @@ class Evidence:
         """Make the tables; what cannot be read at all is said in ``problem``."""
         if self.folded is None and not self.problem:
             try:
-                self.folded = fold_evidence(self.db, self.disk)
+                self.folded = fold_evidence(self.db, self.disk, derived=not self.loaded)
             except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
                 self.problem = _problem(error, self.database)
 
@@ -201,11 +218,19 @@ class Evidence:
                 yield path, want.data, want.data, None
             elif apart.have is None:
                 yield path, want.data, None, "is missing"
+            elif apart.have != want.data and self._newer(path):
+                yield path, want.data, want.data, None
             elif apart.have != want.data:
                 yield path, want.data, apart.have, "differs from the ledger"
+            elif self.loaded:  # git keeps no such modes: a clone has its own
+                yield path, want.data, want.data, None
             else:
                 mode = 0 if apart.mode is None else apart.mode
                 yield path, want.data, apart.have, f"has mode {mode:o}, not {want.mode:o}"
+
+    def _newer(self, path: str) -> bool:
+        """Whether a clone's counts also count what was appended after its record was sealed."""
+        return self.loaded and path == counts.PATH and self.ahead is not None
 
     # Beside the tables -------------------------------------------------------------------------
 
@@ -267,6 +292,8 @@ class Evidence:
             self.folded.close()
         if self.db is not None:
             self.db.close()
+        if self.scratch is not None:
+            self.scratch.cleanup()
 
     def __enter__(self) -> Self:
         return self
@@ -300,7 +327,7 @@ def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evid
     try:
         if evidence.root is None or os.path.lexists(evidence.database):
             evidence.db = read_only(evidence.database)
-            _begin(evidence)
+            begin(evidence)
     except (LedgerError, sqlite3.Error, OSError) as error:
         evidence.problem = _problem(error, evidence.database)
     return evidence
@@ -323,8 +350,12 @@ def _problem(error: Exception, database: str) -> str:
     )
 
 
-def _begin(evidence: Evidence) -> None:
-    """Hold one state of the database for all that follows, while others may append."""
+def begin(evidence: Evidence) -> None:
+    """Hold one state of the open database for all that follows, while others may append.
+
+    Raises:
+        sqlite3.Error: it cannot be asked at all.
+    """
     db = evidence.db
     assert db is not None
     db.execute("BEGIN")

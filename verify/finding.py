@@ -11,6 +11,7 @@ __all__ = [
     "FINDINGS",
     "NOT_APPLICABLE",
     "Coverage",
+    "FilesJudged",
     "Finding",
     "Outcome",
     "Report",
@@ -170,3 +171,16 @@ class Scanned:
     rows: int
     head: tuple[int, str]
     coverage: Coverage
+
+
+@dataclass
+class FilesJudged:
+    """What was found where an export or a record was read. ``signed``: its seal had a key to meet.
+
+    ``origin`` is that of the seal, ``seen`` counts what was looked at.
+    """
+
+    tally: Tally
+    origin: str
+    signed: bool
+    seen: Coverage

@@ -66,8 +66,12 @@ class Folded:
         self.source.db.close()
 
 
-def fold_evidence(db: sqlite3.Connection | None, disk: Disk | None) -> Folded:
+def fold_evidence(
+    db: sqlite3.Connection | None, disk: Disk | None, *, derived: bool = True
+) -> Folded:
     """Fold the ledger's entries, compare its tables, and add what the team's files show.
+
+    ``derived`` says whether the database has tables of its own to compare.
 
     Raises:
         OSError: a file of the team cannot be read.
@@ -88,7 +92,7 @@ def fold_evidence(db: sqlite3.Connection | None, disk: Disk | None) -> Folded:
             _fold(folded, over(readable_entries(db), "folding entries", folded.size))
         adopted = one(scratch, "SELECT adopted FROM team")
         folded.adopted = adopted[0] if adopted else None
-        folded.tables = list(_table_faults(db, scratch))
+        folded.tables = list(_table_faults(db, scratch)) if derived else []
     try:
         folded.own = COUNTS.render(folded.source, counts.PATH)
     except RENDER_ERRORS:

@@ -9,9 +9,10 @@ from types import ModuleType
 
 from ledger.ids import parse_at
 from ledger.progress import tell
-from verify.checks import CHECKS, LEDGER_CHECKS
+from verify.checks import CHECKS, HEADER_CHECKS, LEDGER_CHECKS, record_agrees
 from verify.evidence import Evidence
-from verify.finding import FINDINGS, Finding, Outcome, Report
+from verify.finding import FINDINGS, Finding, Outcome, Report, cannot_tell, not_applicable
+from verify.recorded import hold_record
 from verify.storage import begin_scan
 
 __all__ = ["run"]
@@ -23,21 +24,28 @@ def run(
     checks: tuple[ModuleType, ...] = CHECKS,
 ) -> Report:
     """Judge; ``select`` names the checks to run (all of them otherwise), in the report's order."""
-    chosen = [check for check in checks if select is None or check.NAME in select]
+    asked = [check for check in checks if select is None or check.NAME in select]
+    chosen = [check for check in asked if evidence.bodies or check in HEADER_CHECKS]
     ledger = [check for check in chosen if check in LEDGER_CHECKS]
+    folded = any(check not in (*LEDGER_CHECKS, *HEADER_CHECKS) for check in chosen)
     if ledger and evidence.db is not None and not evidence.problem and evidence.scan is None:
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        busy = len(chosen) > len(ledger)
+        busy = folded
         wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=busy)
         if busy:
             _fold(evidence)
         tell("checking entries")
         evidence.scan = wait()
-    elif len(chosen) > len(ledger):
+    elif folded:
         _fold(evidence)
     if evidence.problem:
         return Report(evidence.what, (), problem=evidence.problem)
-    outcomes = tuple(_judge(check, evidence) for check in chosen)
+    if record_agrees in chosen and evidence.record is None:
+        hold_record(evidence)
+    outcomes = tuple(
+        _judge(check, evidence) if check in chosen else _bodiless(check, evidence)
+        for check in asked
+    )
     head = evidence.scan.head if evidence.scan else None
     return Report(evidence.what, outcomes, head, sealed=_sealed(evidence))
 
@@ -51,6 +59,14 @@ def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:
         with suppress(ValueError):
             return size, at, max(0, evidence.now_us - parse_at(at)) // 1_000_000
     return None
+
+
+def _bodiless(check: ModuleType, evidence: Evidence) -> Outcome:
+    """A team's rules cannot be told from headers; an export of them alone has none to tell."""
+    name, required, reason = check.NAME, bool(check.REQUIRED), "only headers are there, no bodies"
+    if evidence.root is None:
+        return not_applicable(name, reason, required=required)
+    return cannot_tell(name, reason, required=required)
 
 
 def _fold(evidence: Evidence) -> None:

@@ -217,14 +217,14 @@ def test_options_and_arguments_that_no_command_has(
     before = state(team)
     for option in ("--no-such-option", "--no-such=1", "-Z", "--js", "--HELP"):
         refuses(team, (*path, option), option.partition("=")[0], "No such option")
-    surplus = ["x"] * (1 + sum(isinstance(param, click.Argument) for param in command.params))
+    surplus = ["1"] * (1 + sum(isinstance(param, click.Argument) for param in command.params))
     required = [
         part
         for param in command.params
         if isinstance(param, click.Option) and param.required
         for part in (param.opts[0], "x")
     ]
-    refuses(team, (*path, *required, *surplus), "unexpected extra argument", "x")
+    refuses(team, (*path, *required, *surplus), "unexpected extra argument", "1")
     for param in command.params:
         if isinstance(param, click.Option) and not param.is_flag:
             refuses(team, (*path, param.opts[0]), param.opts[0], "requires an argument")

@@ -36,6 +36,8 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "witness": "tripod.cli.witness:witness",
         "backup": "tripod.cli.backup:backup",
         "restore": "tripod.cli.backup:restore",
+        "prove": "tripod.cli.export:prove",
+        "export": "tripod.cli.export:export",
         "demo": "tripod.cli.demo:demo",
     },
 )

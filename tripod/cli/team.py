@@ -10,6 +10,9 @@ from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
 from tripod.cli.output import emit, emit_json, one_line, remark
 from tripod.cli.progress import shown
+from tripod.cli.verify import log_keys
+from tripod.errors import BadArgumentError
+from tripod.team import DATABASE
 
 __all__ = ["init", "rebuild", "sync"]
 
@@ -23,6 +26,16 @@ def _report(found: adopt.Adoption) -> None:
     if found.left_alone:
         emit([f"Left alone: {len(found.left_alone)} files that are none of ours"])
         emit(f"  {one_line(path)}" for path in found.left_alone)
+
+
+def _refuse_options(*given: str | None) -> None:
+    """A ledger that comes back is the one that it was."""
+    if any(word is not None for word in given):
+        message = (
+            "the ledger is restored from its record, which says project, origin and folders: "
+            "leave --project, --origin, --events and --chat out"
+        )
+        raise BadArgumentError(message)
 
 
 @click.command()
@@ -49,6 +62,14 @@ def _report(found: adopt.Adoption) -> None:
     default=None,
     help="Make a key that seals the ledger; by default in a git repository alone.",
 )
+@click.option(
+    "--log-key",
+    "vkeys",
+    type=TEXT,
+    multiple=True,
+    metavar="VKEY",
+    help="The log's public key, where a ledger is restored from its record.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def init(
     *,
@@ -59,13 +80,34 @@ def init(
     events: str | None,
     chat: str | None,
     key: bool | None,
+    vkeys: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
 
+    Where there is none, but a record (.nbs/record, as in a clone), the ledger comes back from that.
+
     Where there is a ledger already, only what is new is taken in. Folders that are kept elsewhere
     (--events, --chat) are recorded for ever, and every command finds them.
     """
+    if not os.path.lexists(os.path.join(adopt.team_root(path), DATABASE)):
+        from tripod import record
+
+        root = adopt.team_root(path)
+        if record.has_record(root):
+            _refuse_options(project, origin, events, chat)
+            with shown(quiet=as_json):
+                size, ahead = record.restore(root, log_keys(vkeys, "--log-key"))
+            if as_json:
+                emit_json([{"root": root, "restored": size}])
+            else:
+                emit([f"Restored: {root}/{DATABASE} from {root}/{record.RECORD}, {size} entries"])
+            if ahead is not None:
+                remark(
+                    f"warning: {ahead}: it was made after the record's seal, and is lost but for "
+                    "what the files show; `tripod rebuild` goes on from here and keeps that"
+                )
+            return
     with readable(os.path.abspath(path)), shown(quiet=as_json):
         found = adopt.init(
             path,

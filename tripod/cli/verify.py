@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
+from ledger.errors import MalformedError
+from ledger.vkey import ED25519, VerifierKey
 from tripod.cli.door import TEXT, Number
 from tripod.cli.output import emit, emit_report
 from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
 from tripod.team import FOLDER
 
-__all__ = ["verify"]
+__all__ = ["log_keys", "verify"]
+
+
+def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
+    """The keys of logs as they were given to an option.
+
+    Raises:
+        BadArgumentError: one is no verifier key of a log.
+    """
+    keys = []
+    for text in vkeys:
+        try:
+            key = VerifierKey.parse(text)
+        except MalformedError as error:
+            message = f"{option}: {error}"
+            raise BadArgumentError(message) from error
+        if key.kind != ED25519:
+            message = f"{option}: {key.name} is the key of a witness, not of a log"
+            raise BadArgumentError(message)
+        keys.append(key)
+    return keys
 
 
 def _subject(path: str | None) -> str:
@@ -43,6 +66,15 @@ def _subject(path: str | None) -> str:
     metavar="LINES",
     help="How far an approximate chat ref may be off.",
 )
+@click.option(
+    "--key",
+    "vkeys",
+    type=TEXT,
+    multiple=True,
+    metavar="VKEY",
+    help="A log's public key: the seal of an export or proof must be signed by it.",
+)
+@click.option("--old", type=TEXT, metavar="FILE", help="The older seal, for a proof of growth.")
 @click.option("--explain", type=TEXT, metavar="CHECK", help="Print the manual section of a check.")
 @click.option("--list", "list_checks", is_flag=True, help="Print the names of all checks.")
 @click.option("--json", "as_json", is_flag=True, help="The whole report as one JSON object.")
@@ -54,11 +86,15 @@ def verify(
     no_ledger: bool,
     selected: tuple[str, ...],
     nearby: int,
+    vkeys: tuple[str, ...],
+    old: str | None,
     explain: str | None,
     list_checks: bool,
     as_json: bool,
 ) -> None:
-    """Judge a project, a team directory, or a bare database file (PATH; found upwards).
+    """Judge a project, a team directory, a database, an export or a proof (PATH; found upwards).
+
+    A clone that has no database is judged by its record, .nbs/record.
 
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
     """
@@ -78,11 +114,20 @@ def verify(
 
         emit_report(manual(explain))
         return
-    from verify.evidence import collect
+    from verify.opening import open_evidence
+    from verify.proofs import is_proof, judge_proof
 
-    with shown(quiet=as_json):
-        evidence = collect(_subject(path), no_ledger=no_ledger, nearby=nearby)
-        report = run(evidence, select=selected or None)
+    keys, subject = log_keys(vkeys), _subject(path)
+    if is_proof(subject):
+        from tripod.newest_seal import seal_from
+
+        report = judge_proof(subject, keys, seal_from(old)[1] if old else None)
+    else:
+        with (
+            shown(quiet=as_json),
+            open_evidence(subject, no_ledger=no_ledger, nearby=nearby, keys=keys) as evidence,
+        ):
+            report = run(evidence, select=selected or None)
     if as_json:
         from verify.reporters import json_
 

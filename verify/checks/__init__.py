@@ -21,11 +21,12 @@ from verify.checks import (
     kinds_known,
     ledger_missing,
     pythia_isolation,
+    record_agrees,
     seals_open,
     sequence,
 )
 
-__all__ = ["CHECKS", "LEDGER_CHECKS"]
+__all__ = ["CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS"]
 
 LEDGER_CHECKS: tuple[ModuleType, ...] = (
     sequence,
@@ -37,10 +38,21 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
 )
 """Those that one pass over the rows answers."""
 
+HEADER_CHECKS: tuple[ModuleType, ...] = (
+    ledger_missing,
+    record_agrees,
+    sequence,
+    canonical_bytes,
+    chain_links,
+    clock_forward,
+)
+"""Those that need no bodies: all that an export of headers alone can be asked."""
+
 CHECKS: tuple[ModuleType, ...] = (
     ledger_missing,
     *LEDGER_CHECKS,
     seals_open,
+    record_agrees,
     append_only,
     count_from_grep,
     decision_ids_unique,

@@ -22,6 +22,8 @@ line of ``config.yaml`` that was not understood, and each file whose bytes were 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from projections import FILES, LOG
 from projections.intake import Conflict
 from verify.evidence import Evidence
@@ -37,6 +39,7 @@ AHEAD = (
     "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
     "from this one with `tripod rebuild`"
 )
+UNSEALED = "the record ends at its seal: what came after it is judged by the files alone"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
 LIMIT = 40
 DISPLACED = 10
@@ -59,7 +62,10 @@ def judge(evidence: Evidence) -> Outcome:
     found = [*tables, *_cursor(evidence), *found, *_displaced(evidence)]
     if evidence.ahead is not None:
         message = f"the files are ahead of the ledger: {evidence.ahead}"
-        found.insert(0, Finding(NAME, message, "counts.json", (), AHEAD))
+        ahead = Finding(NAME, message, "counts.json", (), AHEAD)
+        if evidence.loaded:
+            ahead = replace(ahead, help=UNSEALED, severity="warning")
+        found.insert(0, ahead)
     if evidence.root is not None:
         found += _absent(evidence)
         seen["files"] = _files(evidence, found)

@@ -3,9 +3,8 @@
 **What it proves.** Each key was put in force properly (the first of a line by itself, each later
 one with the signatures of the key before it and its own), and bears the name of the ledger. Each
 seal was signed by the key in force at its size, and its root is that of the ledger's first
-entries. So is the seal of the record (``record/checkpoint`` in the team directory). Where a
-restored copy went on under another name, the head at which it left is the one that it says, and
-no name is used twice.
+entries. Where a restored copy went on under another name, the head at which it left is the one
+that it says, and no name is used twice. (The record's seal is for ``record-agrees``.)
 
 **Why it matters.** A seal says that the ledger had exactly these entries when it was made. Whoever
 rewrites the ledger without the key cannot make one; whoever has the key can, and then every copy
@@ -32,17 +31,16 @@ from typing import NamedTuple
 from ledger.errors import MalformedError, NotVerifiedError
 from ledger.note import parse_note
 from ledger.rotation import rotation_problem
-from ledger.seal import Seal, open_seal, parse_seal
+from ledger.seal import Seal, open_seal
 from ledger.vkey import VerifierKey
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
 
-__all__ = ["HELP", "NAME", "RECORD", "REQUIRED", "judge"]
+__all__ = ["HELP", "NAME", "REQUIRED", "judge"]
 
 NAME = "seals-open"
 REQUIRED = True
 HELP = "compare with an older copy of the ledger: a clone, a backup, the record in git"
-RECORD = "record/checkpoint"
 
 
 class _Key(NamedTuple):
@@ -57,20 +55,15 @@ def judge(evidence: Evidence) -> Outcome:
     keys = evidence.query("SELECT seq, vkey FROM keys ORDER BY seq")
     seals = evidence.query("SELECT seq, size, note FROM seals ORDER BY seq")
     forks = evidence.query("SELECT seq, size, root FROM forks ORDER BY seq")
-    record = evidence.file(RECORD)
-    if not keys and not seals and not forks and record is None:
+    if not keys and not seals and not forks:
         return not_applicable(NAME, "the ledger has no key", required=REQUIRED)
     good, found = _keys(evidence, keys)
     for seq, size, note in seals:
         problem = _seal_problem(evidence, good, note, size, seq)
         if problem is not None:
             found.append(_finding(problem, seq))
-    if record is not None:
-        problem = _record_problem(evidence, good, record)
-        if problem is not None:
-            found.append(Finding(NAME, f"the record: {problem}", RECORD, help=HELP))
     found += [_finding(problem, seq) for seq, problem in _fork_problems(evidence, forks)]
-    seen = {"seals": len(seals) + (record is not None), "keys": len(keys)}
+    seen = {"seals": len(seals), "keys": len(keys)}
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 
@@ -136,18 +129,6 @@ def _seal_problem(
     except ValueError:
         problem = "its note is no text"
     return None if problem is None else f"{what}: {problem}"
-
-
-def _record_problem(evidence: Evidence, keys: list[_Key], note: bytes) -> str | None:
-    """The same of the record's; one of more entries than there are is a rollback, named as such.
-
-    (``record-agrees`` and ``pins-extend`` compare the record with a shorter ledger.)
-    """
-    try:
-        seal = parse_seal(parse_note(note).text)
-    except MalformedError as error:
-        return str(error)
-    return None if seal.size > evidence.rows else _open(evidence, keys, note, seal.size)
 
 
 def _open(evidence: Evidence, keys: list[_Key], note: bytes, size: int) -> str | None:

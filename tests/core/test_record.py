@@ -1,0 +1,135 @@
+"""The record: kept up, judged beside its ledger and in a clone, and read back into a ledger."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from plain_export import files_of, key_of, read_files, rows_of, write_files
+from specimens import build, database
+
+from tripod import chat
+from tripod.errors import RefusedError
+from tripod.record import has_record, restore, update
+from tripod.recover import rebuild
+from tripod.team import Team
+from verify.finding import Report
+from verify.opening import open_evidence
+from verify.run import run
+
+KEYS = [key_of("sample.example/1").verifier()]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
+    root = build(str(tmp_path_factory.mktemp("sample")))
+    with Team(root) as team:
+        update(team, files_of(database(root))["checkpoint"].decode())
+    return root
+
+
+@pytest.fixture
+def root(tmp_path: Path, sound: str) -> str:
+    return str(shutil.copytree(sound, tmp_path / ".nbs", copy_function=shutil.copy2))
+
+
+def judge(root: str, *, key: bool = True) -> Report:
+    with open_evidence(root, keys=KEYS if key else []) as evidence:
+        return run(evidence)
+
+
+def told(report: Report) -> list[str]:
+    return [f"{f.where}: {f.message}" for o in report.outcomes for f in o.findings]
+
+
+def clone(root: str) -> str:
+    """What git would give: no database, no locks, and modes of its own."""
+    for name in os.listdir(root):
+        if name.startswith("ledger.db"):
+            os.unlink(f"{root}/{name}")
+    for folder, _, names in os.walk(root):
+        for name in names:
+            os.chmod(f"{folder}/{name}", 0o644)
+    return root
+
+
+def test_the_record_is_an_export_with_bodies(root: str) -> None:
+    assert read_files(f"{root}/record") == files_of(database(root))
+    assert judge(root).exit_code == 0
+    assert judge(root, key=False).untold == ("record-agrees",)
+
+
+def test_a_clone_is_judged_by_its_record(root: str) -> None:
+    report = judge(clone(root))
+    assert (report.exit_code, told(report)) == (0, [])
+    path = f"{root}/scribe/log.md"
+    text = Path(path).read_text()
+    Path(path).write_text(text.replace("Agreed in the chat.", "Nobody asked us.", 1))
+    assert "scribe/log.md" in " ".join(told(judge(root)))
+
+
+def test_what_came_after_the_seal_is_judged_by_the_files(root: str) -> None:
+    with Team(root) as team:
+        chat.send(team, "live", "alex", "One more thing.")
+    report = judge(clone(root))
+    assert report.exit_code == 0
+    assert all("counts.json: the files are ahead of the ledger" in text for text in told(report))
+    assert "counts.json counts entry" in str(restore(root, KEYS).ahead)
+    with Team(root) as team:
+        rebuild(team)
+    assert judge(root).exit_code == 0
+
+
+def test_a_ledger_comes_back_byte_for_byte(root: str) -> None:
+    before = rows_of(database(root))
+    clone(root)
+    assert has_record(root)
+    assert restore(root, KEYS) == (len(before), None)
+    assert rows_of(database(root)) == before
+    with Team(root) as team:
+        assert team.store.head().size == len(before)
+    report = judge(root)
+    assert (report.exit_code, told(report)) == (0, [])
+    assert not [name for name in os.listdir(root) if "restoring" in name]
+
+
+def test_no_ledger_comes_back_from_a_false_record(root: str) -> None:
+    clone(root)
+    files = read_files(f"{root}/record")
+    path = next(path for path in files if path.startswith("bodies/"))
+    write_files(f"{root}/record", {path: files[path].replace(b"Good.", b"Bad..")})
+    with pytest.raises(RefusedError, match=r"does not verify \(entry .*: the body is not the one"):
+        restore(root, KEYS)
+    assert not os.path.exists(database(root))
+    assert judge(root).exit_code == 1
+    shutil.rmtree(f"{root}/record/bodies")
+    shutil.rmtree(f"{root}/record/blobs")
+    with pytest.raises(RefusedError, match="headers alone"):
+        restore(root, KEYS)
+    assert "chat-refs-resolve" in judge(root).untold
+
+
+def test_a_record_that_is_another_history_is_found(root: str) -> None:
+    with Team(root) as team:
+        chat.send(team, "live", "alex", "One more thing.")
+        size = team.store.head().size
+        update(team, files_of(database(root))["checkpoint"].decode())
+    assert judge(root).exit_code == 0
+    newer = read_files(f"{root}/record")
+    write_files(f"{root}/record", {"checkpoint": files_of(database(root), 9)["checkpoint"]})
+    assert any("is missing" in text for text in told(judge(root)))
+    shutil.rmtree(f"{root}/record")
+    write_files(f"{root}/record", newer | {"README": b"hello"})
+    report = judge(root)
+    assert report.exit_code == 0
+    assert told(report)[0].startswith("record/README: it belongs to no entry")
+    assert size == len(rows_of(database(root)))
+
+
+def test_a_linked_record_is_none(tmp_path: Path, root: str) -> None:
+    os.rename(f"{root}/record", tmp_path / "away")
+    os.symlink(tmp_path / "away", f"{root}/record")
+    assert "is no folder" in " ".join(told(judge(root)))
+    assert not has_record(root)
+    with Team(root) as team, pytest.raises(RefusedError, match="symbolic link"):
+        update(team, files_of(database(root))["checkpoint"].decode())

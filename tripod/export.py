@@ -1,0 +1,339 @@
+"""The ledger as plain files: a tlog-tiles folder, sealed, and with the bodies if asked.
+
+``docs/formats/record.md`` has the layout. The same seal gives the same files, however the folder
+was reached: at once, or growing with the ledger; so a smaller folder is grown by what is new.
+
+The order of durability, and what it means if we die between two steps:
+
+1. tiles, bundles, bodies and blobs, each under a temporary name, on the disk, then renamed. Dead
+   here: files lie there that no seal names yet; the seal of before is whole, and the next export
+   writes what is missing.
+2. ``checkpoint``, the seal, in one rename. From here the folder is the larger one.
+3. partial tiles and bundles that larger ones replaced are removed. Dead here: the next export
+   removes them; until then they are files that nobody reads.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+import orjson
+
+from ledger.bodies import BLOBS, BODIES, format_line, line_path, parse_line_path
+from ledger.entry import commit, leaf_hash
+from ledger.errors import LedgerDamagedError, MalformedError
+from ledger.merkle import Nodes, Tree, root_of
+from ledger.note import MAX_NOTE, parse_note
+from ledger.progress import over
+from ledger.reader import block_nodes, read_only
+from ledger.seal import Seal, parse_seal
+from ledger.tiles import (
+    WIDTH,
+    Tile,
+    bundles_of,
+    format_bundle,
+    format_path,
+    parse_path,
+    tiles_of,
+)
+from projections.disk import Disk, UnreadableError
+from projections.projection import File
+from tripod.errors import RefusedError
+from tripod.staging import PRIVATE, PUBLIC, Staging
+from verify.checks.bodies_present import named_blobs
+
+__all__ = ["SEAL", "Exported", "export", "held_seal", "read_seal"]
+
+SEAL = "checkpoint"  # the name that the format gives the seal's file
+_ROWS = "SELECT seq, kind, header, salt, body FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq"
+_MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
+_HINT = "nothing of it was sealed; `tripod verify` says what is wrong"
+
+
+class Exported(NamedTuple):
+    """What an export did: entries under the seal, files written, and files removed."""
+
+    size: int
+    written: int
+    removed: int
+
+
+def export(database: str, directory: str, note: str, *, bodies: bool) -> Exported:
+    """Make ``directory`` the log under the seal in ``note``; see the module.
+
+    Args:
+        database: path of the ledger's database, which is read as of one moment.
+        directory: made if it is not there; an export of the same ledger in it is grown.
+        note: the signed seal, a note. Who signed it is not asked here.
+        bodies: whether bodies, salts and blobs are written too.
+
+    Raises:
+        RefusedError: the folder holds something else, or the seal is not this ledger's.
+        LedgerDamagedError: what the ledger holds is not what its tree or a commitment says.
+        MalformedError: the note is no seal.
+        OSError: the disk refuses.
+    """
+    seal = read_seal(note.encode())
+    with closing(read_only(database)) as db:
+        db.execute("BEGIN")
+        nodes = _checked(db, seal)
+        os.makedirs(directory, exist_ok=True)
+        with _alone(directory):
+            disk = Disk(os.path.realpath(directory), steady=True)
+            present = _present(disk, directory, bodies=bodies)
+            since = _grown(disk, directory, seal, nodes)
+            staging = Staging(disk, present)
+            wanted = _write(_Work(db, seal.size, since, bodies, staging))
+            staging.flush()
+            if held_seal(disk) != note.encode():
+                disk.write(SEAL, File(note.encode(), PUBLIC))
+            removed = _sweep(disk, present, wanted)
+    return Exported(seal.size, staging.written, removed)
+
+
+def read_seal(note: bytes) -> Seal:
+    """The seal in a note, whoever signed it.
+
+    Raises:
+        MalformedError: it is none.
+    """
+    return parse_seal(parse_note(note).text)
+
+
+def held_seal(disk: Disk) -> bytes | None:
+    """The bytes of the seal that a folder holds; None where it holds none."""
+    return disk.read(SEAL, MAX_NOTE)
+
+
+# What is there ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _alone(directory: str) -> Iterator[None]:
+    """Be the only one who exports into a folder."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _checked(db: sqlite3.Connection, seal: Seal) -> Nodes:
+    """The ledger's nodes, once they are shown to give the root that was sealed."""
+    row = db.execute("SELECT size, origin FROM head").fetchone()
+    size, origin = row or (0, "")
+    nodes = block_nodes(db)
+    if seal.origin != origin:
+        what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
+    elif seal.size > size:
+        what = f"the seal is of {seal.size} entries, the ledger holds {size}"
+    elif root_of(nodes, 0, seal.size) != seal.root:
+        what = f"the ledger has another root at {seal.size} entries than the seal"
+    else:
+        return nodes
+    message = f"{what}: nothing was exported; `tripod verify` judges the ledger"
+    raise RefusedError(message)
+
+
+def _present(disk: Disk, directory: str, *, bodies: bool) -> set[str]:
+    """Paths of the files that are there, if the folder is one for an export."""
+    disk.clear("")
+    files, folders, strange = disk.sorted_out("")
+    foreign = sorted({*files, *folders, *strange} - {SEAL, "tile", BODIES, BLOBS})
+    started = SEAL in files or "tile" in folders
+    if foreign and not started:
+        message = f"{directory} holds {foreign[0]!r}: give a folder of its own for the export"
+        raise RefusedError(message)
+    if not bodies and (BODIES in folders or BLOBS in folders):
+        message = (
+            f"{directory} holds bodies, and none are asked for: give --bodies, or another folder"
+        )
+        raise RefusedError(message)
+    found: set[str] = set()
+    for top in ("tile", BODIES, BLOBS):
+        if top in folders:
+            found.update(_walk(disk, top))
+    return found
+
+
+def _walk(disk: Disk, folder: str) -> Iterator[str]:
+    """Paths of the files below a folder; what a writer left that died is removed on the way."""
+    disk.clear(folder)
+    files, folders, _ = disk.sorted_out(folder)
+    for name in files:
+        yield f"{folder}/{name}"
+    for name in folders:
+        yield from _walk(disk, f"{folder}/{name}")
+
+
+def _grown(disk: Disk, directory: str, seal: Seal, nodes: Nodes) -> int:
+    """How many entries the folder holds already; 0 where it holds no seal."""
+    try:
+        note = held_seal(disk)
+        if note is None:
+            if os.path.lexists(disk.full(SEAL)):
+                message = f"{directory}/{SEAL} is no file: move it away"
+                raise RefusedError(message)
+            return 0
+        old = read_seal(note)
+    except (MalformedError, UnreadableError) as error:
+        message = f"{directory}/{SEAL} is no seal of ours ({error}): give another folder"
+        raise RefusedError(message) from error
+    if old.origin != seal.origin:
+        what = f"it holds another log, {old.origin!r}"
+    elif old.size > seal.size:
+        what = f"it holds {old.size} entries already, the seal is of {seal.size}: never back"
+    elif root_of(nodes, 0, old.size) != old.root:
+        what = f"it holds another history: at {old.size} entries its root is not this ledger's"
+    else:
+        return old.size
+    message = f"{directory}: {what}; nothing was written"
+    raise RefusedError(message)
+
+
+# Writing ----------------------------------------------------------------------------------------
+
+
+class _Work(NamedTuple):
+    """What is to be written: ``size`` entries, of which ``since`` may be there."""
+
+    db: sqlite3.Connection
+    size: int
+    since: int
+    bodies: bool
+    staging: Staging
+
+
+def _write(work: _Work) -> set[str]:
+    """Write what is new or missing; give the paths of everything that belongs to the size."""
+    wanted: set[str] = set()
+    new = work.since // WIDTH
+    bundles = over(bundles_of(work.size), "exporting bundles of entries", -(-work.size // WIDTH))
+    for tile in bundles:
+        paths = [format_path(tile), format_path(tile._replace(level=0))]
+        if work.bodies:
+            paths.append(line_path(tile))
+        wanted.update(paths)
+        if tile.number >= new or not work.staging.present.issuperset(paths):
+            _write_bundle(work, tile, paths)
+    for tile in tiles_of(work.size):
+        if tile.level:
+            path = format_path(tile)
+            wanted.add(path)
+            full = work.since >> 8 * tile.level
+            if (tile.number + 1) * WIDTH > full or path not in work.staging.present:
+                work.staging.put(path, _upper(work.db, tile), PUBLIC)
+    return wanted
+
+
+def _write_bundle(work: _Work, tile: Tile, paths: list[str]) -> None:
+    first = tile.number * WIDTH
+    rows = work.db.execute(_ROWS, (first, first + tile.width)).fetchall()
+    headers = [row[2] for row in rows]
+    leaves = [leaf_hash(header) for header in headers]
+    if [row[0] for row in rows] != list(range(first, first + tile.width)):
+        message = f"an entry from {first} to {first + tile.width - 1} is missing: {_HINT}"
+        raise LedgerDamagedError(message)
+    if tile.width == WIDTH:
+        _check_stored(work.db, Tile(0, tile.number, WIDTH), leaves)
+    put = work.staging.put
+    put(paths[0], format_bundle(headers), PUBLIC)
+    put(paths[1], b"".join(leaves), PUBLIC)
+    if work.bodies:
+        lines = [_line(work, row) for row in rows]
+        put(paths[2], b"".join(lines), PRIVATE)
+
+
+def _upper(db: sqlite3.Connection, tile: Tile) -> bytes:
+    """A tile above the leaves, from the stored roots."""
+    first = tile.number * WIDTH
+    rows = db.execute(
+        "SELECT hash FROM nodes WHERE level = ? AND number >= ? AND number < ? ORDER BY number",
+        (tile.level, first, first + tile.width),
+    ).fetchall()
+    hashes = [row[0] for row in rows]
+    if len(hashes) != tile.width:
+        message = f"a stored root of level {tile.level} from {first} on is missing: {_HINT}"
+        raise LedgerDamagedError(message)
+    if tile.width == WIDTH:
+        _check_stored(db, tile, hashes)
+    return b"".join(hashes)
+
+
+def _check_stored(db: sqlite3.Connection, tile: Tile, hashes: list[bytes]) -> None:
+    """Hold the hashes of a full tile against the root that is stored for them."""
+    tree = Tree()
+    for digest in hashes:
+        tree.append(digest)
+    row = db.execute(
+        "SELECT hash FROM nodes WHERE level = ? AND number = ?", (tile.level + 1, tile.number)
+    ).fetchone()
+    if row is None or row[0] != tree.root():
+        message = f"the tile {format_path(tile)} is not that of the sealed tree: {_HINT}"
+        raise LedgerDamagedError(message)
+
+
+def _line(work: _Work, row: tuple[int, str, bytes, bytes | None, bytes | None]) -> bytes:
+    """The line of a body that is the one committed to, or of one that was erased whole."""
+    seq, kind, header, salt, body = row
+    if salt is not None and body is not None:
+        if commit(salt, kind, body) != orjson.loads(header)["body"] or b"\n" in body:
+            message = f"entry {seq} has a body that it did not commit to: {_HINT}"
+            raise LedgerDamagedError(message)
+        if _MARK in body:
+            _write_blobs(work, seq, body)
+    elif salt is not None or body is not None:
+        message = f"entry {seq} has half of a body and its salt: {_HINT}"
+        raise LedgerDamagedError(message)
+    return format_line(seq, salt, body) + b"\n"
+
+
+def _write_blobs(work: _Work, seq: int, body: bytes) -> None:
+    for digest, _ in named_blobs(orjson.loads(body)):
+        path = f"{BLOBS}/{digest}"
+        if path in work.staging.present:
+            continue
+        row = work.db.execute(
+            "SELECT bytes FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),)
+        ).fetchone()
+        if row is None:
+            message = f"blob {digest[:12]}… that entry {seq} names is not there: {_HINT}"
+            raise LedgerDamagedError(message)
+        work.staging.put(path, row[0], PRIVATE)
+
+
+def _sweep(disk: Disk, present: set[str], wanted: set[str]) -> int:
+    """Remove files of ours that larger ones replaced, or that no seal came to name."""
+    removed = 0
+    for path in sorted(present - wanted):
+        if _is_ours(path):
+            disk.remove(path)
+            removed += 1
+            _remove_empty(disk, path.rpartition("/")[0])
+    return removed
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a path is one that an export of some size writes, blobs left out."""
+    for parse in (parse_path, parse_line_path):
+        try:
+            parse(path)
+        except MalformedError:
+            continue
+        return True
+    return False
+
+
+def _remove_empty(disk: Disk, folder: str) -> None:
+    """Remove a folder of partial tiles once it is empty."""
+    if folder.endswith(".p"):
+        try:
+            os.rmdir(disk.full(folder))
+        except OSError:
+            return  # somebody else put something there

@@ -1,0 +1,122 @@
+"""The record: the ledger as plain files in the team directory, for git, clones and CI.
+
+It is kept up by whoever seals (``update``), and a ledger that is gone comes back from it
+(``restore``): the same entries, byte for byte, to the seal's head.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from ledger.errors import LedgerDamagedError
+from ledger.reader import read_only
+from ledger.vkey import VerifierKey
+from projections.ahead import ahead_of
+from projections.rebuild import differences
+from projections.tables import refold
+from tripod.errors import RefusedError
+from tripod.export import SEAL, Exported, export
+from tripod.team import DATABASE, Team
+from verify.checks import LEDGER_CHECKS, record_agrees
+from verify.evidence import Evidence, begin
+from verify.exported import load
+from verify.recorded import RECORD, judged
+from verify.run import run
+
+__all__ = ["RECORD", "Restored", "has_record", "restore", "update"]
+
+_RESTORING = f"{DATABASE}-restoring"
+
+
+def update(team: Team, note: str, *, bodies: bool = True) -> Exported:
+    """Make the team's record the ledger under the seal in ``note``; only what is new is written.
+
+    To be called once the seal's own entry is committed. ``bodies=False`` is for a team that must
+    not publish what was said: its record holds headers alone, and nothing can be restored from it.
+
+    Raises:
+        RefusedError: the record's folder holds something else, or another history.
+        LedgerDamagedError: the ledger does not hold what was sealed.
+        OSError: the disk refuses.
+    """
+    folder = f"{team.root}/{RECORD}"
+    if os.path.islink(folder):
+        message = f"{folder} is a symbolic link: put a folder there, or nothing"
+        raise RefusedError(message)
+    return export(team.store.path, folder, note, bodies=bodies)
+
+
+def has_record(root: str) -> bool:
+    """Whether a team directory holds a record that a ledger may be restored from."""
+    return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
+
+
+class Restored(NamedTuple):
+    """How many entries came back; and what the files show beyond them, None where they do not."""
+
+    size: int
+    ahead: str | None
+
+
+def restore(root: str, keys: Sequence[VerifierKey] = ()) -> Restored:
+    """Make the ledger of a team directory from its record.
+
+    No entry is added, and of the files only modes are set. Nobody but the log's own key vouches
+    for the seal unless ``keys`` are given.
+
+    Raises:
+        RefusedError: the record does not verify, or holds no bodies; nothing was made.
+    """
+    scratch, database = f"{root}/{_RESTORING}", f"{root}/{DATABASE}"
+    _clear(scratch)
+    try:
+        _load(root, scratch, keys)
+        fd = os.open(scratch, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(scratch, database)
+    finally:
+        _clear(scratch)
+    with Team(root) as team:
+        with team.store.transaction() as transaction:
+            refold(transaction.tables, team.store.read())
+        team.disk.sync_folder("")
+        # Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
+        for apart in differences(team.source, team.disk):
+            if apart.have == apart.want.data:
+                team.disk.set_mode(apart.path, apart.want.mode)
+        return Restored(team.store.head().size, ahead_of(team.store.db, team.disk))
+
+
+def _load(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
+    loaded = load(f"{root}/{RECORD}", scratch, keys)
+    if loaded.seal is not None and not loaded.bodies:
+        message = f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"
+        raise RefusedError(message)
+    evidence = Evidence(root, database=scratch, loaded=True, record=judged(loaded))
+    with evidence:
+        evidence.db = read_only(scratch)
+        begin(evidence)
+        chosen = {record_agrees.NAME, *(check.NAME for check in LEDGER_CHECKS)}
+        report = run(evidence, select=chosen)
+    found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
+    if found or not loaded.entries:
+        first = f"{found[0].where}: {found[0].message}" if found else "it holds no entry"
+        message = (
+            f"{root}/{RECORD} does not verify ({first}): nothing was restored; "
+            f"`tripod verify {root}/{RECORD}` tells all"
+        )
+        raise RefusedError(message)
+    if report.problem:
+        raise LedgerDamagedError(report.problem)
+
+
+def _clear(path: str) -> None:
+    for name in (path, f"{path}-wal", f"{path}-shm", f"{path}-journal"):
+        with suppress(FileNotFoundError):
+            os.unlink(name)

@@ -1,0 +1,45 @@
+"""The record, or an export, is whole, is what its seal says, and holds what the ledger holds.
+
+**What it proves.** The entries that lie in the tiles' bundles give the hash tiles beside them, the
+root in the seal, and the log that it names; the seal is signed by the log's key; each line of the
+bodies is of its form. Where a ledger stands beside its record (``.nbs/record``), every file of it
+has exactly the bytes that the ledger gives. What is *in* the entries is judged by the other checks,
+on the ledger, or, where there is none, on what was read from the files.
+
+**Why it matters.** Clones, CI and outsiders have the record and not the database. One file changed
+in it, and they judge another history than the one that was sealed.
+
+**What a finding looks like.** ``its hashes are not those of the entries``; ``the entries have the
+root 91bc…, the seal says 3f2a…``; ``bodies/000.jsonl is not what the ledger holds``; ``signature 1
+says it is by … and it is not``. A file that belongs to no entry is a warning: nothing reads it.
+
+**What to do.** Compare with another clone; git tells who changed the file and when. Where the
+ledger verifies, remove the record, and the next seal writes it anew. *Cannot tell* means that no
+key is known to hold the seal against: give it with ``--key``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from verify.evidence import Evidence
+from verify.finding import Outcome, cannot_tell, not_applicable, outcome
+
+__all__ = ["HELP", "NAME", "REQUIRED", "STRAY", "judge"]
+
+NAME = "record-agrees"
+REQUIRED = True
+HELP = "compare with another clone or with the ledger; git tells who changed the file"
+STRAY = "nobody vouches for it: find out who put it there, and remove it"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """What was found when the files were read; see the module."""
+    record = evidence.record
+    if record is None:
+        return not_applicable(NAME, "there is no record", required=REQUIRED)
+    told = outcome(NAME, record.tally.of(NAME), record.seen, required=REQUIRED)
+    if record.signed or told.failures:
+        return told
+    reason = f"no key is known to hold the seal of {record.origin} against: give it with --key"
+    return replace(cannot_tell(NAME, reason, required=REQUIRED), findings=told.findings)

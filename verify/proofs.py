@@ -1,0 +1,107 @@
+"""Judges a proof file by itself: no ledger is needed, only the log's key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import orjson
+
+from ledger.bodies import parse_line
+from ledger.entry import commit, leaf_hash, parse_header
+from ledger.errors import LedgerError, MalformedError, NotVerifiedError
+from ledger.growth import parse_growth
+from ledger.merkle import check_consistency
+from ledger.policy import Log, Policy
+from ledger.proof import MAX_PROOF, parse_proof, verify_proof
+from ledger.seal import Seal, open_seal
+from ledger.vkey import VerifierKey
+from verify.finding import Coverage, Finding, Report, cannot_tell, outcome
+
+__all__ = ["is_proof", "judge_proof"]
+
+NAME = "proof"
+HELP = "ask who gave you the file for another one, and for the log's key by another way"
+_FRONTS = (b"c2sp.org/tlog-proof@", b"old ")
+
+
+def is_proof(path: str) -> bool:
+    """Whether a file begins as a proof does."""
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(32).startswith(_FRONTS)
+    except OSError:
+        return False
+
+
+def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None) -> Report:
+    """Judge the proof in a file.
+
+    Args:
+        path: of the file.
+        keys: the logs that are trusted; without one the verdict is *cannot tell*.
+        old: the older seal, which a proof of growth is held against.
+    """
+    with open(path, "rb") as file:
+        data = file.read(MAX_PROOF + 1)
+    head = None
+    if not keys:
+        reason = "no key is known to hold the seal against: give the log's with --key"
+        return Report(path, (cannot_tell(NAME, reason, required=True),))
+    try:
+        told: list[str] = []
+        if data.startswith(b"old "):
+            if old is None:
+                reason = "a proof of growth is held against an older seal: give it with --old"
+                return Report(path, (cannot_tell(NAME, reason, required=True),))
+            seal = _growth(data, keys, old, told)
+        else:
+            seal = _inclusion(data, keys, told)
+        head = (seal.size, seal.root.hex())
+        found = []
+    except LedgerError as error:
+        told, found = [], [Finding(NAME, str(error), path, help=HELP)]
+    seen: Coverage = {}
+    for word, _, value in (text.partition(" ") for text in told):
+        seen[word] = value
+    return Report(path, (outcome(NAME, found, seen, required=True),), head)
+
+
+def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Seal:
+    proof = parse_proof(data)
+    header, _, line = (proof.extra or b"").partition(b"\n")
+    if not header:
+        message = "proof: it holds no entry (the extra line), so there is nothing to show"
+        raise MalformedError(message)
+    head = parse_header(header)
+    policy = Policy(tuple(Log(key) for key in keys), (), (), None)
+    seal = verify_proof(proof, leaf_hash(header), policy).seal
+    if head.seq != proof.seq or head.ledger != seal.origin:
+        message = f"proof: the entry says that it is {head.seq} of {head.ledger!r}"
+        raise NotVerifiedError(message)
+    told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
+    if line:
+        pair = parse_line(line, proof.seq)
+        if pair is None or commit(pair[0], head.kind, pair[1]) != head.body:
+            message = "proof: the body is not the one that the entry commits to"
+            raise NotVerifiedError(message)
+        told.append(f"body {orjson.dumps(orjson.loads(pair[1])).decode()}")
+    return seal
+
+
+def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]) -> Seal:
+    growth = parse_growth(data)
+    seal = open_seal(growth.note, keys).seal
+    if (growth.old, seal.origin) != (old.size, old.origin):
+        message = (
+            f"growth: it is of {seal.origin!r} since {growth.old} entries, the older seal of "
+            f"{old.origin!r} at {old.size}"
+        )
+        raise NotVerifiedError(message)
+    if not check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
+        message = "growth: the older log is not the beginning of the newer one: it was rewritten"
+        raise NotVerifiedError(message)
+    told += [f"from {old.size}", f"to {seal.size}"]
+    return seal
