@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from ledger.canonical import format_value
 from ledger.entry import Draft
+from ledger.redaction import REDACTED, redaction_id
 
 __all__ = [
     "INLINE_LIMIT",
@@ -27,6 +28,7 @@ __all__ = [
     "opened",
     "pruned",
     "published",
+    "redacted",
     "rotated",
     "sent",
 ]
@@ -169,3 +171,9 @@ def log_begun(header: str, actor: str) -> Draft:
 def decided(body: Body, actor: str) -> Draft:
     """Log a decision; the fields are those of the model ``Decided``."""
     return Draft("decision.logged", "decisions", actor, {**body, "v": 1})
+
+
+def redacted(*, seq: int, kind: str, cause: str, reason: str, by: str, keep: Body) -> Draft:
+    """Erase the body of entry ``seq``, whose id is ``cause``; ``keep`` is to stand for it."""
+    body: Body = {"by": by, "keep": keep, "kind": kind, "reason": reason, "seq": seq, "v": 1}
+    return Draft(REDACTED, "ledger", by, body, redaction_id(seq), cause)

@@ -69,7 +69,7 @@ def _known() -> dict[object, _Known]:
     known: dict[object, _Known] = {}
     for kind in KINDS:
         expression = pattern(kind.model)
-        if expression is not None and not kind.reserved and kind.name not in _ONCE:
+        if expression is not None and kind.name not in _ONCE:
             fits = re.compile(expression).fullmatch
             name = kind.name.encode() + b"\x00"
             known[kind.name] = _Known(fits, name, kind.stream, kind.stream.endswith("/"))

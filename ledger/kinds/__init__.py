@@ -19,6 +19,7 @@ from ledger.kinds.chat import (
     Unreadable,
 )
 from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
+from ledger.kinds.redaction import Redacted
 from ledger.kinds.team import (
     Adopted,
     ConfigChanged,
@@ -26,7 +27,6 @@ from ledger.kinds.team import (
     EvidenceKept,
     FileSeen,
     Opened,
-    Redacted,
     WorkerWritten,
 )
 
@@ -34,12 +34,11 @@ __all__ = ["BY_NAME", "KINDS", "Kind"]
 
 
 class Kind(NamedTuple):
-    """A kind: its name, the model of its body, the streams it stands in, and if it is reserved."""
+    """A kind: its name, the model of its body, and the streams it stands in."""
 
     name: str
     model: type[BodyModel]
     stream: str
-    reserved: bool = False
 
 
 KINDS: tuple[Kind, ...] = (
@@ -64,7 +63,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("evidence.kept", EvidenceKept, "files/"),
     Kind("file.seen", FileSeen, "files/"),
     Kind("file.displaced", Displaced, "files/"),
-    Kind("redacted", Redacted, "ledger", reserved=True),
+    Kind("redacted", Redacted, "ledger"),
 )
 
 BY_NAME = {kind.name: kind for kind in KINDS}

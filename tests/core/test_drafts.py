@@ -122,6 +122,18 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
     ),
     "log_begun": ("log.begun", st.builds(drafts.log_begun, TEXTS, TEXTS)),
     "decided": ("decision.logged", st.builds(drafts.decided, DECISIONS, TEXTS)),
+    "redacted": (
+        "redacted",
+        st.builds(
+            drafts.redacted,
+            seq=COUNTS,
+            kind=st.just("decision.logged"),
+            cause=NAMES,
+            reason=NAMES,
+            by=NAMES,
+            keep=DECISIONS.map(lambda body: body | {"v": 1}),
+        ),
+    ),
 }
 
 
