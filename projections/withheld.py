@@ -7,6 +7,7 @@ file that shows a redacted place is such a file; what it says at that place is k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,11 +87,13 @@ def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
     bodies = [(kind, source.body(seq)) for seq, kind in found]
     said = {(b["handle"], b["time"]): line_bytes(source, b) for k, b in bodies if k == "chat.sent"}
     unreadable = any(kind == "chat.unreadable" for kind, _ in bodies)
-    header, mark, lines = data.rpartition(b"\n---\n")
+    header, mark, lines = data.partition(b"\n---\n")
+    if not mark:
+        header, lines = b"", data
     if any(kind in ("chat.header-seen", "chat.rotated") for kind, _ in bodies):
-        header = MARK.encode() if mark else header
+        header = MARK.encode() if mark else header  # a damaged one has no header of its own
     kept, count = [], int(header + mark + lines != data)
-    for line in lines.splitlines(keepends=True):
+    for line in re.findall(rb"[^\n]*\n|[^\n]+", lines):
         message = parse_line(line.removesuffix(b"\n"))
         ours = line
         if message is not None:

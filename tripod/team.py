@@ -23,7 +23,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from ledger.entry import Draft, Entry
-from ledger.errors import LedgerDamagedError, UnwritableError
+from ledger.errors import LedgerDamagedError, LedgerError, UnwritableError
 from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
@@ -41,6 +41,7 @@ __all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
 
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
+RECORD = "record"
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
@@ -153,6 +154,27 @@ class Team:
             with self._once(locks=late, late=late):
                 pass
         self._remark(act)
+        if self.store.unswept() and not self.files.failed and not self.files.late:
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Finish a redaction: the record, and every page in which the erased bytes may still lie.
+
+        Whoever acts does it, until it succeeds. What hinders it is told.
+        """
+        from tripod.record_forget import forget
+
+        try:
+            forget(f"{self.root}/{RECORD}", self.store.unswept())
+            swept = self.store.sweep()
+        except (LedgerError, OSError) as error:
+            self.warnings.append(f"erased, but its bytes may still lie in the files: {error}")
+            return
+        if not swept:
+            self.warnings.append(
+                "erased, but another program still reads older pages of the ledger: its bytes lie "
+                f"in {DATABASE}-wal until it ends; the next command that acts removes them"
+            )
 
     @contextmanager
     def _once(

@@ -30,6 +30,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "sync": "tripod.cli.team:sync",
         "rebuild": "tripod.cli.team:rebuild",
         "verify": "tripod.cli.verify:verify",
+        "redact": "tripod.cli.redact:redact",
         "demo": "tripod.cli.demo:demo",
     },
 )
