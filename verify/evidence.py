@@ -201,6 +201,11 @@ class Evidence:
             return []
         return [("tables", row[0], row[2]), ("files", row[1], row[2])]
 
+    def unswept(self) -> int:
+        """How many erased entries may still lie in the pages of the database's file."""
+        row = None if self.db is None else one(self.db, "SELECT count(*) FROM unswept")
+        return 0 if row is None else int(row[0])
+
     # The past ----------------------------------------------------------------------------------
 
     def past(self, seq: int) -> bool:
