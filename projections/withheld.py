@@ -81,9 +81,9 @@ def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
     split = parse_archive_name(stem)
     row = source.db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
     channel = row[0] if row is not None else stem
+    if row is None and split is not None:
+        channel = split[0]
     found = _rows(source, f"{_CHAT}/{channel}.chat")
-    if not found and split is not None:
-        found = _rows(source, f"{_CHAT}/{split[0]}.chat")
     bodies = [(kind, source.body(seq)) for seq, kind in found]
     said = {(b["handle"], b["time"]): line_bytes(source, b) for k, b in bodies if k == "chat.sent"}
     unreadable = any(kind == "chat.unreadable" for kind, _ in bodies)
@@ -98,11 +98,20 @@ def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
         ours = line
         if message is not None:
             ours = said.get((message.handle, message.time), line)
+            if ours != line and line in _spoken(source, channel, message.handle, message.time):
+                ours = line
         elif unreadable and line.strip():
             ours = _GONE
         count += ours != line
         kept.append(ours)
     return header + mark + b"".join(kept), count
+
+
+def _spoken(source: Source, channel: str, handle: str, time: int) -> set[bytes]:
+    """Lines of that handle and second which the ledger holds: one of two may be redacted."""
+    sql = "SELECT seq FROM lines WHERE channel = ? AND handle = ? AND time = ?"
+    rows = source.db.execute(sql, (channel, handle, time)).fetchall()
+    return {line_bytes(source, source.body(seq)) for (seq,) in rows}
 
 
 def _log(source: Source, data: bytes) -> tuple[bytes, int]:

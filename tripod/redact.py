@@ -145,7 +145,7 @@ def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Red
 
 def _judge(request: Request) -> None:
     problem = line_problem(request.reason, "--reason", MAX_REASON)
-    if problem is None and not request.reason.strip():
+    if not request.reason.strip():
         problem = "--reason: say why; it stays in the ledger"
     if problem is None and not request.by:
         problem = "--by: say who erases it; it stays in the ledger"
@@ -289,8 +289,8 @@ def _cause(entry: Entry) -> str | None:
 
 def _left(team: Team, searched: Sequence[re.Pattern[str]]) -> Iterator[str]:
     """Files of the team directory that still say it: none that we write."""
-    roots = [team.root, *(team.disk.full(front) for front in ("events", "chat"))]
-    for root in dict.fromkeys(os.path.normpath(root) for root in roots):
+    away = [os.path.normpath(team.disk.full(front)) for front in ("events", "chat")]
+    for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
         for folder, _, names in os.walk(root):
             for name in sorted(names):
                 path = os.path.join(folder, name)
