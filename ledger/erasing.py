@@ -1,8 +1,8 @@
 """Erasing in SQLite: the two deeds that the triggers permit, and the sweep behind them.
 
 What a statement overwrites is gone from its page (``secure_delete``), but not from everywhere: the
-write-ahead log holds older pages, and a page that was balanced may hold older copies of its
-neighbours. So the sweep writes the whole database anew (``VACUUM``) and empties the log. Until it
+write-ahead log holds older pages, and nothing is promised of older copies in pages that were
+balanced before. So the sweep writes the whole database anew (``VACUUM``) and empties the log. Until it
 is done the erased entries stand in the table ``unswept``; whoever finds some there does it.
 """
 

@@ -18,7 +18,7 @@ OUTSIDE = (
 
 @click.command()
 @team_option
-@click.argument("seqs", metavar="[SEQ]...", type=Number(), nargs=-1)
+@click.argument("seq", type=Number(), nargs=-1)
 @click.option("--match", type=TEXT, metavar="REGEX", help="All entries in which this is found.")
 @click.option("--reason", type=TEXT, default="", help="Why; it stays in the ledger.")
 @click.option("--by", type=HANDLE, help="Who erases it; it stays in the ledger.")
@@ -37,7 +37,7 @@ def redact(
     ctx: click.Context,
     *,
     team_path: str | None,
-    seqs: tuple[int, ...],
+    seq: tuple[int, ...],
     match: str | None,
     reason: str,
     by: str | None,
@@ -55,7 +55,7 @@ def redact(
     from tripod import redact as act
 
     with opened(team_path) as team, shown(quiet=as_json):
-        request = act.Request(seqs, match, reason, by or "")
+        request = act.Request(seq, match, reason, by or "")
         found = act.redact(team, request, dry_run=dry_run, exports=exports)
     if as_json:
         value = vars(found) | {"erased": [vars(target) for target in found.erased]}
