@@ -2,8 +2,9 @@
 
 What a statement overwrites is gone from its page (``secure_delete``), but not from everywhere: the
 write-ahead log holds older pages, and nothing is promised of older copies in pages that were
-balanced before. So the sweep writes the whole database anew (``VACUUM``) and empties the log. Until it
-is done the erased entries stand in the table ``unswept``; whoever finds some there does it.
+balanced before. So the sweep writes the whole database anew (``VACUUM``) and empties the log.
+Until it is done the erased entries stand in the table ``unswept`` (``written``: the database was
+written anew, the log is left); whoever finds some there does it.
 """
 
 from __future__ import annotations
@@ -67,17 +68,24 @@ def unswept(db: sqlite3.Connection) -> list[int]:
     return [seq for (seq,) in db.execute("SELECT entry FROM unswept ORDER BY entry")]
 
 
-def sweep(db: sqlite3.Connection) -> bool:
+def sweep(db: sqlite3.Connection, wait_ms: int) -> bool:
     """Write the database anew without what was erased; False where somebody else still reads.
 
     Outside of transactions, by who has the writer's place. Readers who began before hold the old
-    pages in the log: then it is to be done again.
+    pages: they are waited for, and if they go on, only the log is left to be emptied later.
     """
-    db.execute("VACUUM")
-    if not _emptied(db):
-        return False
-    db.execute("DELETE FROM unswept")
-    return _emptied(db)
+    if db.execute("SELECT 1 FROM unswept WHERE written = 0").fetchone():
+        db.execute("VACUUM")
+        db.execute("UPDATE unswept SET written = 1")
+    before = db.execute("PRAGMA busy_timeout").fetchone()[0]
+    db.execute(f"PRAGMA busy_timeout = {wait_ms}")
+    try:
+        if not _emptied(db):
+            return False
+        db.execute("DELETE FROM unswept")
+        return _emptied(db)
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {before}")
 
 
 def _emptied(db: sqlite3.Connection) -> bool:

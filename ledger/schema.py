@@ -116,7 +116,8 @@ WHEN NOT EXISTS (SELECT 1 FROM entries AS newest
         WHERE instr(body, CAST('{"sha256":"' || lower(hex(OLD.sha256)) || '","size":' AS BLOB)))
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: blobs are never deleted'); END;
 CREATE TABLE unswept (
-    entry INTEGER PRIMARY KEY
+    entry INTEGER PRIMARY KEY,
+    written INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 """
 

@@ -166,14 +166,17 @@ class SQLiteStore:
         """Erased entries whose bytes may still lie in the file or beside it."""
         return unswept(self._db)
 
-    def sweep(self) -> bool:
+    def sweep(self, wait_ms: int = 10_000) -> bool:
         """Write the file anew without what was erased; False: somebody reads, do it again later.
+
+        Args:
+            wait_ms: how long to wait for who reads older pages.
 
         Raises:
             UnwritableError: the disk has no room for a copy, or refuses.
         """
         with self._lock, _errors(self.path):
-            return sweep(self._db)
+            return sweep(self._db, wait_ms)
 
     def durability(self) -> str:
         """``fsync`` where SQLite syncs each commit, else ``none``."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -113,10 +113,8 @@ def redact(
         return _plan(team, request, pattern, [])[0]
     _judge(request)
     again = [seq for seq in request.seqs if _redaction_of(team, seq) is not None] if folders else []
-    if again and len(again) == len(request.seqs):
-        plan = Redaction()
-    else:
-        plan = _erase(team, request, pattern)
+    rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
+    plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
     for folder in folders:
         forget(folder, [*again, *(target.seq for target in plan.erased)])
     plan.done = not team.files.failed and not team.files.late and not team.store.unswept()
@@ -237,18 +235,20 @@ def _take_matching(
     team: Team, pattern: re.Pattern[str], plan: Redaction, chosen: dict[int, Entry]
 ) -> None:
     for entry in team.store.read():
-        if pattern.search(entry.header.decode()):
+        if pattern.search(entry.actor) or pattern.search(entry.stream):
             plan.cannot.append(f"entry {entry.seq}: its header says it, and stays")
-        if not any(map(pattern.search, texts_of(team.source, entry.data))):
+        found = {text for text in texts_of(team.source, entry.data) if pattern.search(text)}
+        if not found:
             continue
-        problem = "it is what a redaction keeps" if entry.body is None else None
-        problem = problem or _hindrance(team, entry)
-        if problem is not None:
-            plan.cannot.append(f"entry {entry.seq}: {problem}")
-            continue
-        if any(map(pattern.search, texts_of(team.source, stand_in(entry.kind, entry.data)))):
+        problem = _hindrance(team, entry)
+        keep = stand_in(entry.kind, entry.data) if problem is None else {}
+        kept = found.intersection(texts_of(team.source, keep))
+        if problem is None and kept:
             plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")
-        _take(plan, chosen, entry, "matches")
+        if problem is None and found > kept:
+            _take(plan, chosen, entry, "matches")
+        elif problem is not None:
+            plan.cannot.append(f"entry {entry.seq}: {problem}")
 
 
 def _take_copies(

@@ -26,6 +26,7 @@ from ledger.entry import Draft, Entry
 from ledger.errors import LedgerDamagedError, LedgerError, UnwritableError
 from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
+from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
 from projections import BUS, COUNTS, manifest
 from projections.counts import PATH as COUNTS_PATH
@@ -42,6 +43,7 @@ __all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
 RECORD = "record"
+WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
@@ -155,9 +157,10 @@ class Team:
                 pass
         self._remark(act)
         if self.store.unswept() and not self.files.failed and not self.files.late:
-            self.sweep()
+            erased = any(entry.kind == REDACTED for entry in act.entries)
+            self._sweep(WAIT_MS if erased else 0)
 
-    def sweep(self) -> None:
+    def _sweep(self, wait_ms: int) -> None:
         """Finish a redaction: the record, and every page in which the erased bytes may still lie.
 
         Whoever acts does it, until it succeeds. What hinders it is told.
@@ -166,7 +169,7 @@ class Team:
 
         try:
             forget(f"{self.root}/{RECORD}", self.store.unswept())
-            swept = self.store.sweep()
+            swept = self.store.sweep(wait_ms)
         except (LedgerError, OSError) as error:
             self.warnings.append(f"erased, but its bytes may still lie in the files: {error}")
             return

@@ -34,6 +34,7 @@ LEAST = 16
 """Bytes from which on a text is known again wherever it stands; a shorter one only as a line."""
 
 _CONTENT = ({"text"}, {"base64"}, {"sha256", "size"})
+_DIGESTS = ("leaf", "sha256")
 _SAID = {
     "bus.published": ("payload",),
     "chat.sent": ("text",),
@@ -51,13 +52,14 @@ def texts_in(data: bytes) -> Iterator[str]:
 
 
 def texts_of(source: Source, value: Any) -> Iterator[str]:
-    """Every text of a body, what stands in its blobs included."""
+    """Every text of a body, what stands in its blobs included, and no digest."""
     if isinstance(value, dict):
         if value.keys() in _CONTENT:
             yield from texts_in(content_bytes(source, value))
             return
-        for inner in value.values():
-            yield from texts_of(source, inner)
+        for name, inner in value.items():
+            if name not in _DIGESTS:
+                yield from texts_of(source, inner)
     elif isinstance(value, list):
         for inner in value:
             yield from texts_of(source, inner)

@@ -250,6 +250,40 @@ def test_names_in_headers_stay_and_that_is_told(root: str) -> None:
         assert f"entry {message.seq}: its header says it, and stays" in done.cannot
 
 
+def test_digests_are_no_texts(root: str) -> None:
+    with Team(root) as team, pytest.raises(NotFoundError):
+        redact(team, ask("^[0-9a-f]{64}$"), dry_run=True)
+
+
+# Exports ---------------------------------------------------------------------------------------
+
+
+def export_of(root: str, folder: Path) -> None:
+    """An export with bodies, as ``record_forget`` tells it."""
+    (folder / "bodies").mkdir(parents=True)
+    with Team(root) as team, (folder / "bodies/000.jsonl").open("wb") as file:
+        for entry in team.store.read():
+            body, salt = (entry.body or b"").decode(), (entry.salt or b"").hex()
+            file.write(f'{{"body":{body},"salt":"{salt}","seq":{entry.seq}}}\n'.encode())
+
+
+def test_the_record_and_exports_that_are_named_lose_it_too(root: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (Path(root, "record"), first, second):
+        export_of(root, folder)
+    with Team(root) as team:
+        done = redact(team, ask(), exports=[str(first)])
+        assert done.done
+        assert holders(root) == []
+        assert holders(first) == []
+        assert holders(second) == ["bodies/000.jsonl"]
+        size = team.store.head().size
+        seqs = tuple(target.seq for target in done.erased)
+        assert redact(team, Request(seqs, None, "r", "alex"), exports=[str(second)]).done
+        assert holders(second) == []
+        assert team.store.head().size == size
+
+
 # Old bytes that come back ----------------------------------------------------------------------
 
 
@@ -298,16 +332,20 @@ def test_a_pruned_event_that_comes_back_is_not_taken_in_again(root: str) -> None
 # Interrupted -----------------------------------------------------------------------------------
 
 
-def test_readers_of_old_pages_delay_the_sweep_and_the_next_command_does_it(root: str) -> None:
+def test_readers_of_old_pages_delay_the_sweep_and_the_next_command_does_it(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(read_only(database(root))) as reader, Team(root) as team:
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM entries").fetchone()
-        team.store.db.execute("PRAGMA busy_timeout = 50")
+        monkeypatch.setattr("tripod.team.WAIT_MS", 50)
         done = redact(team, ask())
         assert not done.done
         assert any("another program still reads" in text for text in team.warnings)
         assert holders(root)
         assert any("may still hold their bytes" in text for text in said(judge(root)))
+        bus.publish(team, "a", "b", "low")  # neither waits nor writes the database anew
+        assert team.store.unswept()
     with Team(root) as team:
         bus.publish(team, "a", "b", "low")
         assert team.store.unswept() == []

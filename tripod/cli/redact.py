@@ -10,6 +10,7 @@ from tripod.cli.progress import shown
 
 __all__ = ["redact"]
 
+LISTED = 20
 OUTSIDE = (
     "what is in git history, in backups and with others cannot be erased from here: "
     "a secret that leaked must be revoked"
@@ -64,8 +65,10 @@ def redact(
         emit(f"  {t.seq:>7}  {t.kind:<16}  {one_line(t.stream)}  {t.why}" for t in found.erased)
         verb = "Would be redacted" if dry_run else "Redacted"
         emit([f"{verb}: {len(found.erased)} entries"])
-    for line in found.cannot:
+    for line in found.cannot[:LISTED]:
         remark(f"stays: {line}")
+    if len(found.cannot) > LISTED:
+        remark(f"and {len(found.cannot) - LISTED} more entries in which something stays")
     if found.quoted:
         numbers = " ".join(map(str, found.quoted))
         remark(f"quoted elsewhere: `tripod redact {numbers}` erases that, too")

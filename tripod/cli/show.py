@@ -70,7 +70,7 @@ def _value(entry: Entry) -> dict[str, Any]:
     if entry.body is not None:
         value["body"] = entry.data
     elif entry.data:
-        value["redacted"] = {"by": redaction_id(entry.seq), "keep": entry.data}
+        value["redacted"] = {"keep": entry.data, "said_by": redaction_id(entry.seq)}
     return value
 
 
