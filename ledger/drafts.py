@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from ledger.canonical import format_value
 from ledger.entry import Draft
+from ledger.redaction import REDACTED, redaction_id
 
 __all__ = [
     "INLINE_LIMIT",
@@ -30,6 +31,7 @@ __all__ = [
     "opened",
     "pruned",
     "published",
+    "redacted",
     "rotated",
     "seal_made",
     "sent",
@@ -209,3 +211,9 @@ def forked_from(origin: str, size: int, root: bytes, reason: str, seal: str | No
     if seal is not None:
         body["seal"] = seal
     return Draft("ledger.forked-from", "ledger", "tripod", body)
+
+
+def redacted(*, seq: int, kind: str, cause: str, reason: str, by: str, keep: Body) -> Draft:
+    """Erase the body of entry ``seq``, whose id is ``cause``; ``keep`` is to stand for it."""
+    body: Body = {"by": by, "keep": keep, "kind": kind, "reason": reason, "seq": seq, "v": 1}
+    return Draft(REDACTED, "ledger", by, body, redaction_id(seq), cause)

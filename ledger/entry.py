@@ -88,7 +88,8 @@ class Draft(NamedTuple):
 class Entry(NamedTuple):
     """One fact in the ledger, as stored; ``data`` is the decoded body.
 
-    ``salt`` and ``body`` are None (and ``data`` empty) where they were erased.
+    ``salt`` and ``body`` are None where they were erased; ``data`` is then what the ``redacted``
+    entry keeps in their place (see ``ledger.redaction``), and empty where no entry says so.
     """
 
     seq: int

@@ -17,6 +17,7 @@ from ledger.entry import Draft, Entry
 from ledger.errors import ConflictError, LedgerError
 from ledger.head import Guard, Head
 from ledger.ids import fresh_ids, now_at
+from ledger.redaction import named_blobs, naming
 from ledger.store import Fold
 
 __all__ = ["MemoryStore"]
@@ -58,7 +59,7 @@ class MemoryStore:
     @contextmanager
     def transaction(self) -> Iterator[MemoryStore]:
         """Leave with an exception and nothing has happened."""
-        size, blobs = len(self._entries), dict(self._blobs)
+        entries, blobs = list(self._entries), dict(self._blobs)
         old = self._tip
         if self.db.in_transaction:
             message = "this store has a transaction open: append within that one"
@@ -71,9 +72,7 @@ class MemoryStore:
             self.db.execute("COMMIT")
         except BaseException:
             self.db.execute("ROLLBACK")
-            for entry in self._entries[size:]:
-                del self._by_id[entry.id]
-            del self._entries[size:]
+            self._entries, self._by_id = entries, {entry.id: entry for entry in entries}
             self._tip, self._blobs = old, blobs
             raise
 
@@ -108,6 +107,26 @@ class MemoryStore:
             self._fold(self.db, fresh)
             self._whole = True
         return entries
+
+    def erase(self, redaction: Draft) -> Entry:
+        """Append a redaction and carry it out; within a transaction or as one."""
+        if not self.db.in_transaction:
+            with self.transaction():
+                return self.erase(redaction)
+        seq = redaction.body["seq"]
+        if not 0 <= seq < self.size or self._entries[seq].body is None:
+            message = f"entry {seq} cannot be erased: it is not there, or was erased before"
+            raise LedgerError(message)
+        entry = self.append([redaction])[0]
+        erased = self._entries[seq]
+        keep = orjson.loads(entry.body or b"{}")["keep"]
+        self._entries[seq] = erased._replace(salt=None, body=None, data=keep)
+        self._by_id[erased.id] = self._entries[seq]
+        for digest, _ in named_blobs(erased.data):
+            mark = naming(digest)
+            if not any(mark in (other.body or b"") for other in self._entries):
+                self._blobs.pop(bytes.fromhex(digest), None)
+        return entry
 
     def head(self) -> Head:
         """Size and root as of now."""

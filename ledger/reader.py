@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 import orjson
 
 from ledger.entry import GENESIS, Entry, commit, leaf_hash
+from ledger.erasing import kept
 from ledger.errors import LedgerDamagedError, NoLedgerError
 from ledger.merkle import Nodes, node_hash
 
@@ -68,7 +69,11 @@ def _open(path: str, how: str) -> sqlite3.Connection:
 def read_entries(
     db: sqlite3.Connection, start: int = 0, stop: int | None = None, stream: str | None = None
 ) -> Iterator[Entry]:
-    """Entries [start, stop) with their decoded bodies, for folds that trust the ledger."""
+    """Entries [start, stop) with their decoded bodies, for folds that trust the ledger.
+
+    An erased one comes with what its redaction keeps, wherever that stands: a fold gives the same
+    tables before and after it.
+    """
     where = "" if stream is None else " AND stream = ?"
     arguments: tuple[object, ...] = (start, 2**62 if stop is None else stop)
     if stream is not None:
@@ -79,7 +84,7 @@ def read_entries(
         arguments,
     ):
         head = orjson.loads(header)
-        data = {} if body is None else orjson.loads(body)
+        data = kept(db, seq) if body is None else orjson.loads(body)
         yield Entry(seq, entry_id, kind, of, head["actor"], head["at"], header, salt, body, data)
 
 
@@ -98,8 +103,11 @@ def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
             message = f"entry {entry.seq} is not linked to the one before it: {_HINT}"
             raise LedgerDamagedError(message)
         salt, body = entry.salt, entry.body
-        erased = salt is None or body is None
-        if not erased and commit(salt or b"", entry.kind, body or b"") != header["body"]:
+        if salt is None and body is None:
+            if not entry.data:
+                message = f"entry {entry.seq} lost its body, and no entry says why: {_HINT}"
+                raise LedgerDamagedError(message)
+        elif commit(salt or b"", entry.kind, body or b"") != header["body"]:
             message = f"entry {entry.seq} has a body that it did not commit to: {_HINT}"
             raise LedgerDamagedError(message)
         prev = leaf_hash(entry.header).hex()

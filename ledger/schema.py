@@ -10,6 +10,10 @@ cost every append.
 
 Body and salt stand in the row of their header and may be NULL once erased: a table of their own
 costs a page of write-ahead log an append and a join an entry read (docs/decisions/0005).
+
+The one UPDATE and the one DELETE that pass are those of a redaction (``ledger.erasing``), while the
+newest entry is the ``redacted`` one that names what is erased: so in its transaction, or as a
+repetition that finds nothing left to do.
 """
 
 from __future__ import annotations
@@ -94,7 +98,30 @@ WHEN EXISTS (SELECT 1 FROM head)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: it has one head'); END;
 """
 
-MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS,)
+_ERASING = """
+DROP TRIGGER entries_no_update;
+CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
+WHEN NEW.body IS NOT NULL OR NEW.salt IS NOT NULL OR NEW.seq IS NOT OLD.seq
+    OR NEW.id IS NOT OLD.id OR NEW.kind IS NOT OLD.kind OR NEW.stream IS NOT OLD.stream
+    OR NEW.header IS NOT OLD.header
+    OR NOT EXISTS (SELECT 1 FROM entries AS newest
+        WHERE newest.seq = (SELECT max(seq) FROM entries)
+        AND newest.kind = 'redacted' AND newest.id = 'redacted-' || OLD.seq)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never changed'); END;
+DROP TRIGGER blobs_no_delete;
+CREATE TRIGGER blobs_no_delete BEFORE DELETE ON blobs
+WHEN NOT EXISTS (SELECT 1 FROM entries AS newest
+        WHERE newest.seq = (SELECT max(seq) FROM entries) AND newest.kind = 'redacted')
+    OR EXISTS (SELECT 1 FROM entries
+        WHERE instr(body, CAST('{"sha256":"' || lower(hex(OLD.sha256)) || '","size":' AS BLOB)))
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: blobs are never deleted'); END;
+CREATE TABLE unswept (
+    entry INTEGER PRIMARY KEY,
+    written INTEGER NOT NULL DEFAULT 0
+) STRICT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS, _ERASING)
 """What turns version n of the file into n + 1. A released one is never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
@@ -122,13 +149,13 @@ def check_ours(db: sqlite3.Connection) -> int:
     return version
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Bring a database to this version's schema, each step in its own transaction.
+def migrate(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
+    """Bring a database to a version's schema, this one's by default; a transaction a step.
 
     Raises:
         LedgerDamagedError: the file belongs to another program or to a newer version.
     """
-    for number in range(check_ours(db), SCHEMA_VERSION):
+    for number in range(check_ours(db), version):
         db.executescript(
             f"BEGIN IMMEDIATE; {MIGRATIONS[number]}"
             f"PRAGMA application_id = {APPLICATION_ID};"

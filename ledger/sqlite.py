@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ledger.entry import Draft, Entry
+from ledger.erasing import sweep, unswept
 from ledger.errors import NoLedgerError
 from ledger.head import Guard, Head
 from ledger.lock import FileLock
@@ -160,6 +161,22 @@ class SQLiteStore:
             if now > size or time.monotonic() >= until:
                 return now
             time.sleep(0.02)
+
+    def unswept(self) -> list[int]:
+        """Erased entries whose bytes may still lie in the file or beside it."""
+        return unswept(self._db)
+
+    def sweep(self, wait_ms: int = 10_000) -> bool:
+        """Write the file anew without what was erased; False: somebody reads, do it again later.
+
+        Args:
+            wait_ms: how long to wait for who reads older pages.
+
+        Raises:
+            UnwritableError: the disk has no room for a copy, or refuses.
+        """
+        with self._lock, _errors(self.path):
+            return sweep(self._db, wait_ms)
 
     def durability(self) -> str:
         """``fsync`` where SQLite syncs each commit, else ``none``."""

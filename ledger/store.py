@@ -50,6 +50,16 @@ class Transaction(Protocol):
             IdReusedError: the id stands there with another body.
         """
 
+    def erase(self, redaction: Draft) -> Entry:
+        """Append a ``redacted`` draft, and erase the body, salt and blobs of the entry it names.
+
+        Blobs that another body names stay. From now on the erased entry is read with what the
+        draft keeps. The tables are the caller's to fold anew: they show what was erased.
+
+        Raises:
+            LedgerError: there is no such entry, or it was erased before; nothing was changed.
+        """
+
 
 class Store(Protocol):
     """What a ledger needs from a database."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ledger.chain import Tip, link_all
 from ledger.entry import Draft, Entry
+from ledger.erasing import erasable, erase
 from ledger.errors import (
     ConflictError,
     LedgerDamagedError,
@@ -120,6 +121,17 @@ class SQLiteTransaction:
         self._tip.origin = origin
         entry = self.append([draft])[0]
         self.tables.execute(trigger)
+        return entry
+
+    def erase(self, redaction: Draft) -> Entry:
+        """Append a redaction and carry it out; see ``ledger.store.Transaction.erase``."""
+        self.check_whole()
+        seq = redaction.body["seq"]
+        body = erasable(self.tables, seq)
+        entry = self.append([redaction])[0]
+        self._whole = False
+        erase(self.tables, seq, body)
+        self._whole = True
         return entry
 
     def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:

@@ -10,18 +10,20 @@ from projections.chat_file import ChatFiles
 from projections.counts import Counts
 from projections.decision_log import DecisionLog
 from projections.projection import Projection
+from projections.redactions import Redactions
 from projections.team_files import TeamFiles
 from projections.trust import Trust
 
-__all__ = ["BUS", "CHAT", "COUNTS", "FILES", "LOG", "PROJECTIONS", "TRUST"]
+__all__ = ["BUS", "CHAT", "COUNTS", "FILES", "LOG", "PROJECTIONS", "REDACTIONS", "TRUST"]
 
 FILES = TeamFiles()
 BUS = BusQueue()
 CHAT = ChatFiles()
 LOG = DecisionLog()
 COUNTS = Counts()
+REDACTIONS = Redactions()
 TRUST = Trust()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders.
-PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, TRUST)
+PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, REDACTIONS, TRUST)

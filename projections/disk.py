@@ -18,7 +18,7 @@ from typing import NamedTuple
 from projections.places import Places
 from projections.projection import File
 
-__all__ = ["RACY_NS", "Disk", "Stat", "TooBigError", "UnreadableError"]
+__all__ = ["RACY_NS", "TEMPORARY", "Disk", "Stat", "TooBigError", "UnreadableError"]
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
 TEMPORARY = ".tripod-new-"

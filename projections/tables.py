@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from ledger.entry import Entry, commit
+from ledger.erasing import kept
 from ledger.errors import LedgerDamagedError
 from ledger.progress import over
 from projections import BUS, PROJECTIONS, manifest
@@ -223,6 +224,12 @@ def source_of(db: sqlite3.Connection) -> Source:
     def body(seq: int) -> dict[str, Any]:
         sql = "SELECT kind, header, salt, body FROM entries WHERE seq = ?"
         kind, header, salt, data = db.execute(sql, (seq,)).fetchone()
+        if salt is None and data is None:
+            keep = kept(db, seq)
+            if not keep:
+                message = f"entry {seq} lost its body, and no entry says why: see `tripod verify`"
+                raise LedgerDamagedError(message)
+            return keep
         # What goes into a file must be what was committed to: a false body is not spread.
         if commit(salt, kind, data) != orjson.loads(header)["body"]:
             message = f"entry {seq} has a body that it did not commit to: see `tripod verify`"

@@ -38,6 +38,8 @@ def entry_faults(entries: Iterable[Entry], origin: str) -> list[str]:
     """What is wrong with a whole ledger's entries, taken from their bytes alone."""
     found: list[str] = []
     prev, before = GENESIS, ""
+    entries = list(entries)
+    kept = {e.id: e.data["keep"] for e in entries if e.kind == "redacted"}
     for seq, entry in enumerate(entries):
         header = parse_header(entry.header)
         problem = check_link(header, seq, prev, origin)
@@ -46,7 +48,10 @@ def entry_faults(entries: Iterable[Entry], origin: str) -> list[str]:
         stated = (header.seq, header.id, header.kind, header.stream, header.actor, header.at)
         if stated != entry[:6]:
             found.append(f"entry {seq}: the header says {stated}, the row {entry[:6]}")
-        if entry.salt is None or entry.body is None or len(entry.salt) != 32:
+        if entry.salt is None and entry.body is None:
+            if kept.get(f"redacted-{seq}") != entry.data:
+                found.append(f"entry {seq}: no body, and no entry keeps what is given for it")
+        elif entry.salt is None or entry.body is None or len(entry.salt) != 32:
             found.append(f"entry {seq}: no body, or no salt of 32 bytes")
         else:
             if commit(entry.salt, header.kind, entry.body) != header.body:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from plain_export import files_of, write_files
 
+from ledger import drafts
 from ledger.canonical import format_value
 from ledger.entry import GENESIS, commit, leaf_hash
 from ledger.merkle import Tree
@@ -27,8 +28,9 @@ from projections.disk import Disk
 from projections.formats.decision_log import DecisionText, format_decision
 from projections.projection import Source
 from projections.rebuild import differences, restore
+from projections.standins import MARK
 from projections.tables import batches, create_tables, drop_tables, fold_into, source_of
-from tripod import adopt, bus, chat, copies, keys, scribe, sealing
+from tripod import adopt, bus, chat, copies, keys, redact, scribe, sealing
 from tripod.team import Team
 
 __all__ = [
@@ -101,16 +103,16 @@ def database(root: str) -> str:
 
 
 class Row(NamedTuple):
-    """An entry taken apart: its header as an object, salt, and the exact bytes of its body."""
+    """An entry taken apart: header as an object, salt, exact bytes of the body (None: erased)."""
 
     head: dict[str, Any]
-    salt: bytes
-    body: bytes
+    salt: Any
+    body: Any
 
     @property
     def data(self) -> dict[str, Any]:
         """The body as an object."""
-        value: dict[str, Any] = json.loads(self.body)
+        value: dict[str, Any] = json.loads(self.body or b"{}")
         return value
 
     def saying(self, **changes: Any) -> "Row":
@@ -182,9 +184,7 @@ def _unchecked(db: sqlite3.Connection) -> Source:
     """What serves renders, also from bodies that were not committed to."""
 
     def body(seq: int) -> dict[str, Any]:
-        row = db.execute("SELECT body FROM entries WHERE seq = ?", (seq,)).fetchone()
-        value: dict[str, Any] = json.loads(row[0])
-        return value
+        return next(read_entries(db, seq, seq + 1)).data
 
     return Source(db, body, source_of(db).blob, lambda _: {})
 
@@ -193,7 +193,7 @@ def _insert(db: sqlite3.Connection, rows: list[Row], keep: dict[str, set[int]]) 
     prev, tree, header = GENESIS, Tree(), b""
     for seq, row in enumerate(rows):
         head = dict(row.head)
-        if seq not in keep.get("commitment", set()):
+        if seq not in keep.get("commitment", set()) and row.salt is not None and row.body:
             head["body"] = commit(row.salt, head["kind"], row.body)
         if seq not in keep.get("link", set()):
             head["prev"] = prev
@@ -411,6 +411,48 @@ def _other_record(root: str) -> None:
     write_files(f"{root}/record", files)
 
 
+def _untrue(row: Row, named: int = 3) -> Row:
+    """A redaction that was never carried out, in the place of an entry."""
+    keep = {
+        "channel": "live",
+        "handle": "alex",
+        "index": 0,
+        "text": {"text": MARK},
+        "time": 1,
+        "v": 1,
+    }
+    draft = drafts.redacted(
+        seq=named, kind="chat.sent", cause=row.head["id"], reason="r", by="a", keep=keep
+    )
+    head = {key: value for key, value in row.head.items() if key != "cause"}
+    head |= {"actor": "a", "id": draft.id, "kind": draft.kind, "stream": draft.stream}
+    return Row(head, row.salt, format_value(draft.body))
+
+
+def _vanished(root: str) -> None:
+    """The body of an acknowledgement, which no table shows: its fold is made to fit."""
+    with unguarded(database(root)) as db:
+        db.execute(
+            "UPDATE entries SET salt = NULL, body = NULL WHERE seq ="
+            " (SELECT max(seq) FROM entries WHERE kind = 'ledger.adopted')"
+        )
+        db.execute("UPDATE team SET adopted = NULL")
+
+
+def _keeps_more(root: str) -> None:
+    """A decision is erased, and the entry that says so keeps a text in its place."""
+    with Team(root) as team:
+        seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
+        redact.redact(team, redact.Request((seq,), None, "r", "alex"))
+        size = team.store.head().size
+        told = next(e.seq for e in team.store.read() if e.id == f"redacted-{seq}")
+    assert told < size
+    rows = read(database(root))
+    keep = rows[told].data["keep"] | {"rationale": "Nobody said this."}
+    rows[told] = rows[told].saying(keep=keep)
+    forge(root, rows)
+
+
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen("ledger-missing", "no ledger.db, but there was one", _gone),
     Specimen("sequence", "the column kind says 'bus.acked'", _other_column),
@@ -431,6 +473,20 @@ SPECIMENS: tuple[Specimen, ...] = (
         "the body is not the one that the header commits to",
         _changed("bus.published", -1, lambda row: row._replace(salt=b"s" * 32), "commitment"),
     ),
+    Specimen(
+        "bodies-present",
+        "body and salt are missing, and no entry says that they were erased",
+        _vanished,
+    ),
+    Specimen(
+        "bodies-present", "was erased, and its body is there", _changed("bus.acked", -1, _untrue)
+    ),
+    Specimen(
+        "bodies-present",
+        "was erased, and no such entry stands before it",
+        _changed("bus.acked", -1, lambda row: _untrue(row, 4711)),
+    ),
+    Specimen("bodies-present", "it keeps more of entry", _keeps_more),
     Specimen(
         "kinds-known",
         "bus.published: extra",

@@ -17,7 +17,7 @@ from unittest import mock
 from projections.formats import chat as chat_format
 from projections.formats import decision_log as log_format
 from projections.formats.event import Event, event_name, format_event, format_time
-from tripod import adopt, bus, chat, scribe
+from tripod import adopt, bus, chat, redact, scribe
 from tripod.errors import TripodError
 from tripod.team import Team
 
@@ -263,6 +263,12 @@ class Story:
     def sync(self) -> None:
         with self.team() as team:
             adopt.sync(team)
+
+    def redact(self, number: int) -> None:
+        """Erase the entry of that number, counted around from the newest, if it can be."""
+        with self.team() as team:
+            seq = -number % team.store.head().size
+            redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
 
     # What others do ----------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ def our_steps() -> st.SearchStrategy[Step]:
         st.tuples(st.just("ack_all"), handle),
         st.tuples(st.just("prune"), st.sampled_from([1, 200, 10_000])),
         st.tuples(st.just("sync")),
+        st.tuples(st.just("redact"), st.integers(1, 12)),
     )
 
 

@@ -187,7 +187,12 @@ class Act:
             raise RefusedError(message) from error
         if data is None:
             return False
-        self.append([drafts.displaced(path, reason, data)])
+        from projections.withheld import withhold
+
+        shown, places = withhold(self.source, path, data)
+        if places:
+            reason += f" (it showed {places} redacted places, which were not kept)"
+        self.append([drafts.displaced(path, reason, shown)])
         self.writer.account(path, sha256(data).hexdigest())
         self.conflicts.pop(path, None)
         return True

@@ -31,6 +31,7 @@ from ledger.merkle import Nodes, Tree, root_of
 from ledger.note import MAX_NOTE, parse_note
 from ledger.progress import over
 from ledger.reader import block_nodes, read_only
+from ledger.redaction import named_blobs
 from ledger.seal import Seal, parse_seal
 from ledger.tiles import (
     WIDTH,
@@ -45,7 +46,6 @@ from projections.disk import Disk, UnreadableError
 from projections.projection import File
 from tripod.errors import RefusedError
 from tripod.staging import PRIVATE, PUBLIC, Staging
-from verify.checks.bodies_present import named_blobs
 
 __all__ = ["SEAL", "Exported", "export", "held_seal", "read_seal"]
 

@@ -15,6 +15,7 @@ from hashlib import sha256
 
 from ledger.entry import Entry
 from ledger.progress import over
+from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
 from projections import BUS, CHAT, LOG, PROJECTIONS, manifest
 from projections.counts import PATH as COUNTS_PATH
@@ -22,6 +23,7 @@ from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.projection import File, Source
 from projections.rebuild import desired
+from projections.withheld import places
 
 __all__ = ["Files", "digest_of", "touched_by"]
 
@@ -33,12 +35,18 @@ WATCHED = (BUS.folder, f"{BUS.folder}/processed")
 
 
 def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
-    """Paths that entries may have changed, in order; of acknowledged events both places."""
+    """Paths that entries may have changed, in order; of acknowledged events both places.
+
+    Of a redaction: those that show what stands for the erased body now.
+    """
     paths: dict[str, None] = {}
     for entry in entries:
         if entry.kind == "bus.acked-all":
             for name in BUS.moved_by(source, entry.seq):
                 paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
+        if entry.kind == REDACTED:
+            erased = places(source, entry.data["kind"], entry.data["keep"])
+            paths.update((path, None) for path in erased if desired(source, path) is not None)
         for projection in PROJECTIONS:
             if entry.kind in projection.kinds:
                 paths.update(dict.fromkeys(projection.touched(entry)))

@@ -25,9 +25,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Self
 
 from ledger.entry import Draft, Entry
-from ledger.errors import LedgerDamagedError, UnwritableError
+from ledger.errors import LedgerDamagedError, LedgerError, UnwritableError
 from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
+from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
 from projections import BUS, CHAT, COUNTS, manifest
 from projections.counts import PATH as COUNTS_PATH
@@ -44,6 +45,8 @@ __all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
 
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
+RECORD = "record"
+WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
@@ -162,6 +165,9 @@ class Team:
             from tripod.sealing import seal_if_due
 
             seal_if_due(self, act.entries)
+        if self.store.unswept() and not self.files.failed and not self.files.late:
+            erased = any(entry.kind == REDACTED for entry in act.entries)
+            self._sweep(WAIT_MS if erased else 0)
 
     def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
         """Append what changes no file, without a look at any of them.
@@ -175,6 +181,25 @@ class Team:
             if entries:
                 transaction.tables.execute("UPDATE head SET files = size WHERE files = ?", (size,))
         return entries
+
+    def _sweep(self, wait_ms: int) -> None:
+        """Finish a redaction: the record, and every page in which the erased bytes may still lie.
+
+        Whoever acts does it, until it succeeds. What hinders it is told.
+        """
+        from tripod.record_forget import forget
+
+        try:
+            forget(f"{self.root}/{RECORD}", self.store.unswept())
+            swept = self.store.sweep(wait_ms)
+        except (LedgerError, OSError) as error:
+            self.warnings.append(f"erased, but its bytes may still lie in the files: {error}")
+            return
+        if not swept:
+            self.warnings.append(
+                "erased, but another program still reads older pages of the ledger: its bytes lie "
+                f"in {DATABASE}-wal until it ends; the next command that acts removes them"
+            )
 
     @contextmanager
     def _once(

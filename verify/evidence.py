@@ -34,7 +34,7 @@ from verify.finding import (
     Severity,
     not_applicable,
     outcome,
-)
+)  # fmt: skip
 from verify.folded import RENDER_ERRORS, Folded, fold_evidence
 from verify.heads import Heads
 from verify.rows import one
@@ -118,11 +118,9 @@ class Evidence:
 
     def leaf(self, seq: int) -> str:
         """The leaf hash of an entry in hex, '' where there is no such entry."""
-        row = (
-            None
-            if self.db is None
-            else one(self.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
-        )
+        row = None
+        if self.db is not None:
+            row = one(self.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
         return leaf_hash(row[0]).hex() if row is not None and type(row[0]) is bytes else ""
 
     def at(self, seq: int) -> str:
@@ -140,19 +138,17 @@ class Evidence:
     @property
     def heads(self) -> Heads:
         """Roots and names at any entry (ValueError where there is no ledger)."""
-        if self.old_heads is None:
-            if self.db is None:
-                message = "there is no ledger"
-                raise ValueError(message)
-            self.old_heads = Heads(self.db)
+        if self.db is None:
+            message = "there is no ledger"
+            raise ValueError(message)
+        self.old_heads = self.old_heads or Heads(self.db)
         return self.old_heads
 
     def altered_below(self, size: int) -> bool:
         """Whether the pass over the rows named one of the first entries as not what it was."""
-        names = ("sequence", "canonical-bytes", "chain-links")
         return self.scan is not None and any(
             finding.seq is not None and finding.seq < size
-            for name in names
+            for name in ("sequence", "canonical-bytes", "chain-links")
             for finding in self.scan.tally.of(name)
         )
 
@@ -225,11 +221,11 @@ class Evidence:
             elif self.loaded:  # git keeps no such modes: a clone has its own
                 yield path, want.data, want.data, None
             else:
-                mode = 0 if apart.mode is None else apart.mode
-                yield path, want.data, apart.have, f"has mode {mode:o}, not {want.mode:o}"
+                what = f"has mode {apart.mode or 0:o}, not {want.mode:o}"
+                yield path, want.data, apart.have, what
 
     def _newer(self, path: str) -> bool:
-        """Whether a clone's counts also count what was appended after its record was sealed."""
+        """Whether a clone's counts also count what came after its record's seal."""
         return self.loaded and path == counts.PATH and self.ahead is not None
 
     # Beside the tables -------------------------------------------------------------------------
@@ -251,6 +247,11 @@ class Evidence:
         if row is None or any(type(value) is not int for value in row):
             return []
         return [("tables", row[0], row[2]), ("files", row[1], row[2])]
+
+    def unswept(self) -> int:
+        """How many erased entries may still lie in the pages of the database's file."""
+        row = None if self.db is None else one(self.db, "SELECT count(*) FROM unswept")
+        return 0 if row is None else int(row[0])
 
     # The past ----------------------------------------------------------------------------------
 

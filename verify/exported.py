@@ -22,13 +22,13 @@ from ledger.errors import LedgerError, MalformedError
 from ledger.merkle import Tree
 from ledger.note import MAX_NOTE, Note, parse_note
 from ledger.progress import over
+from ledger.redaction import named_blobs
 from ledger.schema import migrate
 from ledger.seal import Seal, open_seal, parse_seal
 from ledger.tiles import WIDTH, Tile, bundles_of, format_path, parse_bundle, tiles_of
 from ledger.vkey import ED25519, VerifierKey
 from projections.tables import create_tables
 from verify.checks import record_agrees
-from verify.checks.bodies_present import named_blobs
 from verify.export_files import MAX_BLOB, SEAL, ExportFiles, FileError
 from verify.finding import Finding, Severity, Tally
 

@@ -23,7 +23,7 @@ from projections.intake import Found, sort_pieces, take_in
 from projections.projection import File, Source
 from projections.rebuild import agreed_chats
 from projections.tables import TABLES, batches, bulk, create_tables, fold_into, versions
-from verify.rows import one, readable_entries
+from verify.rows import kept_of, one, readable_entries
 
 __all__ = ["RENDER_ERRORS", "Folded", "fold_evidence"]
 
@@ -114,6 +114,9 @@ def _source(
         if seq in drafts:
             return drafts[seq].body
         row = None if db is None else one(db, "SELECT body FROM entries WHERE seq = ?", (seq,))
+        said = kept_of(db, seq) if db is not None and row is not None and row[0] is None else None
+        if said is not None:
+            return said[1]["keep"]  # type: ignore[no-any-return]
         if row is None or row[0] is None:
             message = f"entry {seq} has no body"
             raise LookupError(message)

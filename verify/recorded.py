@@ -14,9 +14,9 @@ from ledger.errors import LedgerError, MalformedError
 from ledger.merkle import root_of
 from ledger.progress import over
 from ledger.reader import block_nodes
+from ledger.redaction import named_blobs
 from ledger.seal import Seal, open_seal
 from ledger.tiles import WIDTH, Tile, bundles_of, format_bundle, format_path, tiles_of
-from verify.checks.bodies_present import named_blobs
 from verify.evidence import Evidence
 from verify.export_files import MAX_BLOB, SEAL, ExportFiles, FileError
 from verify.exported import Loaded, own_keys, read_note

@@ -13,8 +13,9 @@ import orjson
 
 from ledger.entry import Entry
 from ledger.kinds import KINDS
+from ledger.redaction import REDACTED, redaction_id
 
-__all__ = ["all_rows", "entry_of", "one", "readable_entries"]
+__all__ = ["all_rows", "entry_of", "kept_of", "one", "readable_entries"]
 
 _ROWS = "SELECT seq, id, kind, stream, header, salt, body FROM entries"
 
@@ -60,12 +61,29 @@ def one(db: sqlite3.Connection, sql: str, values: tuple[Any, ...] = ()) -> tuple
     return None if row is None else tuple(row)
 
 
-def entry_of(row: tuple[Any, ...]) -> Entry | None:
-    """A row as entry, by what its *header* says; None where header or body do not parse."""
+def kept_of(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] | None:
+    """The entry that says that ``seq`` was erased, and what it says; None where none does."""
+    sql = "SELECT seq, body FROM entries WHERE id = ? AND kind = ?"
+    row = one(db, sql, (redaction_id(seq), REDACTED))
+    if row is None:
+        return None
+    try:
+        data: dict[str, Any] = orjson.loads(row[1])
+        return (row[0], data) if type(data["keep"]) is dict else None
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        return None
+
+
+def entry_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
+    """A row as entry, by what its *header* says; None where header or body do not parse.
+
+    An erased one comes with what its redaction keeps.
+    """
     seq, _, _, _, header, salt, body = row
     try:
         head = orjson.loads(header)
-        data = orjson.loads(body)
+        said = kept_of(db, seq) if salt is None and body is None else None
+        data = orjson.loads(body) if said is None else said[1]["keep"]
         entry = Entry(
             seq,
             head["id"],
@@ -106,7 +124,7 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
                     continue
             except (KeyError, TypeError, orjson.JSONDecodeError):
                 pass
-            entry = entry_of(row)
+            entry = entry_of(db, row)
             if entry is not None:
                 yield entry
     except sqlite3.DatabaseError:

@@ -24,6 +24,7 @@ from ledger.entry import GENESIS, MAX_BODY, MAX_HEADER, Header, leaf_hash
 from ledger.kinds import KINDS
 from ledger.merkle import Tree
 from ledger.progress import over
+from ledger.redaction import REDACTED
 from verify.checks import (
     bodies_present,
     canonical_bytes,
@@ -33,7 +34,7 @@ from verify.checks import (
     sequence,
 )
 from verify.finding import Finding, Tally
-from verify.rows import all_rows
+from verify.rows import all_rows, kept_of, one
 from verify.shapes import pattern
 
 __all__ = ["Half", "Pass"]
@@ -70,7 +71,7 @@ def _known() -> dict[object, _Known]:
     known: dict[object, _Known] = {}
     for kind in KINDS:
         expression = pattern(kind.model)
-        if expression is not None and not kind.reserved and kind.name not in _PLACED:
+        if expression is not None and kind.name not in _PLACED:
             fits = re.compile(expression).fullmatch
             name = kind.name.encode() + b"\x00"
             known[kind.name] = _Known(fits, name, kind.stream, kind.stream.endswith("/"))
@@ -94,7 +95,7 @@ class Half(NamedTuple):
     whole: bool
     blocks: bytearray
     stack: list[bytes]
-    counts: tuple[int, int, int, int]
+    counts: tuple[int, int, int, int, int]
     names: list[tuple[str, int, int]]
     adoptions: list[int]
 
@@ -109,8 +110,9 @@ class Pass:
     ``whole`` is False once rows are missing or unreadable, so that no tree can be computed.
     ``tree`` is that of the range alone, ``blocks`` the roots of its full blocks of 256. ``ids``
     sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adoptions``
-    are the first entries that mark an adoption, a few more than can be told. ``told`` is the id of
-    the newest entry that follows from no other: nearly every ``cause`` is that one.
+    are the first entries that mark an adoption, a few more than can be told. ``redacted`` counts
+    the bodies that were erased, and of which an entry says so. ``told`` is the id of the newest
+    entry that follows from no other: nearly every ``cause`` is that one.
     """
 
     db: sqlite3.Connection
@@ -133,6 +135,7 @@ class Pass:
     size: int = 0
     ids: int = 0
     adoptions: list[int] = field(default_factory=list)
+    redacted: int = 0
     told: str = ""
 
     def run(self) -> None:
@@ -150,7 +153,7 @@ class Pass:
 
     def half(self, begun: State, names: list[tuple[str, int, int]]) -> Half:
         """What the pass over the lower half needs of this one, which began in state ``begun``."""
-        counts = (self.leaves, self.rows, self.size, self.ids)
+        counts = (self.leaves, self.rows, self.size, self.ids, self.redacted)
         return Half(
             begun, self.state(), self.tally, self.pending, self.whole, self.blocks,
             self.tree.stack, counts, names, self.adoptions,
@@ -162,12 +165,13 @@ class Pass:
         self.tally, self.pending, self.whole = upper.tally, upper.pending, upper.whole
         self.blocks += upper.blocks
         self.adoptions += upper.adoptions
-        leaves, rows, size, ids = upper.counts
+        leaves, rows, size, ids, redacted = upper.counts
         self.tree = Tree(leaves, upper.stack)
         self.leaves += leaves
         self.rows += rows
         self.size += size
         self.ids += ids
+        self.redacted += redacted
 
     def _rows(self) -> None:
         """The fast path; anything unusual goes to ``_slow``."""
@@ -272,6 +276,9 @@ class Pass:
         self._step(seq, raw, named=named)
 
     def _body(self, seq: int, header: Header, salt: Any, body: Any, left: str) -> None:
+        if salt is None and body is None:
+            self._erased(seq, header)
+            return
         problem = bodies_present.body_problem(header, salt, body)
         if problem is not None:
             self._add(bodies_present, problem, seq)
@@ -294,6 +301,22 @@ class Pass:
         if problem is not None:
             self._add(sequence, problem, seq)
         self._name(seq, data)
+        if header.kind == REDACTED and problem is None:
+            sql = "SELECT kind, salt IS NULL AND body IS NULL FROM entries WHERE seq = ?"
+            target = one(self.db, sql, (data["seq"],))
+            problem = bodies_present.claim_problem(seq, header, data, target)
+            if problem is not None:
+                self._add(bodies_present, problem, seq)
+
+    def _erased(self, seq: int, header: Header) -> None:
+        """A body that is not there: the entry that says so, and what it keeps."""
+        said = kept_of(self.db, seq)
+        problem = bodies_present.erasure_problem(seq, header, said)
+        if problem is None and said is not None:
+            self.redacted += 1
+            problem = kinds_known.kind_problem(header.kind, header.stream, said[1]["keep"])
+        if problem is not None:
+            self._add(bodies_present, problem, seq)
 
     def _cause(self, seq: int, cause: str) -> None:
         """Judge a cause that is not the nearest; where rows are missing, it may be one of them.

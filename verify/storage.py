@@ -109,7 +109,7 @@ def _settle(passed: Pass) -> Scanned:
         passed.named.close()
     coverage: Coverage = {
         "entries": passed.rows, "bytes": passed.size, "blobs": blobs,
-        "nodes": len(passed.blocks) // 32,
+        "nodes": len(passed.blocks) // 32, "redacted": passed.redacted,
     }  # fmt: skip
     return Scanned(tally, passed.rows, (tree.size, root.hex()), coverage)
 
@@ -217,7 +217,7 @@ def _blobs(passed: Pass, named: sqlite3.Connection) -> int:
                 "SELECT sha256, bytes FROM blobs WHERE number = ?", (number,)
             ).fetchone()
             count += 1
-            if number != count and not gap:
+            if (number < count or (number != count and not passed.redacted)) and not gap:
                 gap = True
                 message = f"a blob is numbered {number} where {count} follows"
                 _add(tally, bodies_present, message, "blobs")
@@ -257,24 +257,24 @@ def _missing(db: sqlite3.Connection, digest: str, size: int, seq: int, tally: Ta
 
 
 def _schema(db: sqlite3.Connection, tally: Tally) -> None:
-    """Tables, indexes and triggers against those that this version makes; the file's two marks."""
-    ours = sqlite3.connect(":memory:", isolation_level=None)
+    """Tables, indexes and triggers against those that this version makes; the file's two marks.
+
+    A file of an older version is whole as that version made it, until the next act brings it on.
+    """
     try:
-        migrate(ours)
-        create_tables(ours)
-        problems = list(sequence.schema_problems(_objects(db), _objects(ours)))
         version, application = (
             db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("user_version", "application_id")
         )
+        problems = _faults(_objects(db), SCHEMA_VERSION)
+        if 0 < version < SCHEMA_VERSION and not _faults(_objects(db), version):
+            problems, version = [], SCHEMA_VERSION
     except sqlite3.Error as error:
         problems, version, application = (
             [f"the schema cannot be read: {error}"],
             SCHEMA_VERSION,
             APPLICATION_ID,
         )
-    finally:
-        ours.close()
     for name, have, ours_, words in (
         ("user_version", version, SCHEMA_VERSION, "schema version"),
         ("application_id", application, APPLICATION_ID, "application id"),
@@ -288,6 +288,26 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
         help_ = "triggers guard against accident: find out who changed the schema"
         finding = Finding(sequence.NAME, message, "schema", tuple(problems[1:]), help_, "warning")
         tally.add(finding)
+
+
+def _faults(found: dict[tuple[str, str], str], version: int) -> list[str]:
+    """How a schema differs from that of a version.
+
+    The tables of projections are looked at for this one alone: an older one had others.
+    """
+    ours = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(ours, version)
+        wanted = _objects(ours)
+        create_tables(ours)
+        whole = _objects(ours)
+    finally:
+        ours.close()
+    if version == SCHEMA_VERSION:
+        return list(sequence.schema_problems(found, whole))
+    folded = whole.keys() - wanted.keys()
+    ledger = {key: sql for key, sql in found.items() if key not in folded}
+    return list(sequence.schema_problems(ledger, wanted))
 
 
 def _objects(db: sqlite3.Connection) -> dict[tuple[str, str], str]:

@@ -19,6 +19,7 @@ from ledger.kinds.chat import (
     Unreadable,
 )
 from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
+from ledger.kinds.redaction import Redacted
 from ledger.kinds.team import (
     Adopted,
     ConfigChanged,
@@ -26,7 +27,6 @@ from ledger.kinds.team import (
     EvidenceKept,
     FileSeen,
     Opened,
-    Redacted,
     WorkerWritten,
 )
 from ledger.kinds.trust import AnchorReceived, ForkedFrom, KeySet, SealMade
@@ -35,12 +35,11 @@ __all__ = ["BY_NAME", "KINDS", "Kind"]
 
 
 class Kind(NamedTuple):
-    """A kind: its name, the model of its body, the streams it stands in, and if it is reserved."""
+    """A kind: its name, the model of its body, and the streams it stands in."""
 
     name: str
     model: type[BodyModel]
     stream: str
-    reserved: bool = False
 
 
 KINDS: tuple[Kind, ...] = (
@@ -69,7 +68,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("seal.made", SealMade, "ledger"),
     Kind("anchor.received", AnchorReceived, "ledger"),
     Kind("ledger.forked-from", ForkedFrom, "ledger"),
-    Kind("redacted", Redacted, "ledger", reserved=True),
+    Kind("redacted", Redacted, "ledger"),
 )
 
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -14,7 +14,6 @@ __all__ = [
     "EvidenceKept",
     "FileSeen",
     "Opened",
-    "Redacted",
     "WorkerWritten",
 ]
 
@@ -112,11 +111,3 @@ class Displaced(BodyModel):
     path: Name
     reason: str
     content: Content | None = None
-
-
-class Redacted(BodyModel):
-    """Reserved: the body of entry ``seq`` was erased, by whom and why. No act writes it yet."""
-
-    seq: Count
-    reason: str
-    by: str

@@ -77,7 +77,7 @@ def _check_archive(reader: Reader, path: str) -> None:
 
 def _read(reader: Reader, path: str, *, known_size: int = 0, fresh: bool = False) -> bytes | None:
     """The bytes of a chat file; one that we let grow is read however large it became."""
-    limit = FILE_LIMIT + 2 * known_size
+    limit = FILE_LIMIT + 2 * max(0, known_size)
     try:
         return reader.fresh(path, limit) if fresh else reader.read(path, limit)
     except UnreadableError as error:

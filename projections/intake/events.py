@@ -23,6 +23,7 @@ from projections.formats.event import (
 )
 from projections.intake.piece import Reader, fits, make_piece, names_in_bodies
 from projections.projection import TOGETHER
+from projections.withheld import holds_erased
 
 __all__ = ["take_events"]
 
@@ -120,10 +121,18 @@ def _fresh(reader: Reader, path: str) -> bytes | None:
 
 def _keep(reader: Reader, path: str, problem: str, data: bytes | None = None) -> None:
     data = _fresh(reader, path) if data is None else data
-    if data is not None:
+    if data is not None and not _erased(reader, path):
         from projections.intake.others import take_unreadable
 
         take_unreadable(reader, path, data, problem)
+
+
+def _erased(reader: Reader, path: str) -> bool:
+    """Whether an event of this name was redacted: then its bytes are not taken in again."""
+    erased = holds_erased(reader.source, path)
+    if erased:
+        reader.conflict(path, "edited", "an event of this name was redacted")
+    return erased
 
 
 def _unwritten(reader: Reader) -> set[str]:
@@ -164,7 +173,7 @@ def _publish(reader: Reader, folder: str, name: str) -> int | None:
     path = f"{folder}/{name}"
     data = _fresh(reader, path)
     stat = reader.disk.stat(path)
-    if data is None or stat is None:
+    if data is None or stat is None or _erased(reader, path):
         return None
     event = parse_event(data)
     us = name_us(name)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 from sample_ledger import ORIGIN, faults, opening, said
 
+from ledger.drafts import redacted
 from ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, parse_header
 from ledger.errors import (
     ConflictError,
@@ -69,6 +70,23 @@ def append_in_spite_of_errors(store: Store, *batches: list[Draft]) -> None:
         for drafts in batches:
             with suppress(ArithmeticError, LedgerError):
                 transaction.append(drafts)
+
+
+KEPT = {"channel": "general", "text": {"text": "[redacted]"}, "v": 1}
+
+
+def erasing(entry: Entry) -> Draft:
+    """Says that an entry is erased, and what is kept of it."""
+    return redacted(
+        seq=entry.seq, kind=entry.kind, cause=entry.id, reason="asked to", by="ann", keep=KEPT
+    )
+
+
+def holding(*blobs: bytes) -> Draft:
+    """A message that names blobs."""
+    names = [{"sha256": sha256(blob).hexdigest(), "size": len(blob)} for blob in blobs]
+    draft = said("long")
+    return draft._replace(body=draft.body | {"more": names}, blobs=blobs)
 
 
 class StoreContract:
@@ -489,3 +507,60 @@ class StoreContract:
 
     def test_durability_is_said(self, store: Store) -> None:
         assert store.durability() in {"fsync", "none"}
+
+    # Erasing -----------------------------------------------------------------------------------
+
+    def test_an_erased_body_is_read_as_what_is_kept_of_it(self, store: Store) -> None:
+        (first,) = store.append([said("a secret", id="first")])
+        head = store.head()
+        with store.transaction() as transaction:
+            entry = transaction.erase(erasing(first))
+            assert transaction.size == head.size + 1
+        erased, redaction = store.read(first.seq, head.size + 1)
+        assert erased == first._replace(salt=None, body=None, data=KEPT)
+        assert redaction == entry
+        assert redaction.id == f"redacted-{first.seq}"
+        assert faults(store) == []
+        assert [e.seq for e in store.read(0, None, "chat/general")] == [first.seq]
+
+    def test_blobs_go_with_it_unless_another_body_names_them(self, store: Store) -> None:
+        alone, shared = b"a" * 20_000, b"b" * 20_000
+        first, second = store.append([holding(alone, shared), holding(shared)])
+        with store.transaction() as transaction:
+            transaction.erase(erasing(first))
+        assert store.blob(sha256(alone).digest()) is None
+        assert store.blob(sha256(shared).digest()) == shared
+        with store.transaction() as transaction:
+            transaction.erase(erasing(second))
+        assert store.blob(sha256(shared).digest()) is None
+
+    def test_a_retry_of_an_erased_entry_brings_nothing_back(self, store: Store) -> None:
+        blob = b"c" * 20_000
+        draft = holding(blob)._replace(id="first")
+        (first,) = store.append([draft])
+        with store.transaction() as transaction:
+            transaction.erase(erasing(first))
+        before = all_of(store)
+        assert [entry.body for entry in store.append([draft])] == [None]
+        assert all_of(store) == before
+        assert store.blob(sha256(blob).digest()) is None
+
+    def test_what_cannot_be_erased_changes_nothing(self, store: Store) -> None:
+        (first,) = store.append([said("once")])
+        with store.transaction() as transaction:
+            transaction.erase(erasing(first))
+        before = all_of(store)
+        for target in (first, first._replace(seq=4711)):
+            with pytest.raises(LedgerError, match="cannot be erased"), store.transaction() as inner:
+                inner.erase(erasing(target))
+            assert all_of(store) == before
+
+    def test_an_erasure_that_is_left_with_an_exception_did_not_happen(self, store: Store) -> None:
+        blob = b"d" * 20_000
+        (first,) = store.append([holding(blob)])
+        before = all_of(store)
+        with suppress(KeyboardInterrupt), store.transaction() as transaction:
+            transaction.erase(erasing(first))
+            raise KeyboardInterrupt
+        assert all_of(store) == before
+        assert store.blob(sha256(blob).digest()) == blob

@@ -148,6 +148,18 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
         "ledger.forked-from",
         st.builds(drafts.forked_from, NAMES, COUNTS, ROOTS, TEXTS, st.none() | NAMES),
     ),
+    "redacted": (
+        "redacted",
+        st.builds(
+            drafts.redacted,
+            seq=COUNTS,
+            kind=st.just("decision.logged"),
+            cause=NAMES,
+            reason=NAMES,
+            by=NAMES,
+            keep=DECISIONS.map(lambda body: body | {"v": 1}),
+        ),
+    ),
 }
 
 
@@ -177,7 +189,8 @@ def test_the_model_accepts_the_body_and_gives_it_back(name: str, data: st.DataOb
     assert model.model_dump(exclude_none=True) == draft.body
     stream = BY_NAME[kind].stream
     assert draft.stream.startswith(stream) if stream.endswith("/") else draft.stream == stream
-    assert (draft.id, draft.cause) == (None, None)
+    named = name == "redacted"  # its id says which entry it erases, and that once
+    assert (draft.id is not None, draft.cause is not None) == (named, named)
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)

@@ -364,8 +364,8 @@ def test_a_garbled_file_is_damage(path: str) -> None:
         file.seek(4096)
         file.write(b"\xa5" * (size - 4096))
     with (
-        closing(SQLiteStore(path)) as store,
         pytest.raises(LedgerDamagedError, match=r"malformed|not a database"),
+        closing(SQLiteStore(path)) as store,
     ):
         store.append([said()])
 

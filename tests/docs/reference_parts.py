@@ -40,7 +40,7 @@ _NAMED = (
     (base.Sha256, "64 hex digits"),
     (decision.DecisionId, "`D-` and 1 to 16 digits"),
 )
-_PLAIN = {str: "text", int: "integer", bool: "true or false"}
+_PLAIN = {str: "text", int: "integer", bool: "true or false", object: "any value"}
 
 
 # Commands --------------------------------------------------------------------------------------
@@ -84,11 +84,8 @@ def kinds() -> str:
     shared: dict[str, type[BaseModel]] = {}
     for kind in KINDS:
         stream = f"`{kind.stream}…`" if kind.stream.endswith("/") else f"`{kind.stream}`"
-        reserved = " Reserved: no act writes it yet." if kind.reserved else ""
         table = _fields(kind.model, shared)
-        parts.append(
-            f"### {kind.name}\n\n{_doc(kind.model)}\n\nStream: {stream}.{reserved}\n\n{table}"
-        )
+        parts.append(f"### {kind.name}\n\n{_doc(kind.model)}\n\nStream: {stream}.\n\n{table}")
     parts.append("## Shared parts")
     for model in _closure(shared):
         parts += [f"### {model.__name__}", _doc(model), _fields(model, shared)]

@@ -38,6 +38,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "restore": "tripod.cli.backup:restore",
         "prove": "tripod.cli.export:prove",
         "export": "tripod.cli.export:export",
+        "redact": "tripod.cli.redact:redact",
         "demo": "tripod.cli.demo:demo",
     },
 )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ledger.entry import Entry, leaf_hash
+from ledger.redaction import redaction_id
 from tripod.cli.door import TEXT, Number, opened, team_option
 from tripod.cli.output import emit, emit_bytes, emit_json, emit_pretty, one_line
 from tripod.errors import BadArgumentError, NotFoundError
@@ -68,6 +69,8 @@ def _value(entry: Entry) -> dict[str, Any]:
     }
     if entry.body is not None:
         value["body"] = entry.data
+    elif entry.data:
+        value["redacted"] = {"keep": entry.data, "said_by": redaction_id(entry.seq)}
     return value
 
 

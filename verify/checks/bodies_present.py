@@ -5,40 +5,59 @@ that a body names is there with its size, each blob hashes to its own name, and 
 that no body names.
 
 **Why it matters.** The chain covers headers; the words of a decision or a message are in the body.
-A body may be absent only where an entry says who erased it and why (no version writes those yet).
+A body may be absent only where a ``redacted`` entry says who erased it and why; what that entry
+keeps in its place is a body of the same kind, with nothing but what the rules need.
 
-**What a finding looks like.** ``the body is not the one that the header commits to``, ``body and
-salt are missing``, ``blob 9f86d081… does not hash to its name``.
+**What a finding looks like.** A body that was altered: ``the body is not the one that the header
+commits to``. One that vanished: ``body and salt are missing, and no entry says that they were
+erased``. A redaction that is none: ``it says that entry 41 was erased, and its body is there``.
+``blob 9f86d081… does not hash to its name``. What was erased and said so is counted, as
+``redacted``.
 
 **What to do.** The header still proves *that* there was an entry, when, of what kind and by whom.
-The text can be had back only from a copy whose body fits the commitment.
+The text can be had back only from a copy whose body fits the commitment. That what a redaction
+keeps is what the erased body said can no more be told from the ledger, but for what the header says
+too; a copy from before shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ledger.entry import Header, commit
+from ledger.redaction import named_blobs, redaction_id
+from projections.standins import stand_in
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "body_problem", "judge", "named_blobs"]
+__all__ = [
+    "HELP",
+    "NAME",
+    "REQUIRED",
+    "body_problem",
+    "claim_problem",
+    "erasure_problem",
+    "judge",
+    "named_blobs",
+]
 
 NAME = "bodies-present"
 REQUIRED = True
+_ACTORS = {"bus.published": "source", "chat.sent": "handle"}
 HELP = "look for a copy of the database whose body fits the commitment in the header"
 
 
 def judge(evidence: Evidence) -> Outcome:
     """What the pass over the rows found; see the module."""
-    return evidence.ledger_outcome(NAME, "entries", "blobs")
+    erased = evidence.scan is not None and evidence.scan.coverage.get("redacted")
+    return evidence.ledger_outcome(NAME, "entries", "blobs", *(["redacted"] if erased else []))
 
 
 def body_problem(header: Header, salt: object, body: object) -> str | None:
-    """Whether body and salt are there and are those of the commitment."""
-    if salt is None and body is None:
-        return "body and salt are missing, and no entry says that they were erased"
+    """Whether body and salt are those of the commitment; for where they were not both erased."""
+    if salt is None or body is None:
+        gone, there = ("salt", "body") if salt is None else ("body", "salt")
+        return f"the {gone} is missing, and the {there} is there: no redaction leaves it so"
     if type(salt) is not bytes or type(body) is not bytes:
         return "body or salt is not stored as bytes"
     if len(salt) != 32:
@@ -48,16 +67,37 @@ def body_problem(header: Header, salt: object, body: object) -> str | None:
     return None
 
 
-def named_blobs(value: Any) -> Iterator[tuple[str, int]]:
-    """Digest in hex and size of every blob that a decoded body names, at any depth."""
-    if type(value) is dict:
-        if value.keys() == {"sha256", "size"}:
-            digest, size = value["sha256"], value["size"]
-            if type(digest) is str and type(size) is int:
-                yield digest, size
-            return
-        for inner in value.values():
-            yield from named_blobs(inner)
-    elif type(value) is list:
-        for inner in value:
-            yield from named_blobs(inner)
+def erasure_problem(
+    seq: int, header: Header, said: tuple[int, dict[str, Any]] | None
+) -> str | None:
+    """Whether a missing body was erased: ``said`` is the entry that says so, and its body."""
+    if said is None or said[0] <= seq:
+        return "body and salt are missing, and no entry says that they were erased"
+    keep = said[1]["keep"]
+    if said[1].get("kind") != header.kind:
+        return (
+            f"entry {said[0]} says that a {said[1].get('kind')} was erased, it is a {header.kind}"
+        )
+    field = _ACTORS.get(header.kind)
+    if field is not None and keep.get(field) != header.actor:
+        return f"entry {said[0]} keeps another {field} of it than its header names"
+    return None
+
+
+def claim_problem(
+    seq: int, header: Header, data: dict[str, Any], target: tuple[Any, ...] | None
+) -> str | None:
+    """Whether a ``redacted`` entry is true: ``target`` is (kind, erased) of the one it names."""
+    named = data["seq"]
+    if target is None or named >= seq:
+        return f"it says that entry {named} was erased, and no such entry stands before it"
+    if header.id != redaction_id(named):
+        return f"it says that entry {named} was erased, and its id is not {redaction_id(named)}"
+    if not target[1]:
+        return f"it says that entry {named} was erased, and its body is there"
+    keep = data["keep"]
+    try:
+        least = stand_in(data["kind"], keep)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        least = None
+    return None if keep == least else f"it keeps more of entry {named} than may stay"

@@ -167,6 +167,11 @@ def _cursor(evidence: Evidence) -> list[Finding]:
             message = f"the {name} show {cursor} of {size} entries: a command died, or is at work"
             help_ = "the next command that acts finishes it"
             found.append(Finding(NAME, message, "head", (), help_, "warning"))
+    count = evidence.unswept()
+    if count:
+        message = f"{count} bodies were erased, and the file may still hold their bytes"
+        help_ = "the next command that acts finishes it, once nobody reads the old pages any more"
+        found.append(Finding(NAME, message, "database", (), help_, "warning"))
     return found
 
 

@@ -1,0 +1,54 @@
+"""The kind that says that a body was erased (design, section 4), and which kinds may be."""
+
+from __future__ import annotations
+
+from pydantic import model_validator
+
+from ledger.kinds.base import BodyModel, Count, Name
+from ledger.kinds.bus import Published
+from ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
+from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
+from ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
+
+__all__ = ["ERASABLE", "Redacted"]
+
+ERASABLE: dict[str, type[BodyModel]] = {
+    "bus.published": Published,
+    "chat.sent": Sent,
+    "chat.unreadable": Unreadable,
+    "chat.header-seen": HeaderSeen,
+    "chat.rotated": Rotated,
+    "log.begun": LogBegun,
+    "decision.logged": Decided,
+    "log.noted": Noted,
+    "log.rotated": LogRotated,
+    "config.changed": ConfigChanged,
+    "worker.written": WorkerWritten,
+    "evidence.kept": EvidenceKept,
+    "file.seen": FileSeen,
+    "file.displaced": Displaced,
+}
+"""Kinds that hold texts. The bodies of the others are names and numbers, which the rules need."""
+
+
+class Redacted(BodyModel):
+    """Body, salt and blobs of entry ``seq``, of the kind ``kind``, were erased: by whom and why.
+
+    ``keep`` stands for the erased body from then on: a body of the same kind, with what the rules
+    need, and ``[redacted]`` where its texts were. The entry's id is ``redacted-<seq>``, so none is
+    erased twice.
+    """
+
+    seq: Count
+    kind: Name
+    reason: Name
+    by: Name
+    keep: dict[str, object]
+
+    @model_validator(mode="after")
+    def _of_its_kind(self) -> Redacted:
+        if self.kind not in ERASABLE:
+            message = f"an entry of the kind {self.kind} cannot be erased"
+            raise ValueError(message)
+        ERASABLE[self.kind].model_validate(self.keep)
+        return self

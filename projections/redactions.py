@@ -1,0 +1,64 @@
+"""Which entries were erased, and where in the team directory what they said stood.
+
+A table alone: it renders no file. Old bytes may come back from a backup or an editor; by this table
+the intake and the acts know the places where they are not taken in again
+(``projections.withheld``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ledger.entry import Entry
+from ledger.redaction import REDACTED
+from projections.projection import File, Op, Source
+
+__all__ = ["Redactions", "place_of"]
+
+_ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
+
+
+class Redactions:
+    """See the module."""
+
+    name = "redactions"
+    version = 1
+    tables = ("redactions",)
+    ddl = """
+CREATE TABLE redactions (
+    seq INTEGER PRIMARY KEY,
+    entry INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    place TEXT NOT NULL
+) STRICT;
+CREATE INDEX redactions_place ON redactions (place);
+"""
+    kinds = frozenset((REDACTED,))
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep one row an erased entry; ``entry`` is the one that says so."""
+        body = entry.data
+        row = (body["seq"], entry.seq, body["kind"], place_of(body["kind"], body["keep"]))
+        return (("redactions", _ROW, row, None),)
+
+    def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
+        """None by itself: ``projections.withheld.places`` asks the tables for the erased one's."""
+        return ()
+
+    def paths(self, source: Source) -> Iterator[str]:  # noqa: ARG002 - the same
+        """None."""
+        return iter(())
+
+    def render(self, source: Source, path: str) -> File | None:  # noqa: ARG002 - the same
+        """No file."""
+        return None
+
+
+def place_of(kind: str, body: dict[str, Any]) -> str:
+    """Where a body's text stands: a path, a folder's name with the event's, or the log."""
+    if kind == "bus.published":
+        return f"events/{body['name']}"
+    if kind.startswith("chat."):
+        return f"chat/{body['channel']}.chat"
+    return "scribe/log.md" if "path" not in body else str(body["path"])

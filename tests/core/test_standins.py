@@ -1,0 +1,125 @@
+"""What stands for an erased body: of its kind, the same again when asked again, without texts."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from story import Step, Story, folder
+from strategies import FEWER, stories
+
+from ledger.canonical import check_value
+from ledger.kinds import BY_NAME, KINDS
+from ledger.kinds.redaction import ERASABLE
+from projections.formats.chat import parse_line
+from projections.formats.decision_log import parse_decision
+from projections.standins import MARK, is_erasable, stand_in
+
+TEXT = "no-one else may read this"
+
+
+def test_the_same_kinds_can_be_erased_as_the_model_says() -> None:
+    assert {kind.name for kind in KINDS if is_erasable(kind.name)} == set(ERASABLE)
+    assert all(model is BY_NAME[name].model for name, model in ERASABLE.items())
+
+
+@FEWER
+@given(stories())
+def test_whatever_was_said_its_stand_in_fits_and_stands_for_itself(steps: list[Step]) -> None:
+    with folder() as root:
+        story = Story(root)
+        story.run([*steps, ("sync",)])
+        with story.team() as team:
+            for entry in team.store.read():
+                if is_erasable(entry.kind):
+                    keep = stand_in(entry.kind, entry.data)
+                    check_value(keep)
+                    BY_NAME[entry.kind].model.model_validate(keep)
+                    assert stand_in(entry.kind, keep) == keep
+
+
+OBSERVED = {"path": "a/b", "mode": 0o600, "raw": {"text": TEXT}}
+BODIES: dict[str, dict[str, Any]] = {
+    "chat.header-seen": {
+        "channel": "live",
+        "last_writer": "ann",
+        "last_write": "now",
+        "participants": [{"handle": "ann", "count": 2}],
+        "raw": {"text": TEXT},
+    },
+    "chat.rotated": {
+        "archive": "live-1-archive",
+        "channel": "live",
+        "count": 3,
+        "size": 99,
+        "header": {
+            "text": f"=== nbs-chat ===\nlast-write: 2026-02-12T14:00:00+0000\n{TEXT}\n---\n"
+        },
+    },
+    "log.begun": {"header": {"text": TEXT}},
+    "log.rotated": {
+        "archive": "log-1-archive.md",
+        "archive_header": {"text": TEXT},
+        "count": 2,
+        "header": {"text": TEXT},
+    },
+    "log.noted": {"problem": TEXT},
+    "chat.unreadable": {"channel": "live", "index": 4},
+    "file.seen": {
+        "content": {"text": TEXT},
+        "path": "a/b",
+        "problem": TEXT,
+        "sha256": "0" * 64,
+        "size": 3,
+    },
+    "config.changed": {
+        "content": {"text": TEXT},
+        "path": "policy.md",
+        "problems": [{"line": 1, "key": "k", "message": TEXT}],
+        "sha256": "0" * 64,
+    },
+    "decision.logged": {
+        "artefacts": TEXT,
+        "chat_ref": f"live.chat:~L7, {TEXT}",
+        "id": "D-7",
+        "number": 2,
+        "participants": TEXT,
+        "rationale": TEXT,
+        "refs": [{"file": "live.chat", "line": 7}, {"file": f"{TEXT},x", "line": 1}],
+        "risk_tags": TEXT,
+        "status": TEXT,
+        "supersedes": TEXT,
+        "title": TEXT,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_nothing_of_the_text_is_kept(kind: str) -> None:
+    body = BODIES[kind] | {"observed": OBSERVED, "v": 1}
+    keep = stand_in(kind, body)
+    assert TEXT not in json.dumps(keep)
+    assert keep["observed"]["path"] == "a/b"
+    assert stand_in(kind, keep) == keep
+    BY_NAME[kind].model.model_validate(keep)
+
+
+def test_what_the_rules_need_is_kept() -> None:
+    decided = stand_in("decision.logged", BODIES["decision.logged"] | {"v": 1})
+    assert (decided["id"], decided["number"]) == ("D-7", 2)
+    assert decided["chat_ref"] == "live.chat:~L7"
+    rotated = stand_in("chat.rotated", BODIES["chat.rotated"] | {"v": 1})
+    assert "last-write: 2026-02-12T14:00:00+0000\n" in rotated["header"]["text"]
+
+
+def test_the_mark_is_no_message_and_no_decision() -> None:
+    assert parse_line(MARK.encode()) is None
+    assert parse_decision(f"\n{MARK}\n".encode())[0] is None
+
+
+@given(st.sampled_from(["bus.acked", "ledger.opened", "redacted", "chat.created", "no.such"]))
+def test_names_and_numbers_are_never_erased(kind: str) -> None:
+    assert not is_erasable(kind)
+    with pytest.raises(KeyError):
+        stand_in(kind, {"v": 1})

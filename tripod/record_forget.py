@@ -1,0 +1,110 @@
+"""Takes erased bodies out of an export: its headers, tiles and seals stay as they are.
+
+An export with bodies (the record in ``.nbs/record`` is one) holds them in ``bodies/``, one JSON
+line an entry, and long texts in ``blobs/``, by digest. An erased entry's line is its number alone.
+Where we die on the way, doing it again finishes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import orjson
+
+from ledger.redaction import named_blobs
+from projections.disk import TEMPORARY
+
+__all__ = ["Forgotten", "forget"]
+
+_SEQ = re.compile(rb'"seq":([0-9]{1,16})\}$')
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Forgotten(NamedTuple):
+    """How many bodies and blobs were removed."""
+
+    bodies: int
+    blobs: int
+
+
+def forget(directory: str, seqs: Collection[int]) -> Forgotten:
+    """Remove the bodies of ``seqs`` from the export in ``directory``, and blobs none names now.
+
+    Nothing is done where there is no such folder, or where it holds no bodies.
+
+    Raises:
+        OSError: the system refuses; do it again.
+    """
+    count = 0
+    for path in _bundles(f"{directory}/bodies"):
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")
+        kept = [_without(line, seqs) for line in lines]
+        if kept != lines:
+            count += sum(new != old for new, old in zip(kept, lines, strict=True))
+            _replace(path, b"\n".join(kept))
+    return Forgotten(count, _drop_blobs(directory) if os.path.isdir(f"{directory}/bodies") else 0)
+
+
+def _bundles(folder: str) -> Iterator[str]:
+    for path, _, names in sorted(os.walk(folder)):
+        for name in sorted(names):
+            if not name.startswith(TEMPORARY):
+                yield os.path.join(path, name)
+
+
+def _without(line: bytes, seqs: Collection[int]) -> bytes:
+    """The line of an entry, or what stands for it once its body is erased."""
+    found = _SEQ.search(line)
+    if found is None or int(found[1]) not in seqs:
+        return line
+    return b'{"seq":%b}' % found[1]
+
+
+def _drop_blobs(directory: str) -> int:
+    """Remove blobs that no body names any more."""
+    folder = f"{directory}/blobs"
+    if not os.path.isdir(folder):
+        return 0
+    named: set[str] = set()
+    for path in _bundles(f"{directory}/bodies"):
+        with open(path, "rb") as file:
+            for line in file:
+                if b'"sha256"' in line:
+                    named.update(digest for digest, _ in named_blobs(orjson.loads(line)))
+    gone = [n for n in sorted(os.listdir(folder)) if _DIGEST.fullmatch(n) and n not in named]
+    for name in gone:
+        os.unlink(f"{folder}/{name}")
+    if gone:
+        _sync(folder)
+    return len(gone)
+
+
+def _replace(path: str, data: bytes) -> None:
+    """Put other bytes in a file's place, whole or not at all."""
+    folder = os.path.dirname(path)
+    temporary = f"{folder}/{TEMPORARY}{os.getpid()}"
+    mode = os.stat(path).st_mode & 0o7777
+    try:
+        with open(temporary, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fchmod(out.fileno(), mode)
+            os.fsync(out.fileno())
+        os.rename(temporary, path)
+    except BaseException:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+        raise
+    _sync(folder)
+
+
+def _sync(folder: str) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,309 @@
+"""Redaction: a body is erased everywhere we hold it, and every hash still holds.
+
+In one transaction: for each entry a ``redacted`` one that says who, when and why; its body, salt
+and blobs erased; all tables folded anew with what stands for it. Then the files that showed it are
+written, and the sweep makes the database's file and its log anew (``Team.sweep``). Where we die on
+the way, the next command that acts finishes both.
+
+What was copied by machinery is erased with it: events that tell of the entry, and bytes that were
+kept of files. What people said about it is theirs, and is only named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from ledger import drafts
+from ledger.entry import Entry
+from ledger.reader import read_entries
+from ledger.redaction import REDACTED, redaction_id
+from projections import CHAT, LOG, manifest
+from projections.decision_log import LIVE
+from projections.formats.words import line_problem
+from projections.rebuild import desired
+from projections.standins import is_erasable, stand_in
+from projections.tables import refold
+from projections.withheld import places
+from tripod.act import Act
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.record_forget import forget
+from tripod.team import DATABASE, Team
+from tripod.texts import COPIES, erased_texts, pattern_for, texts_in, texts_of
+
+__all__ = ["Erased", "Redaction", "Request", "redact"]
+
+MAX_REASON = 1000  # bytes
+READ_LIMIT = 64 * 1024 * 1024
+QUOTED = 200  # characters of an erased text by which an event that tells of it is known
+
+
+@dataclass(frozen=True)
+class Erased:
+    """An entry that is erased, and what it was found by."""
+
+    seq: int
+    kind: str
+    stream: str
+    why: str
+
+
+@dataclass
+class Redaction:
+    """What a redaction erased (or would), what it cannot erase, and where it still stands."""
+
+    erased: list[Erased] = field(default_factory=list)
+    cannot: list[str] = field(default_factory=list)
+    quoted: list[int] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: entries by number, or all that match; by whom and why."""
+
+    seqs: Sequence[int] = ()
+    match: str | None = None
+    reason: str = ""
+    by: str = ""
+
+    def pattern(self) -> re.Pattern[str] | None:
+        """The expression (BadArgumentError: it is none)."""
+        if (self.match is None) != bool(self.seqs):
+            message = "give the numbers of entries, or --match with an expression"
+            raise BadArgumentError(message)
+        try:
+            return None if self.match is None else re.compile(self.match)
+        except re.error as error:
+            message = f"--match: no regular expression: {error}"
+            raise BadArgumentError(message) from error
+
+
+def redact(
+    team: Team, request: Request, *, dry_run: bool = False, exports: Iterable[str] = ()
+) -> Redaction:
+    """Erase the bodies of entries; ``dry_run`` only says which.
+
+    Args:
+        team: the team whose ledger it is.
+        request: what, by whom and why.
+        dry_run: change nothing.
+        exports: folders of exports that the bodies are erased from as well.
+
+    Raises:
+        BadArgumentError: an argument breaks its rule.
+        NotFoundError: no entry has that number, or nothing matches.
+        RefusedError: an entry cannot be erased; nothing was recorded.
+    """
+    pattern = request.pattern()
+    folders = list(exports)
+    for folder in folders:
+        if not os.path.isdir(folder):
+            message = f"--export: {folder} is no folder"
+            raise BadArgumentError(message)
+    if dry_run:
+        team.refresh()
+        return _plan(team, request, pattern, [])[0]
+    _judge(request)
+    again = [seq for seq in request.seqs if _redaction_of(team, seq) is not None] if folders else []
+    rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
+    plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
+    for folder in folders:
+        forget(folder, [*again, *(target.seq for target in plan.erased)])
+    plan.done = not team.files.failed and not team.files.late and not team.store.unswept()
+    return plan
+
+
+def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Redaction:
+    channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
+    locks = [f"{CHAT.folder}/{name}.chat" for name in channels]
+    searched: list[re.Pattern[str]] = []
+    with team.act(full=True, locks=[*locks, f"{LOG.folder}/{LIVE}"]) as act:
+        plan, entries = _plan(team, request, pattern, searched)
+        told = f"{request.reason}\n{request.by}"
+        if any(one.search(told) for one in searched):
+            message = "--reason, --by: they say what is to be erased, and would stay; say it else"
+            raise BadArgumentError(message)
+        for entry in entries:
+            _erase_one(act, entry, request)
+        tables = act.transaction.tables
+        refold(tables, read_entries(tables))
+        manifest.save(tables, act.writer.known)
+        act.transaction.tables_changed()
+    plan.left = list(_left(team, searched))
+    return plan
+
+
+def _judge(request: Request) -> None:
+    problem = line_problem(request.reason, "--reason", MAX_REASON)
+    if not request.reason.strip():
+        problem = "--reason: say why; it stays in the ledger"
+    if problem is None and not request.by:
+        problem = "--by: say who erases it; it stays in the ledger"
+    if problem is not None:
+        raise BadArgumentError(problem)
+
+
+def _erase_one(act: Act, entry: Entry, request: Request) -> None:
+    for path in places(act.source, entry.kind, entry.data):
+        shown = desired(act.source, path)
+        if shown is not None:  # what we rendered ourselves may be written over
+            act.writer.account(path, sha256(shown.data).hexdigest())
+    draft = drafts.redacted(
+        seq=entry.seq,
+        kind=entry.kind,
+        cause=entry.id,
+        reason=request.reason,
+        by=request.by,
+        keep=stand_in(entry.kind, entry.data),
+    )
+    act.entries.append(act.transaction.erase(draft))
+
+
+def _redaction_of(team: Team, seq: int) -> int | None:
+    row = team.store.db.execute(
+        "SELECT seq FROM entries WHERE id = ?", (redaction_id(seq),)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+# Finding ---------------------------------------------------------------------------------------
+
+
+def _plan(
+    team: Team,
+    request: Request,
+    pattern: re.Pattern[str] | None,
+    searched: list[re.Pattern[str]],
+) -> tuple[Redaction, list[Entry]]:
+    """What is to be erased; ``searched`` are then the expressions that find what it says."""
+    plan = Redaction()
+    chosen: dict[int, Entry] = {}
+    if pattern is not None:
+        searched.append(pattern)
+        _take_matching(team, pattern, plan, chosen)
+        if not chosen and not plan.cannot:
+            message = "nothing in the ledger matches"
+            raise NotFoundError(message)
+    else:
+        _take_named(team, request.seqs, plan, chosen)
+        _take_copies(team, plan, chosen, searched)
+    plan.erased.sort(key=lambda target: target.seq)
+    return plan, [chosen[seq] for seq in sorted(chosen)]
+
+
+def _take(plan: Redaction, chosen: dict[int, Entry], entry: Entry, why: str) -> None:
+    chosen[entry.seq] = entry
+    plan.erased.append(Erased(entry.seq, entry.kind, entry.stream, why))
+
+
+def _take_named(team: Team, seqs: Iterable[int], plan: Redaction, chosen: dict[int, Entry]) -> None:
+    for seq in dict.fromkeys(seqs):
+        entry = next(team.store.read(seq, seq + 1), None)
+        if entry is None:
+            message = f"no entry {seq}; `tripod show` lists the newest"
+            raise NotFoundError(message)
+        there = _redaction_of(team, seq)
+        problem = f"it was redacted before, see entry {there}" if there is not None else None
+        problem = problem or _hindrance(team, entry)
+        if problem is not None:
+            message = f"entry {seq} cannot be redacted: {problem}"
+            raise RefusedError(message)
+        _take(plan, chosen, entry, "named")
+
+
+def _hindrance(team: Team, entry: Entry) -> str | None:
+    """Why an entry cannot be erased (now)."""
+    if not is_erasable(entry.kind):
+        return f"a {entry.kind} holds names and numbers alone, which the rules need"
+    if entry.kind == "config.changed":
+        path = entry.data["path"]
+        newest = team.store.db.execute("SELECT seq FROM inputs WHERE path = ?", (path,)).fetchone()
+        if newest is not None and newest[0] == entry.seq and team.disk.is_file(path):
+            return f"{path} still says so, and people write it: take it out there first"
+    return None
+
+
+def _take_matching(
+    team: Team, pattern: re.Pattern[str], plan: Redaction, chosen: dict[int, Entry]
+) -> None:
+    for entry in team.store.read():
+        if pattern.search(entry.actor) or pattern.search(entry.stream):
+            plan.cannot.append(f"entry {entry.seq}: its header says it, and stays")
+        found = {text for text in texts_of(team.source, entry.data) if pattern.search(text)}
+        if not found:
+            continue
+        problem = _hindrance(team, entry)
+        keep = stand_in(entry.kind, entry.data) if problem is None else {}
+        kept = found.intersection(texts_of(team.source, keep))
+        if problem is None and kept:
+            plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")
+        if problem is None and found > kept:
+            _take(plan, chosen, entry, "matches")
+        elif problem is not None:
+            plan.cannot.append(f"entry {entry.seq}: {problem}")
+
+
+def _take_copies(
+    team: Team, plan: Redaction, chosen: dict[int, Entry], searched: list[re.Pattern[str]]
+) -> None:
+    """Events that tell of the named entries, and bytes that were kept of files that show them."""
+    said = [text for e in chosen.values() for text in erased_texts(team.source, e.kind, e.data)]
+    pattern = pattern_for(said)
+    searched += [] if pattern is None else [pattern]
+    causes = {entry.id for entry in chosen.values()}
+    starts = {text[:QUOTED] for text in said}
+    for entry in team.store.read():
+        if entry.seq in chosen or entry.body is None or entry.kind == REDACTED:
+            continue
+        if _tells_of(team, entry, causes, starts):
+            _take(plan, chosen, entry, "tells of it")
+        elif pattern is not None and any(map(pattern.search, texts_of(team.source, entry.data))):
+            if entry.kind in COPIES:
+                _take(plan, chosen, entry, "holds a copy")
+            else:
+                plan.quoted.append(entry.seq)
+
+
+def _tells_of(team: Team, entry: Entry, causes: Collection[str], starts: Collection[str]) -> bool:
+    if entry.kind != "bus.published":
+        return False
+    cause = _cause(entry)
+    if cause not in causes:
+        return False
+    said = "\n".join(texts_of(team.source, entry.data.get("payload", {})))
+    return any(start in said for start in starts)
+
+
+def _cause(entry: Entry) -> str | None:
+    head: dict[str, Any] = orjson.loads(entry.header)
+    return head.get("cause")
+
+
+def _left(team: Team, searched: Sequence[re.Pattern[str]]) -> Iterator[str]:
+    """Files of the team directory that still say it: none that we write."""
+    away = [os.path.normpath(team.disk.full(front)) for front in ("events", "chat")]
+    for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
+        for folder, _, names in os.walk(root):
+            for name in sorted(names):
+                path = os.path.join(folder, name)
+                if not name.startswith(DATABASE) and _says(path, searched):
+                    yield os.path.relpath(path, team.root)
+
+
+def _says(path: str, searched: Sequence[re.Pattern[str]]) -> bool:
+    try:
+        if os.path.islink(path) or os.path.getsize(path) > READ_LIMIT:
+            return False
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return False
+    return any(one.search(text) for text in texts_in(data) for one in searched)
