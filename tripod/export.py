@@ -15,11 +15,10 @@ The order of durability, and what it means if we die between two steps:
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import NamedTuple
 
 import orjson
@@ -27,8 +26,9 @@ import orjson
 from ledger.bodies import BLOBS, BODIES, format_line, line_path, parse_line_path
 from ledger.entry import commit, leaf_hash
 from ledger.errors import LedgerDamagedError, MalformedError
-from ledger.merkle import Nodes, Tree, root_of
+from ledger.merkle import Tree, root_of
 from ledger.note import MAX_NOTE, parse_note
+from ledger.places import RECORD
 from ledger.progress import over
 from ledger.reader import block_nodes, read_only
 from ledger.redaction import named_blobs
@@ -45,7 +45,7 @@ from ledger.tiles import (
 from projections.disk import Disk, UnreadableError
 from projections.projection import File
 from tripod.errors import RefusedError
-from tripod.staging import PRIVATE, PUBLIC, Staging
+from tripod.staging import PRIVATE, PUBLIC, Staging, alone
 
 __all__ = ["SEAL", "Exported", "export", "held_seal", "read_seal"]
 
@@ -80,13 +80,15 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
     """
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
-        db.execute("BEGIN")
-        nodes = _checked(db, seal)
+        _checked(db, seal)
         os.makedirs(directory, exist_ok=True)
-        with _alone(directory):
+        with alone(directory):
+            # Begun here: what was erased since is erased for us, or waits to be forgotten.
+            db.execute("BEGIN")
+            _checked(db, seal)
             disk = Disk(os.path.realpath(directory), steady=True)
             present = _present(disk, directory, bodies=bodies)
-            since = _grown(disk, directory, seal, nodes)
+            since = _grown(disk, directory, seal, db)
             staging = Staging(disk, present)
             wanted = _write(_Work(db, seal.size, since, bodies, staging))
             staging.flush()
@@ -94,6 +96,24 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
                 disk.write(SEAL, File(note.encode(), PUBLIC))
             removed = _sweep(disk, present, wanted)
     return Exported(seal.size, staging.written, removed)
+
+
+def update(root: str, database: str, note: str, *, bodies: bool = True) -> Exported:
+    """Make the record of the team in ``root`` the ledger under a seal; only what is new is written.
+
+    To be called once the seal's own entry is committed. ``bodies=False`` is for a team that must
+    not publish what was said: its record holds headers alone, and nothing can be restored from it.
+
+    Raises:
+        RefusedError: the record's folder holds something else, or another history.
+        LedgerDamagedError: the ledger does not hold what was sealed.
+        OSError: the disk refuses.
+    """
+    folder = f"{root}/{RECORD}"
+    if os.path.islink(folder):
+        message = f"{folder} is a symbolic link: put a folder there, or nothing"
+        raise RefusedError(message)
+    return export(database, folder, note, bodies=bodies)
 
 
 def read_seal(note: bytes) -> Seal:
@@ -113,30 +133,18 @@ def held_seal(disk: Disk) -> bytes | None:
 # What is there ----------------------------------------------------------------------------------
 
 
-@contextmanager
-def _alone(directory: str) -> Iterator[None]:
-    """Be the only one who exports into a folder."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
-
-
-def _checked(db: sqlite3.Connection, seal: Seal) -> Nodes:
-    """The ledger's nodes, once they are shown to give the root that was sealed."""
+def _checked(db: sqlite3.Connection, seal: Seal) -> None:
+    """Refuse a seal that is not one of this ledger."""
     row = db.execute("SELECT size, origin FROM head").fetchone()
     size, origin = row or (0, "")
-    nodes = block_nodes(db)
     if seal.origin != origin:
         what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
     elif seal.size > size:
         what = f"the seal is of {seal.size} entries, the ledger holds {size}"
-    elif root_of(nodes, 0, seal.size) != seal.root:
+    elif root_of(block_nodes(db), 0, seal.size) != seal.root:
         what = f"the ledger has another root at {seal.size} entries than the seal"
     else:
-        return nodes
+        return
     message = f"{what}: nothing was exported; `tripod verify` judges the ledger"
     raise RefusedError(message)
 
@@ -172,7 +180,7 @@ def _walk(disk: Disk, folder: str) -> Iterator[str]:
         yield from _walk(disk, f"{folder}/{name}")
 
 
-def _grown(disk: Disk, directory: str, seal: Seal, nodes: Nodes) -> int:
+def _grown(disk: Disk, directory: str, seal: Seal, db: sqlite3.Connection) -> int:
     """How many entries the folder holds already; 0 where it holds no seal."""
     try:
         note = held_seal(disk)
@@ -185,16 +193,22 @@ def _grown(disk: Disk, directory: str, seal: Seal, nodes: Nodes) -> int:
     except (MalformedError, UnreadableError) as error:
         message = f"{directory}/{SEAL} is no seal of ours ({error}): give another folder"
         raise RefusedError(message) from error
-    if old.origin != seal.origin:
+    if old.origin not in (seal.origin, _line_at(db, old.size)):
         what = f"it holds another log, {old.origin!r}"
     elif old.size > seal.size:
         what = f"it holds {old.size} entries already, the seal is of {seal.size}: never back"
-    elif root_of(nodes, 0, old.size) != old.root:
+    elif root_of(block_nodes(db), 0, old.size) != old.root:
         what = f"it holds another history: at {old.size} entries its root is not this ledger's"
     else:
         return old.size
     message = f"{directory}: {what}; nothing was written"
     raise RefusedError(message)
+
+
+def _line_at(db: sqlite3.Connection, size: int) -> str:
+    """The name that the ledger had at a size: a restored copy goes on under another."""
+    row = db.execute("SELECT header FROM entries WHERE seq = ?", (size - 1,)).fetchone()
+    return "" if row is None else str(orjson.loads(row[0])["ledger"])
 
 
 # Writing ----------------------------------------------------------------------------------------

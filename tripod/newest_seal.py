@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-import orjson
-
 from ledger.errors import MalformedError
 from ledger.note import MAX_NOTE
 from ledger.seal import Seal
+from tripod import sealing
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.export import read_seal
 from tripod.team import Team
@@ -17,22 +16,22 @@ __all__ = ["newest_seal", "seal_from"]
 
 
 def newest_seal(team: Team) -> str:
-    """The newest seal of the ledger, a note.
+    """A seal over all that the ledger holds, a note; without its key here, the newest there is.
 
     Raises:
-        RefusedError: the ledger was never sealed.
+        RefusedError: the ledger was never sealed, or its key cannot be used.
     """
-    row = team.store.db.execute(
-        "SELECT body FROM entries WHERE kind = 'seal.made' AND stream = 'ledger'"
-        " AND body IS NOT NULL ORDER BY seq DESC LIMIT 1"
-    ).fetchone()
-    if row is None:
+    note = sealing.seal(team, "export")
+    last = sealing.newest(team.store.db)
+    if note is not None:
+        return note
+    if last is None:
         message = (
             "this ledger was never sealed, and a file that others can check needs a seal: make a "
-            "key and a seal first, or give a seal of it with --seal FILE"
+            "key with `tripod key new`, or give a seal of it with --seal FILE"
         )
         raise RefusedError(message)
-    return str(orjson.loads(row[0])["note"])
+    return last.note
 
 
 def seal_from(path: str) -> tuple[str, Seal]:

@@ -6,12 +6,12 @@ import sqlite3
 from contextlib import closing
 
 from ledger.bodies import format_line
-from ledger.growth import Growth, format_growth
 from ledger.merkle import Nodes, consistency_proof, inclusion_proof, root_of
 from ledger.note import parse_note
 from ledger.proof import Proof, format_proof
 from ledger.reader import block_nodes, read_only
 from ledger.seal import Seal
+from ledger.witness import Request, format_request
 from tripod.errors import NotFoundError, RefusedError
 from tripod.export import read_seal
 
@@ -60,7 +60,7 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
             message = f"the older seal is of {old.size} entries, the newest of {seal.size}"
             raise RefusedError(message)
         hashes = consistency_proof(nodes, old.size, seal.size)
-    return format_growth(Growth(old.size, tuple(hashes), parse_note(note.encode())))
+    return format_request(Request(old.size, tuple(hashes), parse_note(note.encode())))
 
 
 def _checked(db: sqlite3.Connection, seal: Seal) -> Nodes:

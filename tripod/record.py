@@ -1,6 +1,6 @@
 """The record: the ledger as plain files in the team directory, for git, clones and CI.
 
-It is kept up by whoever seals (``update``), and a ledger that is gone comes back from it
+It is kept up by whoever seals (``tripod.export.update``). A ledger that is gone comes back from it
 (``restore``): the same entries, byte for byte, to the seal's head.
 """
 
@@ -12,41 +12,24 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ledger.errors import LedgerDamagedError
+from ledger.places import RECORD
 from ledger.reader import read_only
 from ledger.vkey import VerifierKey
 from projections.ahead import ahead_of
 from projections.rebuild import differences
 from projections.tables import refold
 from tripod.errors import RefusedError
-from tripod.export import SEAL, Exported, export
+from tripod.export import SEAL
 from tripod.team import DATABASE, Team
 from verify.checks import LEDGER_CHECKS, record_agrees
 from verify.evidence import Evidence, begin
 from verify.exported import load
-from verify.recorded import RECORD, judged
+from verify.recorded import judged
 from verify.run import run
 
-__all__ = ["RECORD", "Restored", "has_record", "restore", "update"]
+__all__ = ["Restored", "has_record", "restore"]
 
 _RESTORING = f"{DATABASE}-restoring"
-
-
-def update(team: Team, note: str, *, bodies: bool = True) -> Exported:
-    """Make the team's record the ledger under the seal in ``note``; only what is new is written.
-
-    To be called once the seal's own entry is committed. ``bodies=False`` is for a team that must
-    not publish what was said: its record holds headers alone, and nothing can be restored from it.
-
-    Raises:
-        RefusedError: the record's folder holds something else, or another history.
-        LedgerDamagedError: the ledger does not hold what was sealed.
-        OSError: the disk refuses.
-    """
-    folder = f"{team.root}/{RECORD}"
-    if os.path.islink(folder):
-        message = f"{folder} is a symbolic link: put a folder there, or nothing"
-        raise RefusedError(message)
-    return export(team.store.path, folder, note, bodies=bodies)
 
 
 def has_record(root: str) -> bool:

@@ -16,6 +16,7 @@ import orjson
 
 from ledger.redaction import named_blobs
 from projections.disk import TEMPORARY
+from tripod.staging import alone
 
 __all__ = ["Forgotten", "forget"]
 
@@ -38,6 +39,13 @@ def forget(directory: str, seqs: Collection[int]) -> Forgotten:
     Raises:
         OSError: the system refuses; do it again.
     """
+    if not os.path.isdir(f"{directory}/bodies"):
+        return Forgotten(0, 0)
+    with alone(directory):  # who exports meanwhile may still read the ledger as it was
+        return _forget(directory, seqs)
+
+
+def _forget(directory: str, seqs: Collection[int]) -> Forgotten:
     count = 0
     for path in _bundles(f"{directory}/bodies"):
         with open(path, "rb") as file:
@@ -46,7 +54,7 @@ def forget(directory: str, seqs: Collection[int]) -> Forgotten:
         if kept != lines:
             count += sum(new != old for new, old in zip(kept, lines, strict=True))
             _replace(path, b"\n".join(kept))
-    return Forgotten(count, _drop_blobs(directory) if os.path.isdir(f"{directory}/bodies") else 0)
+    return Forgotten(count, _drop_blobs(directory))
 
 
 def _bundles(folder: str) -> Iterator[str]:

@@ -18,6 +18,8 @@ from ledger import drafts
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerError
 from ledger.ids import format_at, now_us
+from ledger.places import RECORD
+from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
 from tripod.errors import RefusedError, TripodError
 
@@ -130,7 +132,21 @@ def _seal(team: Sealable, vkey: str, reason: str, passphrase: Passphrase | None)
         return (drafts.seal_made(made[0], head.size, reason),)
 
     team.append_apart(sign)
+    _keep_record(team, made[0])
     return made[0]
+
+
+def _keep_record(team: Sealable, note: str) -> None:
+    """Bring the record to a seal that is committed: where that fails, the next one makes it whole.
+
+    The seal stands, so trouble becomes a warning.
+    """
+    from tripod.export import update
+
+    try:
+        update(team.root, team.store.path, note)
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"sealed, but {team.root}/{RECORD} is not up to date: {error}")
 
 
 def seal_if_due(team: Sealable, entries: Sequence[Entry]) -> None:
@@ -161,6 +177,8 @@ def _due(db: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
     for entry in entries:
         if entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
             return "checkpoint"
+        if entry.kind == REDACTED:
+            return "policy"  # a clone must see why a body is gone from the record
     sealed = 0 if last is None else last.size
     # Also one of an act before, whose writer was stopped before it sealed.
     decided = db.execute("SELECT max(seq) FROM pieces").fetchone()[0]

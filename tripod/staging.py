@@ -5,10 +5,15 @@ Each is whole under its own name or not there: temporary name, on the disk, rena
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from projections.disk import Disk
 from projections.projection import File
 
-__all__ = ["PRIVATE", "PUBLIC", "Staging"]
+__all__ = ["PRIVATE", "PUBLIC", "Staging", "alone"]
 
 PUBLIC = 0o644
 PRIVATE = 0o600  # what people wrote: as the chat files
@@ -69,6 +74,17 @@ class Staging:
         self.written += len(self._files)
         self.present.update(self._files)
         self._files, self._bytes = {}, 0
+
+
+@contextmanager
+def alone(directory: str) -> Iterator[None]:
+    """Be the only one who writes or erases in the folder of an export (OSError: there is none)."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _above(folder: str) -> list[str]:

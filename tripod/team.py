@@ -27,6 +27,7 @@ from typing import Self
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerDamagedError, LedgerError, UnwritableError
 from ledger.ids import format_at, now_us
+from ledger.places import RECORD
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
@@ -45,7 +46,6 @@ __all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
 
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
-RECORD = "record"
 WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 MAX_TRIES = 5  # how often we begin again because others write the same file

@@ -109,8 +109,9 @@ def load(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loa
 
 
 def own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
-    """The key that the entries themselves set last for this log: good against others alone."""
-    rows = db.execute("SELECT body FROM entries WHERE kind = 'key.set' ORDER BY seq DESC")
+    """The key that the sealed entries set last for this log: good against others alone."""
+    sql = "SELECT body FROM entries WHERE kind = 'key.set' AND seq < ? ORDER BY seq DESC"
+    rows = db.execute(sql, (seal.size,))
     for (body,) in rows:
         try:
             key = VerifierKey.parse(orjson.loads(body)["vkey"])

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 
 from ledger.errors import LedgerError
+from ledger.places import RECORD
 from ledger.reader import read_only
 from ledger.vkey import VerifierKey
 from verify.evidence import DATABASE, NEARBY, Evidence, begin, collect
 from verify.export_files import SEAL, is_export
 from verify.exported import load
-from verify.recorded import RECORD, judged
+from verify.recorded import judged
 
 __all__ = ["open_evidence"]
 

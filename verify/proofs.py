@@ -10,12 +10,12 @@ import orjson
 from ledger.bodies import parse_line
 from ledger.entry import commit, leaf_hash, parse_header
 from ledger.errors import LedgerError, MalformedError, NotVerifiedError
-from ledger.growth import parse_growth
 from ledger.merkle import check_consistency
 from ledger.policy import Log, Policy
 from ledger.proof import MAX_PROOF, parse_proof, verify_proof
 from ledger.seal import Seal, open_seal
 from ledger.vkey import VerifierKey
+from ledger.witness import parse_request
 from verify.finding import Coverage, Finding, Report, cannot_tell, outcome
 
 __all__ = ["is_proof", "judge_proof"]
@@ -92,7 +92,7 @@ def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Sea
 
 
 def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]) -> Seal:
-    growth = parse_growth(data)
+    growth = parse_request(data)
     seal = open_seal(growth.note, keys).seal
     if (growth.old, seal.origin) != (old.size, old.origin):
         message = (

@@ -12,6 +12,7 @@ from ledger.bodies import BLOBS, BODIES, format_line, line_path
 from ledger.entry import leaf_hash
 from ledger.errors import LedgerError, MalformedError
 from ledger.merkle import root_of
+from ledger.places import RECORD
 from ledger.progress import over
 from ledger.reader import block_nodes
 from ledger.redaction import named_blobs
@@ -21,10 +22,10 @@ from verify.evidence import Evidence
 from verify.export_files import MAX_BLOB, SEAL, ExportFiles, FileError
 from verify.exported import Loaded, own_keys, read_note
 from verify.finding import FilesJudged
+from verify.heads import Heads
 
-__all__ = ["RECORD", "hold_record"]
+__all__ = ["hold_record", "judged"]
 
-RECORD = "record"
 _ROWS = "SELECT header, salt, body FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq"
 _MARK = b'"sha256"'
 _BROKEN = (sqlite3.Error, LedgerError, LookupError, TypeError, ValueError, AttributeError)
@@ -98,9 +99,10 @@ class _Holding:
 
     def _problem(self) -> str | None:
         try:
-            row = self.db.execute("SELECT size, origin FROM head").fetchone() or (0, "")
-            if self.seal.origin != row[1]:
-                return f"the record is of the log {self.seal.origin!r}, the ledger is {row[1]!r}"
+            row = self.db.execute("SELECT size FROM head").fetchone() or (0,)
+            line = Heads(self.db).line(max(0, min(self.seal.size, row[0]) - 1))
+            if self.seal.origin != line:
+                return f"the record is of the log {self.seal.origin!r}, the ledger is {line!r}"
             if self.seal.size > row[0]:
                 return (
                     f"the record was sealed at {self.seal.size} entries, and the ledger holds "

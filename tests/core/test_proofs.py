@@ -11,10 +11,10 @@ from specimens import build, database
 
 from ledger.entry import leaf_hash
 from ledger.errors import MalformedError
-from ledger.growth import Growth, format_growth, parse_growth
 from ledger.merkle import inclusion_proof, list_nodes
 from ledger.note import parse_note
 from ledger.proof import parse_proof
+from ledger.witness import Request, format_request, parse_request
 from tripod.errors import NotFoundError, RefusedError
 from tripod.export import read_seal
 from tripod.prove import prove_entry, prove_growth
@@ -75,7 +75,7 @@ def test_no_byte_of_it_can_change(
 def test_growth_is_proved_against_the_older_seal(tmp_path: Path, path: str) -> None:
     old = read_seal(note(path, 20).encode())
     data = prove_growth(path, old, note(path))
-    assert format_growth(parse_growth(data)) == data
+    assert format_request(parse_request(data)) == data
     file = put(tmp_path, data)
     assert is_proof(file)
     assert judge_proof(file, [KEY], old).exit_code == 0
@@ -115,6 +115,6 @@ def test_what_cannot_be_proved_is_refused(path: str) -> None:
 )
 def test_what_is_no_growth_is_refused(path: str, text: str) -> None:
     with pytest.raises(MalformedError):
-        parse_growth(text.encode() + note(path).encode())
+        parse_request(text.encode() + note(path).encode())
     with pytest.raises(MalformedError, match="64 hashes"):
-        format_growth(Growth(1, (bytes(32),) * 64, parse_note(note(path).encode())))
+        format_request(Request(1, (bytes(32),) * 64, parse_note(note(path).encode())))

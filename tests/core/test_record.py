@@ -2,15 +2,18 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from plain_export import files_of, key_of, read_files, rows_of, write_files
 from specimens import build, database
 
-from tripod import chat
+from tripod import chat, copies, redact, sealing
 from tripod.errors import RefusedError
-from tripod.record import has_record, restore, update
+from tripod.export import update
+from tripod.record import has_record, restore
 from tripod.recover import rebuild
 from tripod.team import Team
 from verify.finding import Report
@@ -24,7 +27,7 @@ KEYS = [key_of("sample.example/1").verifier()]
 def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = build(str(tmp_path_factory.mktemp("sample")))
     with Team(root) as team:
-        update(team, files_of(database(root))["checkpoint"].decode())
+        update(root, team.store.path, files_of(database(root))["checkpoint"].decode())
     return root
 
 
@@ -113,7 +116,7 @@ def test_a_record_that_is_another_history_is_found(root: str) -> None:
     with Team(root) as team:
         chat.send(team, "live", "alex", "One more thing.")
         size = team.store.head().size
-        update(team, files_of(database(root))["checkpoint"].decode())
+        update(root, team.store.path, files_of(database(root))["checkpoint"].decode())
     assert judge(root).exit_code == 0
     newer = read_files(f"{root}/record")
     write_files(f"{root}/record", {"checkpoint": files_of(database(root), 9)["checkpoint"]})
@@ -132,4 +135,82 @@ def test_a_linked_record_is_none(tmp_path: Path, root: str) -> None:
     assert "is no folder" in " ".join(told(judge(root)))
     assert not has_record(root)
     with Team(root) as team, pytest.raises(RefusedError, match="symbolic link"):
-        update(team, files_of(database(root))["checkpoint"].decode())
+        update(root, team.store.path, files_of(database(root))["checkpoint"].decode())
+
+
+# Kept up by seals -------------------------------------------------------------------------------
+
+
+def audit(root: str) -> int:
+    tool = Path(__file__).parents[2] / "tools" / "audit_export.py"
+    return subprocess.run([sys.executable, tool, f"{root}/record"], check=False).returncode
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> str:
+    root = build(str(tmp_path))
+    with Team(root) as team:
+        sealing.new_key(team)
+    return root
+
+
+def sound_for_all(root: str) -> None:
+    assert told(judge(root, key=False)) == []
+    with open_evidence(f"{root}/record") as evidence:
+        assert told(run(evidence)) == []
+    assert audit(root) == 0
+
+
+def test_each_seal_brings_the_record_to_it(sealed: str) -> None:
+    sound_for_all(sealed)
+    with Team(sealed) as team:
+        chat.send(team, "live", "alex", "One more thing.")
+        note = sealing.seal(team, "asked")
+    assert note is not None
+    assert Path(f"{sealed}/record/checkpoint").read_text() == note
+    sound_for_all(sealed)
+
+
+def test_a_record_that_cannot_be_written_does_not_undo_the_seal(sealed: str) -> None:
+    shutil.rmtree(f"{sealed}/record")
+    Path(f"{sealed}/record").write_text("in the way")
+    with Team(sealed) as team:
+        chat.send(team, "live", "alex", "One more thing.")
+        assert sealing.seal(team, "asked") is not None
+        assert len(team.warnings) == 1
+        assert "is not up to date" in team.warnings[0]
+        os.unlink(f"{sealed}/record")
+        sealing.seal(team, "asked")  # nothing new to seal: the record is made whole
+        assert len(team.warnings) == 1
+    sound_for_all(sealed)
+
+
+def test_what_is_redacted_is_gone_from_the_record_and_said_there(sealed: str) -> None:
+    with Team(sealed) as team:
+        sealing.seal(team, "asked")
+        said = next(e for e in team.store.read() if e.kind == "chat.sent")
+        redact.redact(team, redact.Request((said.seq,), None, "r", "alex"))
+    lines = b"".join(p.read_bytes() for p in Path(f"{sealed}/record/bodies").rglob("*.jsonl"))
+    assert b'\n{"seq":%d}\n' % said.seq in lines
+    sound_for_all(sealed)
+    before = rows_of(database(sealed))[:-1]  # the seal's own entry is behind it
+    restore(clone(sealed))
+    assert rows_of(database(sealed)) == before
+
+
+def test_an_erased_body_that_no_entry_tells_of_is_found_by_both(sealed: str) -> None:
+    path = next(Path(f"{sealed}/record/bodies").rglob("*.jsonl"))
+    lines = path.read_bytes().split(b"\n")
+    lines[7] = b'{"seq":7}'
+    path.write_bytes(b"\n".join(lines))
+    with open_evidence(f"{sealed}/record") as evidence:
+        assert any("no entry says that they were erased" in text for text in told(run(evidence)))
+    assert audit(sealed) == 1
+
+
+def test_a_ledger_under_another_name_goes_on_in_its_record(sealed: str) -> None:
+    with Team(sealed) as team:
+        copies.backup(team, f"{sealed}/ledger.db.copy")
+    copies.restore(sealed, f"{sealed}/ledger.db.copy", "sample.example/2")
+    assert Path(f"{sealed}/record/checkpoint").read_text().startswith("sample.example/2\n")
+    sound_for_all(sealed)

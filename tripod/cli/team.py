@@ -6,6 +6,7 @@ import os
 
 import click
 
+from ledger.places import RECORD
 from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
 from tripod.cli.output import emit, emit_json, one_line, remark
@@ -101,7 +102,7 @@ def init(
             if as_json:
                 emit_json([{"root": root, "restored": size}])
             else:
-                emit([f"Restored: {root}/{DATABASE} from {root}/{record.RECORD}, {size} entries"])
+                emit([f"Restored: {root}/{DATABASE} from {root}/{RECORD}, {size} entries"])
             if ahead is not None:
                 remark(
                     f"warning: {ahead}: it was made after the record's seal, and is lost but for "
