@@ -19,6 +19,7 @@ from ledger.head import Head
 from ledger.ids import fresh_ids
 from ledger.lock import FileLock
 from ledger.merkle import root_of
+from ledger.places import RECORD
 from ledger.reader import block_nodes, read_only
 from ledger.schema import check_ours
 from ledger.sqlite import SQLiteStore
@@ -151,7 +152,8 @@ def restore(root: str, path: str, as_origin: str | None = None) -> Restored:
        happened.
     2. In the writer's place the old database is kept under another name, and the new one put in.
        Dead here: one of the two is there; or, where the old one could not be read, neither, and
-       it is under the other name.
+       it is under the other name. The record of a line that is left is put aside as well, as
+       ``record.replaced-1``; the new line's first seal writes its own.
     3. The files are written as ``rebuild`` does it. Dead here: commands ask for that.
 
     Raises:
@@ -168,6 +170,8 @@ def restore(root: str, path: str, as_origin: str | None = None) -> Restored:
             fork = _choose(database, fresh, as_origin)
             size = _prepare(fresh, fork)
             kept = _put(database, fresh)
+            if fork.new != fork.old:
+                _put_record_aside(root)
     finally:
         _remove(fresh)
         lock.close()
@@ -331,6 +335,16 @@ def _put(database: str, fresh: str) -> str:
         os.rename(fresh, database)
     _sync_folder(database)
     return kept
+
+
+def _put_record_aside(root: str) -> None:
+    """The record of the line that was left may hold more than the new one: a seal writes that."""
+    number = 1
+    while os.path.lexists(f"{root}/{RECORD}.replaced-{number}"):
+        number += 1
+    if os.path.lexists(f"{root}/{RECORD}"):
+        os.rename(f"{root}/{RECORD}", f"{root}/{RECORD}.replaced-{number}")
+        _sync_folder(f"{root}/{DATABASE}")
 
 
 def _rekey(team: Team, old: str) -> None:
