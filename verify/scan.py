@@ -109,7 +109,8 @@ class Pass:
     ``tree`` is that of the range alone, ``blocks`` the roots of its full blocks of 256. ``ids``
     sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adoptions``
     are the first entries that mark an adoption, a few more than can be told. ``told`` is the id of
-    the newest entry that follows from no other: nearly every ``cause`` is that one.
+    the newest entry that follows from no other: nearly every ``cause`` is that one. ``torn`` is the
+    first entry below the lowest stored node that is not the root of its entries.
     """
 
     db: sqlite3.Connection
@@ -133,6 +134,7 @@ class Pass:
     ids: int = 0
     adoptions: list[int] = field(default_factory=list)
     told: str = ""
+    torn: int | None = None
 
     def run(self) -> None:
         """Judge every row of the range."""

@@ -31,13 +31,7 @@ def _report(found: adopt.Adoption) -> None:
 @click.option(
     "--origin", type=TEXT, help="The ledger's own name, unique for ever; made up by default."
 )
-@click.option(
-    "--scribe",
-    type=HANDLE,
-    default="scribe",
-    show_default=True,
-    help="The handle that logs decisions.",
-)
+@click.option("--scribe", type=HANDLE, help="The handle that logs decisions; `scribe` by default.")
 @click.option(
     "--events", type=TEXT, metavar="DIR", help="The folder of the events; .nbs/events by default."
 )
@@ -50,15 +44,16 @@ def init(
     path: str,
     project: str | None,
     origin: str | None,
-    scribe: str,
+    scribe: str | None,
     events: str | None,
     chat: str | None,
     as_json: bool,
 ) -> None:
     """Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
 
-    Where there is a ledger already, only what is new is taken in. Folders that are kept elsewhere
-    (--events, --chat) are recorded for ever, and every command finds them.
+    Where there is a ledger already, only what is new is taken in, and its names stay as they are.
+    Folders that are kept elsewhere (--events, --chat) are recorded for ever, and every command
+    finds them.
     """
     with readable(os.path.abspath(path)), shown(quiet=as_json):
         found = adopt.init(
