@@ -23,6 +23,10 @@ __all__ = ["RACY_NS", "TEMPORARY", "Disk", "Stat", "TooBigError", "UnreadableErr
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
 TEMPORARY = ".tripod-new-"
 
+_ODD = {
+    stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+}  # fmt: skip
 _ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -124,6 +128,16 @@ class Disk:
     def stands(self, path: str) -> bool:
         """Whether anything has this name, whatever it is."""
         return os.path.lexists(self.full(path))
+
+    def odd(self, path: str) -> str | None:
+        """What has this name and is no regular file, in words; None for a file, and for nothing."""
+        try:
+            mode = os.lstat(self.full(path)).st_mode
+        except OSError:
+            return None
+        if stat.S_ISREG(mode):
+            return None
+        return _ODD.get(stat.S_IFMT(mode), "a device")
 
     def _listed(self, folder: str) -> list[str]:
         if self._leads_away(folder):

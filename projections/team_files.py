@@ -11,9 +11,10 @@ import json
 from collections.abc import Iterable, Iterator
 
 from ledger.entry import Entry
+from projections.disk import Disk
 from projections.projection import File, Op, Source, content_bytes
 
-__all__ = ["TeamFiles"]
+__all__ = ["TeamFiles", "odd_config"]
 
 MODE = 0o644
 
@@ -21,6 +22,12 @@ _REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
 _FILE = (
     "INSERT OR REPLACE INTO files (path, class, seq, sha256, size, mode) VALUES (?, ?, ?, ?, ?, ?)"
 )
+
+
+def odd_config(disk: Disk, path: str) -> str | None:
+    """Why the configuration at ``path`` is not read though something stands there; None: it is."""
+    odd = disk.odd(path)
+    return None if odd is None else f"is {odd}; the defaults hold until it is a regular file"
 
 
 class TeamFiles:

@@ -93,6 +93,8 @@ class Act:
                     f"{conflict.path}: {conflict.what} outside the ledger ({conflict.detail}); "
                     "nothing of it was taken in: see `tripod verify`"
                 )
+        for path, odd in found.odd.items():
+            self.warn(f"{path} {odd}")
         self.left_alone, self.files = found.left_alone, found.files
         if found.pieces:
             from projections.intake import sort_pieces

@@ -79,7 +79,7 @@ def init(
     *,
     project: str | None = None,
     origin: str | None = None,
-    scribe: str = "scribe",
+    scribe: str | None = None,
     events: str | None = None,
     chat: str | None = None,
     key: bool | None = None,
@@ -90,32 +90,27 @@ def init(
         path: the project's folder, or its team directory.
         project: its name; the folder's by default.
         origin: the ledger's own name, unique for ever; made up by default.
-        scribe: the handle that logs decisions.
+        scribe: the handle that logs decisions; ``scribe`` by default.
         events: the folder of the events, where it is not ``events`` of the team directory.
         chat: the folder of the chats, in the same way.
         key: whether a new ledger gets a key; by default in a git repository, and not elsewhere.
 
     Raises:
         BadArgumentError: a name breaks its rule, or a folder cannot be taken.
-        RefusedError: ``path`` is no folder, had a ledger that is gone, or has one that records
-            other folders.
+        RefusedError: ``path`` is no folder, lost its ledger, or has one that records otherwise.
     """
     root = team_root(path)
     places = _places(root, events, chat)
+    names = {"project": project, "origin": origin, "scribe": scribe}
     if os.path.exists(os.path.join(root, DATABASE)):
         with Team(root) as team:
             if team.store.head().size:
-                _same_places(team, places)
+                _same_as_recorded(team, names, places)
                 _ignore(team)
                 return sync(team)
-    ahead = ahead_of(None, Disk(root))
-    if ahead is not None:
-        message = (
-            f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
-            f"files as somebody else's, move {root}/{COUNTS} away first"
-        )
-        raise RefusedError(message)
-    opened = _opening(root, project, origin, scribe, places)
+    _check_hold_ours({BUS.folder: events, CHAT.folder: chat})
+    _check_not_ahead(root)
+    opened = _opening(root, names, places)
     return _begin(root, opened, places, key=_in_git(root) if key is None else key)
 
 
@@ -172,6 +167,17 @@ def _first_key(team: Team) -> str:
         return ""
 
 
+def _check_not_ahead(root: str) -> None:
+    """Refuse to begin anew over files of ours that show a ledger which is gone."""
+    ahead = ahead_of(None, Disk(root))
+    if ahead is not None:
+        message = (
+            f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
+            f"files as somebody else's, move {root}/{COUNTS} away first"
+        )
+        raise RefusedError(message)
+
+
 def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
     """The folders that were given, as they are recorded: from the team directory, or absolute."""
     places: dict[str, str] = {}
@@ -204,23 +210,69 @@ def _recordable(root: str, given: str) -> tuple[str, str | None]:
     return place, place_problem(place)
 
 
-def _same_places(team: Team, places: dict[str, str]) -> None:
-    """Refuse to be told of other folders than those that were recorded once and for all."""
-    have = recorded(team.store.db)
-    for front, place in places.items():
-        if have.get(front) != place:
+def _same_as_recorded(team: Team, names: dict[str, str | None], places: dict[str, str]) -> None:
+    """Refuse to be told of other names and folders than those recorded once and for all."""
+    have = team.source.body(0)
+    for option, name in names.items():
+        if name is not None and have.get(option) != name:
             message = (
-                f"--{front}: this ledger records {have.get(front)!r}, which cannot change: leave "
-                "the option out, and put the folder where it was"
+                f"--{option}: this ledger records {have.get(option)!r}, which cannot change: "
+                "leave the option out"
+            )
+            raise RefusedError(message)
+    folders = recorded(team.store.db)
+    for front, place in places.items():
+        if folders.get(front) != place:
+            message = (
+                f"--{front}: this ledger records {folders.get(front)!r}, which cannot change: "
+                "leave the option out, and put the folder where it was"
             )
             raise RefusedError(message)
 
 
-def _opening(
-    root: str, project: str | None, origin: str | None, scribe: str, places: dict[str, str]
-) -> Draft:
+def _check_hold_ours(given: dict[str, str | None]) -> None:
+    """A folder full of something else was named by mistake: we would fill it with ours.
+
+    Raises:
+        BadArgumentError: it holds something, and nothing of what belongs there.
+    """
+    for front, folder in given.items():
+        if folder is not None:
+            _check_holds_ours(front, folder)
+
+
+def _check_holds_ours(front: str, folder: str) -> None:
+    try:
+        names = sorted(set(os.listdir(folder)) - _EMPTY)
+    except OSError as error:
+        message = f"--{front}: {folder!r} cannot be read: {error.strerror}"
+        raise BadArgumentError(message) from error
+    ends, what = _OURS[front]
+    ours = any(name.endswith(ends) for name in names)
+    if front == BUS.folder:
+        ours = ours or "config.yaml" in names or os.path.isdir(os.path.join(folder, "processed"))
+    if names and not ours:
+        message = (
+            f"--{front}: {folder!r} holds {len(names)} files or folders ({names[0]!r} is the "
+            f"first) and {what}: give an empty folder, or the path of the right one"
+        )
+        raise BadArgumentError(message)
+
+
+_EMPTY = {".gitkeep", ".gitignore"}
+"""What stands in a folder that git is to keep though it is empty."""
+_OURS: dict[str, tuple[tuple[str, ...], str]] = {
+    BUS.folder: ((".event",), "no *.event, no processed/ and no config.yaml"),
+    CHAT.folder: ((".chat", ".chat.cursors", ".chat.lock"), "no *.chat"),
+}
+"""The endings of names that tell a folder of ours, and what is said of one without any."""
+
+
+def _opening(root: str, names: dict[str, str | None], places: dict[str, str]) -> Draft:
+    project, origin, scribe = names["project"], names["origin"], names["scribe"]
     name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
     origin = origin if origin is not None else _make_origin(name)
+    scribe = scribe if scribe is not None else "scribe"
     problem = (
         words.line_problem(name, "project", 200)
         or words.word_problem(scribe, "scribe", 63, "[|:,()=/")

@@ -17,6 +17,7 @@ from projections.formats.event import (
     PRIORITIES,
     valid_event_name,
 )
+from projections.team_files import odd_config
 from tripod.act import Act
 from tripod.drafting import draft_event, judge_event
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
@@ -79,6 +80,9 @@ def settings(team: Team) -> dict[str, Any]:
     What it could not take of the file is added to the team's warnings.
     """
     path = f"{BUS.folder}/config.yaml"
+    odd = odd_config(team.disk, path)
+    if odd is not None and f"{path} {odd}" not in team.warnings:
+        team.warnings.append(f"{path} {odd}")
     row = team.store.db.execute(
         "SELECT settings, problems FROM inputs WHERE path = ?", (path,)
     ).fetchone()
@@ -89,8 +93,8 @@ def settings(team: Team) -> dict[str, Any]:
 
         return asdict(Config())
     for problem in json.loads(row[1] or "[]"):
-        place = f"{path}:{problem['line']}: {problem['key']}" if problem["line"] else path
-        warning = f"{place}: {problem['message']}"
+        place = f"{path}:{problem['line']}" if problem["line"] else path
+        warning = ": ".join(filter(None, (place, problem["key"], problem["message"])))
         if warning not in team.warnings:
             team.warnings.append(warning)
     return json.loads(row[0])  # type: ignore[no-any-return]

@@ -195,10 +195,10 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
         ).fetchone()
         if line is None:
             last = HEADER_LINES + row[1] - row[0]
-            message = (
-                f"ref: {format_ref(ref)} is no message; {ref.file} has messages in lines "
-                f"{HEADER_LINES + 1} to {last}"
-            )
+            have = f"messages in lines {HEADER_LINES + 1} to {last}"
+            if last <= HEADER_LINES:
+                have = "no message yet"
+            message = f"ref: {format_ref(ref)} is no message; {ref.file} has {have}"
             raise BadArgumentError(message)
         header = db.execute("SELECT header FROM entries WHERE seq = ?", (line[0],)).fetchone()[0]
         bound.append(

@@ -240,11 +240,18 @@ class Team:
         db = self.store.db
         now = time.time_ns()
         looked: list[str] = []
-        current = tables_current(db) and not self._files_behind()
+        folded = tables_current(db)
+        current = folded and not self._files_behind()
         known = manifest.load(db) if current else {}
         if not current or not self._is_quiet(known, looked=looked):
-            with self.act():
-                pass
+            try:
+                with self.act():
+                    pass
+            except UnwritableError as error:
+                if not folded:
+                    raise
+                text = f"{error}; what other programs wrote meanwhile is not shown"
+                self.warnings.append(text)
             return
         old_enough = [path for path in looked if now - known[path].stat.mtime_ns > RACY_NS]
         if old_enough:
@@ -338,10 +345,16 @@ class Team:
         noted = self.files.note(act.seen_ns, act.conflicts)
         shown = files if self.files.late or self.files.failed else size
         if shown > files or noted:
-            with self.store.derived() as derived:
-                manifest.save(derived, noted)
-                derived.execute("UPDATE head SET files = ?", (shown,))
-        self.healed += healed
+            try:
+                with self.store.derived() as derived:
+                    manifest.save(derived, noted)
+                    derived.execute("UPDATE head SET files = ?", (shown,))
+            except sqlite3.OperationalError as error:
+                # The entries are on the disk, and so are the files: only that is not noted.
+                act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")
+                return
+        if shown == size:
+            self.healed += healed
 
     def _remark(self, act: Act) -> None:
         """Say what could not be written; it is recorded, and the next command tries again."""

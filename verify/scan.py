@@ -112,7 +112,8 @@ class Pass:
     sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adoptions``
     are the first entries that mark an adoption, a few more than can be told. ``redacted`` counts
     the bodies that were erased, and of which an entry says so. ``told`` is the id of the newest
-    entry that follows from no other: nearly every ``cause`` is that one.
+    entry that follows from no other: nearly every ``cause`` is that one. ``torn`` is the first
+    entry below the lowest stored node that is not the root of its entries.
     """
 
     db: sqlite3.Connection
@@ -137,6 +138,7 @@ class Pass:
     adoptions: list[int] = field(default_factory=list)
     redacted: int = 0
     told: str = ""
+    torn: int | None = None
 
     def run(self) -> None:
         """Judge every row of the range."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 
 from ledger.entry import Header, leaf_hash
@@ -98,7 +99,7 @@ def _settle(passed: Pass) -> Scanned:
     try:
         tree = _tree(passed)
         root, stack = tree.root(), b"".join(tree.stack)
-        for look in (_head, _nodes, _ids):
+        for look in (_settle_link, _nodes, _head, _ids):
             try:
                 look(passed, stack)
             except (sqlite3.Error, TypeError) as error:
@@ -126,11 +127,18 @@ def _tree(passed: Pass) -> Tree:
     return Tree(passed.leaves, stack)
 
 
+def _settle_link(passed: Pass, _stack: bytes) -> None:
+    """The link that still waits, settled by the head row: whether a tree is told depends on it."""
+    row = None
+    with suppress(sqlite3.Error):  # told where the head is judged
+        row = passed.db.execute("SELECT last FROM head").fetchone()
+    passed.finish(row[0] if row else None)
+
+
 def _head(passed: Pass, stack: bytes) -> None:
     heads = passed.db.execute(
         "SELECT only, size, origin, last, at, stack, tables, files FROM head"
     ).fetchall()
-    passed.finish(heads[0][3] if heads else None)
     for seq in passed.adoptions[1:]:
         _add(passed.tally, sequence, sequence.ADOPTED_AGAIN, f"entry {seq}", seq)
     if not passed.rows and not heads:
@@ -138,13 +146,13 @@ def _head(passed: Pass, stack: bytes) -> None:
     if not passed.whole:
         return  # rows are missing or unreadable: what the head should say, nobody can tell
     want = (passed.expected, passed.origin or "", passed.prev, passed.at, stack)
-    problems = list(sequence.head_problems(heads, want))
+    problems = list(sequence.head_problems(heads, want, torn=passed.torn is not None))
     if chain_links.NAME in passed.tally.found:  # an altered entry is named: the tree follows it
         problems = [problem for problem in problems if "says stack" not in problem]
-    missing = [problem for problem in problems if "the last ones are missing" in problem]
-    for problem in missing or problems:
-        seq = passed.expected if missing else max(0, passed.expected - 1)
-        _add(passed.tally, sequence, problem, "head", seq)
+    fewer = [problem for problem in problems if f" entries, there are {want[0]}: " in problem]
+    seq = passed.expected if fewer else max(0, passed.expected - 1)
+    for problem in fewer or problems:
+        _add(passed.tally, sequence, problem, "head", seq if passed.torn is None else passed.torn)
 
 
 def _nodes(passed: Pass, _stack: bytes) -> None:
@@ -168,8 +176,11 @@ def _node(passed: Pass, level: int, number: int, digest: bytes) -> int:
     ).fetchone()
     if row is None or row[0] != digest:
         what = "is missing" if row is None else "is not the root of its entries"
-        message = f"the stored node {number} of level {level} {what}"
-        _add(passed.tally, sequence, message, "nodes", number << 8 * level)
+        first, last = number << 8 * level, (number + 1 << 8 * level) - 1
+        message = f"the stored node {number} of level {level} (entries {first} to {last}) {what}"
+        _add(passed.tally, sequence, message, "nodes", first)
+        if row is not None and passed.torn is None:  # the lowest level and number come first
+            passed.torn = first
     return 0 if row is None else 1
 
 

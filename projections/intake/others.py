@@ -18,7 +18,7 @@ from projections.disk import TooBigError, UnreadableError
 from projections.formats.config import parse_config
 from projections.intake.logs import log_archives
 from projections.intake.piece import Reader, fits, make_piece
-from projections.team_files import MODE
+from projections.team_files import MODE, odd_config
 
 __all__ = ["CONFIG", "take_inputs", "take_others", "take_unreadable"]
 
@@ -45,6 +45,9 @@ def take_inputs(reader: Reader) -> None:
     known: dict[str, str] = dict(db.execute("SELECT path, sha256 FROM inputs").fetchall())
     paths = [CONFIG, "supervisor.md"]
     paths += [name for name in reader.disk.names("") if name.startswith("policy")]
+    odd = odd_config(reader.disk, CONFIG)
+    if odd is not None:
+        reader.found.odd[CONFIG] = odd
     for path in paths:
         stat = reader.disk.stat(path)
         if stat is not None and reader.unchanged(path, stat):

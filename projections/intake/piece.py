@@ -62,7 +62,8 @@ class Found:
     """The outcome of one look at the team directory.
 
     ``digests`` are those of the files that were read, by path: whoever writes such a file later
-    in the same act may write over these bytes, and over no others.
+    in the same act may write over these bytes, and over no others. ``odd`` says of inputs that
+    are no regular files what they are, and what holds meanwhile.
     """
 
     pieces: list[Piece] = field(default_factory=list)
@@ -70,6 +71,7 @@ class Found:
     left_alone: list[str] = field(default_factory=list)
     files: int = 0
     digests: dict[str, str] = field(default_factory=dict)
+    odd: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -6,7 +6,12 @@ import pytest
 from team_files import Said, judge, outcome, write_chat, write_event
 
 from projections.formats.worker import WorkerText, format_worker
+from tripod import adopt
+from tripod.team import Team
 from verify.checks.pythia_isolation import read_of_chat, told_to_read
+from verify.evidence import collect
+from verify.finding import Outcome
+from verify.run import run
 
 ASSESSMENT = Said(
     9, "pythia", "PYTHIA CHECKPOINT — Assessment #1\n\n**Hidden assumption:** none.\n"
@@ -114,3 +119,26 @@ def test_other_workers_may_read_the_chat(tmp_path: Path) -> None:
 def test_without_pythia_there_is_nothing_to_judge(tmp_path: Path) -> None:
     write_chat(tmp_path, "live", [Said(1, "alex", "hello")])
     assert outcome(judge(tmp_path), "pythia-isolation").verdict == "not applicable"
+
+
+def isolation(root: Path) -> Outcome:
+    """What the check says of a team with a ledger."""
+    with collect(str(root)) as evidence:
+        return outcome(run(evidence), "pythia-isolation")
+
+
+def test_only_what_stood_in_a_log_at_adoption_is_excused(tmp_path: Path) -> None:
+    root = tmp_path / ".nbs"
+    root.mkdir()
+    team(root, "You are Pythia.", "> Read(.nbs/chat/live.chat)\n")
+    adopt.init(str(tmp_path))
+    assert [found.severity for found in isolation(root).findings] == ["warning"]
+    with open(root / "workers" / "oracle-a0d7.log", "a", encoding="utf-8") as log:
+        log.write("> Read(.nbs/scribe/log.md)\n$ nbs-chat read live.chat\n")
+    for _ in range(2):  # not taken in yet, then taken in
+        assert [(found.where[-2:], found.severity) for found in isolation(root).findings] == [
+            (":1", "warning"),
+            (":3", "failure"),
+        ]
+        with Team(str(root)) as opened:
+            adopt.sync(opened)

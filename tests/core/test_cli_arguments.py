@@ -296,16 +296,16 @@ def test_what_is_not_there(team: Path, arguments: tuple[str, ...], code: int, sa
 )
 def test_no_team(new: Path, arguments: tuple[str, ...], code: int) -> None:
     (new / "file").write_text("none")
-    for given in (
-        (),
-        ("--team", "file"),
-        ("--team", "no/such"),
-        ("-C", ""),
-        ("--team", "x" * 5000),
+    for given, told in (
+        ((), "tripod init"),
+        (("--team", "file"), "is a file, no folder"),
+        (("--team", "no/such"), "is not there"),
+        (("-C", ""), "tripod init"),
+        (("--team", "x" * 5000), "is not there"),
     ):
         done = run(new, *arguments, *given)
         assert (done.code, done.out) == (code, b""), given
-        assert "tripod init" in done.err
+        assert told in done.err
     assert [path.name for path in new.iterdir()] == ["file"]
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from specimens import unguarded
 from story import Story
 
-from ledger.errors import LedgerDamagedError
+from ledger.errors import LedgerDamagedError, UnwritableError
+from projections.disk import Disk
 from projections.formats.chat import Header as ChatHeader
 from projections.formats.chat import archive_header, format_header, format_line
 from projections.tables import TABLES
 from tripod import adopt, bus, chat, recover, scribe
 from tripod.scribe import Request
+from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run
 
@@ -159,3 +162,48 @@ def test_a_workers_file_too_large_to_keep_is_left_alone(tmp_path: Path) -> None:
     assert adopt.init(str(tmp_path)).left_alone == ["workers/big.md"]
     with collect(str(tmp_path)) as evidence:
         assert run(evidence).exit_code == 0
+
+
+# A disk that is full or read-only ----------------------------------------------------------------
+
+
+def test_a_cursor_that_cannot_be_written_takes_nothing_back(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path))
+    full = sqlite3.OperationalError("database or disk is full")
+    with Team(f"{tmp_path}/.nbs") as team:
+        with mock.patch.object(team.store, "derived", side_effect=full):
+            name = bus.publish(team, "ann", "done", "low")
+        assert [item.name for item in bus.check(team)] == [name]
+        assert any("could not be moved" in warning for warning in team.warnings)
+        assert team.healed == 0
+    with Team(f"{tmp_path}/.nbs") as team:
+        bus.publish(team, "ann", "more", "low")
+        assert team.healed == 1
+
+
+def test_nothing_is_called_healed_while_its_file_cannot_be_written(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path))
+    full = OSError(28, "No space left on device")
+    with mock.patch.object(Disk, "write", side_effect=full):
+        for handle in ("ann", "bob"):
+            with Team(f"{tmp_path}/.nbs") as team:
+                bus.publish(team, handle, "done", "low")
+                assert team.healed == 0
+                assert any("is not written yet" in warning for warning in team.warnings)
+    with Team(f"{tmp_path}/.nbs") as team:
+        team.refresh()
+        assert team.healed == 2
+
+
+def test_who_only_reads_is_served_where_nothing_can_be_written(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path))
+    with Team(f"{tmp_path}/.nbs") as team:
+        name = bus.publish(team, "ann", "done", "low")
+    foreign = tmp_path / ".nbs" / "events" / "1700000000000000-bob-ready-1.event"
+    foreign.write_bytes(b"source: bob\ntype: ready\npriority: high\n")
+    with Team(f"{tmp_path}/.nbs") as team:
+        refused = UnwritableError("ledger.db: Read-only file system; nothing was recorded")
+        with mock.patch.object(team.store, "transaction", side_effect=refused):
+            team.refresh()
+        assert [item.name for item in bus.check(team)] == [name]
+        assert any("is not shown" in warning for warning in team.warnings)

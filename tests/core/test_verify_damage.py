@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sample_ledger import opening, said
 from specimens import Row, build, copy, database, forge, read, unguarded
 
 from ledger.canonical import format_value
 from ledger.chain import check_link
 from ledger.entry import commit, leaf_hash, parse_header
+from ledger.sqlite import SQLiteStore
+from projections.tables import create_tables
 from verify import scan
 from verify.checks import LEDGER_CHECKS
 from verify.evidence import collect
@@ -150,6 +153,46 @@ def test_a_truncated_tail_is_found_by_the_head(path: str, sound: bytes, rows: li
         f"the head row says {size} entries, there are {size - 5}: the last ones are missing"
     ]
     assert first(found) == size - 5
+
+
+@pytest.mark.parametrize(
+    ("size", "gone", "head", "nodes"),
+    [
+        (1000, 300, "the counts differ; the stored nodes tell where", [(1, 256), (2, 512)]),
+        (1000, 770, "the counts differ, and not at the end alone", []),
+        (1000, 999, "the last ones are missing", []),
+    ],
+)
+def test_an_entry_taken_out_of_a_tail_linked_anew(
+    tmp_path: Path, size: int, gone: int, head: str, nodes: list[tuple[int, int]]
+) -> None:
+    """The stored nodes name the entries that they cover; the head claims no more than it knows."""
+    path = str(tmp_path / "ledger.db")
+    store = SQLiteStore(path, create=True, fold=lambda db, _: create_tables(db))
+    store.append([opening(), *(said("x", id=f"n{number}") for number in range(1, size))])
+    store.close()
+    rows = read(path)
+    prev = leaf_hash(format_value(rows[gone - 1].head)).hex()
+    with unguarded(path) as db:
+        db.execute("DELETE FROM entries WHERE seq = ?", (gone,))
+        for row in rows[gone + 1 :]:
+            seq = row.head["seq"] - 1
+            header = format_value(row.head | {"prev": prev, "seq": seq})
+            prev = leaf_hash(header).hex()
+            db.execute(
+                "UPDATE entries SET seq = ?, header = ? WHERE seq = ?", (seq, header, seq + 1)
+            )
+    found = [finding for finding in judge(path) if finding.check == "sequence"]
+    said_of_nodes = (
+        "the stored node {} of level 1 (entries {} to {}) is not the root of its entries"
+    )
+    assert [(finding.message, finding.seq) for finding in found[:-1]] == [
+        (said_of_nodes.format(number, first, first + 255), first) for number, first in nodes
+    ]
+    assert found[-1].message.startswith(
+        f"the head row says {size} entries, there are {size - 1}: {head}"
+    )
+    assert found[-1].seq == (nodes[0][1] if nodes else size - 1)
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,10 @@ def _unreadable(root: str, error: Exception) -> str:
 @contextmanager
 def opened(path: str | None) -> Iterator[Team]:
     """A team for the length of a command; its warnings are said at the end."""
+    if path and not os.path.isdir(path):
+        what = "a file, no folder" if os.path.lexists(path) else "not there"
+        message = f"--team: {path!r} is {what}: give the project or its team directory"
+        raise NoTeamError(message)
     root = find_team(path)
     with readable(root), _begun(root) as team:
         try:

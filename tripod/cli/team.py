@@ -45,13 +45,7 @@ def _refuse_options(*given: str | None) -> None:
 @click.option(
     "--origin", type=TEXT, help="The ledger's own name, unique for ever; made up by default."
 )
-@click.option(
-    "--scribe",
-    type=HANDLE,
-    default="scribe",
-    show_default=True,
-    help="The handle that logs decisions.",
-)
+@click.option("--scribe", type=HANDLE, help="The handle that logs decisions; `scribe` by default.")
 @click.option(
     "--events", type=TEXT, metavar="DIR", help="The folder of the events; .nbs/events by default."
 )
@@ -77,7 +71,7 @@ def init(
     path: str,
     project: str | None,
     origin: str | None,
-    scribe: str,
+    scribe: str | None,
     events: str | None,
     chat: str | None,
     key: bool | None,
@@ -88,8 +82,9 @@ def init(
 
     Where there is none, but a record (.nbs/record, as in a clone), the ledger comes back from that.
 
-    Where there is a ledger already, only what is new is taken in. Folders that are kept elsewhere
-    (--events, --chat) are recorded for ever, and every command finds them.
+    Where there is a ledger already, only what is new is taken in, and its names stay as they are.
+    Folders that are kept elsewhere (--events, --chat) are recorded for ever, and every command
+    finds them.
     """
     if not os.path.lexists(os.path.join(adopt.team_root(path), DATABASE)):
         from tripod import record

@@ -16,8 +16,8 @@ folded None``.
 
 **What to do.** ``tripod rebuild`` writes all of it anew from the ledger and keeps the bytes that it
 replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as warnings: a
-line of ``config.yaml`` that was not understood, and each file whose bytes were written over
-(``tripod show`` has them).
+line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular file, and
+each file whose bytes were written over (``tripod show`` has them).
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _cursor(evidence: Evidence) -> list[Finding]:
 
 
 def _config(evidence: Evidence) -> list[Finding]:
-    """Lines of the configuration that were not taken."""
+    """Lines of the configuration that were not taken, or why none of them was."""
     found = []
     for seq, path in evidence.query("SELECT seq, path FROM inputs ORDER BY path"):
         problems = evidence.body(seq).get("problems")
@@ -186,4 +186,9 @@ def _config(evidence: Evidence) -> list[Finding]:
             help_ = "mend the line; until then it counts as not written"
             where = f"{path}:{problem.get('line')}"
             found.append(Finding(NAME, message, where, (), help_, "warning"))
+    if evidence.root is not None:
+        found += [
+            Finding(NAME, odd, path, (), "put a regular file there", "warning")
+            for path, odd in evidence.team.found.odd.items()
+        ]
     return found[:LIMIT]

@@ -82,11 +82,14 @@ def judge(evidence: Evidence) -> Outcome:
                 where,
                 (shorten(line),),
                 HELP,
-                evidence.severity(seq),
-                before_adoption=evidence.adopted(seq),
-                seq=seq,
+                evidence.severity(at),
+                before_adoption=evidence.adopted(at),
+                seq=at,
             )
-            for message, where, line in breaches
+            for message, where, line, at in (
+                (message, where, line, seq if at is None else at)
+                for message, where, line, at in breaches
+            )
         ]
     if not posted and not workers:
         return not_applicable(
@@ -126,24 +129,47 @@ def _bytes(evidence: Evidence, path: str) -> bytes:
     return b"" if file is None else file.data
 
 
-def _breaches(evidence: Evidence, path: str, name: str) -> tuple[int, list[tuple[str, str, str]]]:
-    """How many logs there were, and (message, where, line) of each reading of the chat."""
-    found: list[tuple[str, str, str]] = []
+def _breaches(
+    evidence: Evidence, path: str, name: str
+) -> tuple[int, list[tuple[str, str, str, int | None]]]:
+    """How many logs there were, and (message, where, line, entry) of each reading of the chat.
+
+    The entry is the one that brought the line, where it is another than that of the task file.
+    """
+    found: list[tuple[str, str, str, int | None]] = []
     elsewhere = _elsewhere(evidence)
     log = path.removesuffix(".md") + ".log"
     worker = parse_worker(_bytes(evidence, path))
     found += [
-        (f"the task of {name} tells her to read the chat", path, sentence)
+        (f"the task of {name} tells her to read the chat", path, sentence, None)
         for sentence in _SENTENCE.split(worker.task)
         if told_to_read(_as_usual(sentence, elsewhere))
     ]
+    found += [
+        (f"{name} read the chat", path, line.strip(), None)
+        for line in worker.log.split("\n")
+        if read_of_chat(_as_usual(line, elsewhere))
+    ]
     data = _bytes(evidence, log)
-    for where, text in ((path, worker.log), (log, data.decode("utf-8", "replace"))):
-        for number, line in enumerate(text.split("\n"), 1):
-            if len(found) < 20 and read_of_chat(_as_usual(line, elsewhere)):
-                place = f"{where}:{number}" if where == log else where
-                found.append((f"{name} read the chat", place, line.strip()))
-    return int(bool(data)), found
+    grown, newest = _growth(evidence, log)
+    for number, line in enumerate(data.split(b"\n"), 1):
+        text = line.decode("utf-8", "replace")
+        if len(found) < 20 and read_of_chat(_as_usual(text, elsewhere)):
+            at = newest if data[:grown].count(b"\n") < number else None
+            found.append((f"{name} read the chat", f"{log}:{number}", text.strip(), at))
+    return int(bool(data)), found[:20]
+
+
+def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
+    """How many bytes a log had at adoption, and the entry that holds what it has now.
+
+    Lines behind those bytes were written after adoption, however old the rest is.
+    """
+    rows = evidence.query("SELECT seq FROM files WHERE path = ?", log)
+    newest: int | None = rows[0][0] if rows else None
+    if newest is None or evidence.adopted(newest):
+        return 2**62, newest
+    return evidence.size_at_adoption(log), newest
 
 
 def _elsewhere(evidence: Evidence) -> list[tuple[re.Pattern[str], str]]:

@@ -99,11 +99,12 @@ def opening_problem(seq: int, kind: str, data: Mapping[str, Any], origin: str) -
 
 
 def head_problems(
-    heads: list[tuple[Any, ...]], want: tuple[int, str, str, str, bytes]
+    heads: list[tuple[Any, ...]], want: tuple[int, str, str, str, bytes], *, torn: bool = False
 ) -> Iterator[str]:
     """What is wrong with the rows (only, size, origin, last, at, stack, tables, files) of the head.
 
-    ``want`` is (size, origin, last, at, stack) as the entries give them.
+    ``want`` is (size, origin, last, at, stack) as the entries give them; ``torn`` says that a
+    stored node is not the root of its entries.
     """
     if len(heads) != 1:
         yield f"there are {len(heads)} head rows, there is to be one"
@@ -116,11 +117,25 @@ def head_problems(
             if have != given:
                 what = f"says {name} {_short(have)}, the entries give {_short(given)}"
                 if name == "size" and type(have) is int and have > want[0]:
-                    what = f"says {have} entries, there are {want[0]}: the last ones are missing"
+                    told = _missing_where(have, stated[4], want[0], want[4], torn=torn)
+                    what = f"says {have} entries, there are {want[0]}: {told}"
                 yield f"the head row {what}"
         for name, cursor in (("tables", tables), ("files", files)):
             if type(cursor) is not int or not 0 <= cursor <= want[0]:
                 yield f"the cursor {name} of the head row is {cursor!r}, of {want[0]} entries"
+
+
+def _missing_where(size: int, stack: object, rows: int, roots: bytes, *, torn: bool) -> str:
+    """Which entries are missing of the ``size`` that the head counts, where there are ``rows``.
+
+    The subtrees that both counts share lie before the end; where they differ, so do entries there.
+    """
+    if torn:
+        return "the counts differ; the stored nodes tell where entries are missing"
+    shared = 32 * (rows >> (size ^ rows).bit_length()).bit_count()
+    if type(stack) is bytes and stack[:shared] == roots[:shared]:
+        return "the last ones are missing"
+    return "the counts differ, and not at the end alone: so do the open subtrees"
 
 
 def schema_problems(
