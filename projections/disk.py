@@ -119,11 +119,10 @@ class Disk:
 
     def sorted_out(self, folder: str) -> tuple[list[str], list[str], list[str]]:
         """Names in a folder, in order: files, folders, and the others that ``walk`` tells of."""
-        kinds: dict[str, list[str]] = {"file": [], "folder": []}
-        strange: list[str] = []
+        kinds: dict[str, list[str]] = {"file": [], "folder": [], "other": []}
         for name, kind in self.walk(folder):
-            kinds.get(kind, strange).append(name)
-        return sorted(kinds["file"]), sorted(kinds["folder"]), sorted(strange)
+            kinds[kind if kind in kinds else "other"].append(name)
+        return sorted(kinds["file"]), sorted(kinds["folder"]), sorted(kinds["other"])
 
     def stands(self, path: str) -> bool:
         """Whether anything has this name, whatever it is."""

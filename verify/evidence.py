@@ -265,15 +265,6 @@ class Evidence:
         """Whether the entry's past was accepted into a ledger as it was."""
         return self.db is not None and self.past(seq)
 
-    def size_at_adoption(self, path: str) -> int:
-        """How many bytes a kept file had when the team's past was taken in; 0 where it had none."""
-        if self.db is None or self.team.adopted is None:
-            return 0
-        sql = "SELECT max(seq) FROM entries WHERE seq < ? AND stream = ?"
-        row = one(self.db, sql, (self.team.adopted, f"files/{path}"))
-        size = None if row is None or row[0] is None else self.body(row[0]).get("size")
-        return size if type(size) is int else 0
-
     def severity(self, seq: int) -> Severity:
         """What was wrong before adoption cannot be mended: it is told, and fails nothing."""
         return "warning" if self.adopted(seq) else "failure"

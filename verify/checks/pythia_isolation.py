@@ -26,6 +26,7 @@ from verify.assessments import assessments
 from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
+from verify.rows import one
 
 __all__ = ["NAME", "REQUIRED", "judge", "read_of_chat", "told_to_read"]
 
@@ -169,7 +170,12 @@ def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
     newest: int | None = rows[0][0] if rows else None
     if newest is None or evidence.adopted(newest):
         return 2**62, newest
-    return evidence.size_at_adoption(log), newest
+    if evidence.db is None or evidence.team.adopted is None:
+        return 0, newest
+    sql = "SELECT max(seq) FROM entries WHERE seq < ? AND stream = ?"
+    row = one(evidence.db, sql, (evidence.team.adopted, f"files/{log}"))
+    size = None if row is None or row[0] is None else evidence.body(row[0]).get("size")
+    return size if type(size) is int else 0, newest
 
 
 def _elsewhere(evidence: Evidence) -> list[tuple[re.Pattern[str], str]]:
