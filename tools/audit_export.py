@@ -126,9 +126,9 @@ def tile_path(number: int, width: int) -> str:
     return name + (f".p/{width}" if width < 256 else "")
 
 
-def tiles(count: int) -> list[tuple[int, int]]:
-    """Number and width of every tile over so many hashes."""
-    return [(n, min(256, count - 256 * n)) for n in range(-(-count // 256))]
+def tiles(count: int) -> Iterator[tuple[int, int]]:
+    """Number and width of each tile over so many hashes, one at a time: a size may be a lie."""
+    return ((n, min(256, count - 256 * n)) for n in range(-(-count // 256)))
 
 
 def unbase64(text: str) -> bytes:

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import random
+import resource
 import shutil
 import sys
 from pathlib import Path
@@ -112,12 +113,15 @@ def test_both_accept_a_sound_export(tmp_path: Path, sample: str, *, bodies: bool
     assert theirs(str(tmp_path / "tile")) == 3
 
 
-def test_both_agree_on_every_specimen(tmp_path: Path, sample: str) -> None:
+def test_both_agree_on_every_specimen(
+    tmp_path: Path, sample: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number, specimen in enumerate(SPECIMENS):
         if specimen.check == "ledger-missing":
             continue
         folder = tmp_path / str(number)
         folder.mkdir()
+        monkeypatch.setenv("TRIPOD_HOME", str(folder / "home"))  # each is a history of its own
         root = copy(sample, str(folder))
         specimen.do(root)
         there = str(folder / "x")
@@ -125,12 +129,28 @@ def test_both_agree_on_every_specimen(tmp_path: Path, sample: str) -> None:
         codes = ours(there), theirs(there)
         # What the files alone show wrong is not in the export; a team's rules are for us alone.
         told = specimen.check in SHARED - {"record-agrees"} and "column" not in specimen.says
-        assert codes == ((1, 1) if told else (0, 0)), specimen
+        # What a redaction may keep is said by the models of the kinds, which the tool has not.
+        alone = "it keeps more of entry" in specimen.says
+        assert codes == ((1, 0) if alone else (1, 1) if told else (0, 0)), specimen
 
 
 def _export(specimen: Specimen, root: str) -> Files:
     assert specimen.check in {s.check for s in SPECIMENS}
     return files_of(database(root))
+
+
+def test_a_size_that_is_a_lie_costs_neither_any_memory(tmp_path: Path, sample: str) -> None:
+    files = files_of(database(sample))
+    lines = files["checkpoint"].decode().split("\n")
+    lines[1] = str(2**62)
+    files["checkpoint"] = "\n".join(lines).encode()
+    write_files(str(tmp_path), files)
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, limits[1]))
+    try:
+        assert (ours(str(tmp_path)), theirs(str(tmp_path))) == (1, 1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 # Mutations --------------------------------------------------------------------------------------
