@@ -129,6 +129,7 @@ def test_both_agree_on_every_specimen(
         codes = ours(there), theirs(there)
         # What the files alone show wrong is not in the export; a team's rules are for us alone.
         told = specimen.check in SHARED - {"record-agrees"} and "column" not in specimen.says
+        told = told or specimen.says.startswith("it forks at")  # both hold a fork to its head
         # What a redaction may keep is said by the models of the kinds, which the tool has not.
         alone = "it keeps more of entry" in specimen.says
         assert codes == ((1, 0) if alone else (1, 1) if told else (0, 0)), specimen
