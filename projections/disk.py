@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from ledger.durable import sync_path
 from projections.places import Places
 from projections.projection import File
 
@@ -333,11 +334,7 @@ class Disk:
 
     def sync_folder(self, path: str) -> None:
         """Wait until the disk has the names of a folder."""
-        fd = os.open(self.full(path) if path else self.root, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        sync_path(self.full(path) if path else self.root)
 
     @contextmanager
     def foreign_lock(self, path: str, *, wait: bool = True) -> Iterator[bool]:

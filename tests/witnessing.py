@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sealed import LOG, TIME, leaves_of, seal_of
 
+from ledger.durable import replace_file
 from ledger.merkle import consistency_proof, list_nodes
 from ledger.note import Note
 from ledger.seal import format_seal, sign_seal
@@ -74,15 +75,14 @@ def _dies(step: str) -> None:
     if step == "before the file":
         os.fsync = die  # type: ignore[assignment]
     elif step == "before the name":
-        os.replace = die  # type: ignore[assignment]
+        os.rename = die  # type: ignore[assignment]
     else:
-        write = folders._write
 
-        def write_and_die(folder: str, name: str, data: bytes, mode: int) -> None:
-            write(folder, name, data, mode)
+        def write_and_die(path: str, data: bytes, mode: int) -> None:
+            replace_file(path, data, mode)
             die()
 
-        folders._write = write_and_die
+        vars(folders)["replace_file"] = write_and_die
 
 
 if __name__ == "__main__":

@@ -87,11 +87,9 @@ def settings(team: Team) -> dict[str, Any]:
         "SELECT settings, problems FROM inputs WHERE path = ?", (path,)
     ).fetchone()
     if row is None or row[0] is None:
-        from dataclasses import asdict
-
         from projections.formats.config import Config
 
-        return asdict(Config())
+        return Config()._asdict()
     for problem in json.loads(row[1] or "[]"):
         place = f"{path}:{problem['line']}" if problem["line"] else path
         warning = ": ".join(filter(None, (place, problem["key"], problem["message"])))

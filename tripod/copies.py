@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledger import drafts
+from ledger.durable import rename_file, sync_name, sync_path
 from ledger.errors import LedgerError, UnwritableError
 from ledger.head import Head
 from ledger.ids import fresh_ids
@@ -74,7 +75,7 @@ def backup(team: Team, path: str) -> Head:
             _copy(source, temporary)
         head = _head(temporary)
         os.link(temporary, path)  # unlike a rename, it replaces nothing
-        _sync_folder(path)
+        sync_name(path)
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
         message = f"{path}: the backup cannot be written: {reason}"
@@ -91,11 +92,7 @@ def _copy(source: sqlite3.Connection, path: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as target:
         source.backup(target)
         target.execute("PRAGMA journal_mode=DELETE")  # one file, whole in itself
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_path(path)
 
 
 def _head(path: str) -> Head:
@@ -113,14 +110,6 @@ def _remove(path: str) -> None:
     for suffix in ("", "-journal", "-wal", "-shm", ".lock"):
         with suppress(FileNotFoundError):
             os.unlink(path + suffix)
-
-
-def _sync_folder(path: str) -> None:
-    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # Back ------------------------------------------------------------------------------------------
@@ -312,8 +301,7 @@ def _put(database: str, fresh: str) -> str:
     open sees the new one next, and nobody goes on writing to a file that has no name.
     """
     if not any(os.path.lexists(database + suffix) for suffix in _FILES):
-        os.rename(fresh, database)
-        _sync_folder(database)
+        rename_file(fresh, database)
         return ""
     number = 1
     while any(os.path.lexists(f"{database}.replaced-{number}{suffix}") for suffix in _FILES):
@@ -333,7 +321,7 @@ def _put(database: str, fresh: str) -> str:
             with suppress(FileNotFoundError):
                 os.rename(database + suffix, kept + suffix)
         os.rename(fresh, database)
-    _sync_folder(database)
+    sync_name(database)
     return kept
 
 
@@ -343,8 +331,7 @@ def _put_record_aside(root: str) -> None:
     while os.path.lexists(f"{root}/{RECORD}.replaced-{number}"):
         number += 1
     if os.path.lexists(f"{root}/{RECORD}"):
-        os.rename(f"{root}/{RECORD}", f"{root}/{RECORD}.replaced-{number}")
-        _sync_folder(f"{root}/{DATABASE}")
+        rename_file(f"{root}/{RECORD}", f"{root}/{RECORD}.replaced-{number}")
 
 
 def _rekey(team: Team, old: str) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import sha256
 from typing import TypeAlias
 
+from ledger.durable import rename_file, replace_file
 from ledger.vkey import SigningKey, VerifierKey
 from tripod.errors import RefusedError
 
@@ -139,27 +139,8 @@ def write_private(path: str, data: bytes) -> None:
     The folder is made where it is missing, for its owner alone. Dead before the rename: the file
     is what it was.
     """
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    temporary = f"{path}.tmp"
-    with suppress(FileNotFoundError):
-        os.unlink(temporary)  # left by a signer that was stopped
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    _rename(temporary, path)
-
-
-def _rename(old: str, new: str) -> None:
-    os.rename(old, new)
-    descriptor = os.open(os.path.dirname(new), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    replace_file(path, data, 0o600)
 
 
 def is_encrypted(path: str) -> bool:
@@ -220,7 +201,7 @@ def settle(vkey: str, passphrase: Passphrase = never) -> SigningKey:
             key = load(place, origin, passphrase)
             if key.verifier().format() == vkey:
                 if place != path:
-                    _rename(place, path)
+                    rename_file(place, path)
                 return key
     what = "is not the one in force" if os.path.exists(path) else "is not there"
     message = (

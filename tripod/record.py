@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from ledger.durable import rename_file, sync_path
 from ledger.errors import LedgerDamagedError
 from ledger.places import RECORD
 from ledger.reader import read_only
@@ -57,18 +58,13 @@ def restore(root: str, keys: Sequence[VerifierKey] = ()) -> Restored:
     _clear(scratch)
     try:
         _load(root, scratch, keys)
-        fd = os.open(scratch, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        os.rename(scratch, database)
+        sync_path(scratch)
+        rename_file(scratch, database)
     finally:
         _clear(scratch)
     with Team(root) as team:
         with team.store.transaction() as transaction:
             refold(transaction.tables, team.store.read())
-        team.disk.sync_folder("")
         # Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
         for apart in differences(team.source, team.disk):
             if apart.have == apart.want.data:

@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import orjson
 
+from ledger.durable import sync_path
 from ledger.redaction import named_blobs
-from projections.disk import TEMPORARY
+from projections.disk import TEMPORARY, Disk
+from projections.projection import File
 from tripod.staging import alone
 
 __all__ = ["Forgotten", "forget"]
@@ -53,7 +55,9 @@ def _forget(directory: str, seqs: Collection[int]) -> Forgotten:
         kept = [_without(line, seqs) for line in lines]
         if kept != lines:
             count += sum(new != old for new, old in zip(kept, lines, strict=True))
-            _replace(path, b"\n".join(kept))
+            mode = os.stat(path).st_mode & 0o7777
+            part = os.path.relpath(path, directory)
+            Disk(directory).write(part, File(b"\n".join(kept), mode))
     return Forgotten(count, _drop_blobs(directory))
 
 
@@ -87,32 +91,5 @@ def _drop_blobs(directory: str) -> int:
     for name in gone:
         os.unlink(f"{folder}/{name}")
     if gone:
-        _sync(folder)
+        sync_path(folder)
     return len(gone)
-
-
-def _replace(path: str, data: bytes) -> None:
-    """Put other bytes in a file's place, whole or not at all."""
-    folder = os.path.dirname(path)
-    temporary = f"{folder}/{TEMPORARY}{os.getpid()}"
-    mode = os.stat(path).st_mode & 0o7777
-    try:
-        with open(temporary, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fchmod(out.fileno(), mode)
-            os.fsync(out.fileno())
-        os.rename(temporary, path)
-    except BaseException:
-        if os.path.lexists(temporary):
-            os.unlink(temporary)
-        raise
-    _sync(folder)
-
-
-def _sync(folder: str) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -16,8 +16,7 @@ Source: seeds nbs-bus and tripod-architecture, "Configuration"; spec nbs-compat 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from projections.formats.moments import MAX_EPOCH
 
@@ -25,11 +24,12 @@ __all__ = ["MAX_SIZE", "Config", "ConfigWarning", "parse_config"]
 
 MAX_SIZE = 64 * 1024
 
-_LINE = re.compile(r"([A-Za-z0-9_.-]+)[ \t]*:(.*)")
-_QUOTED = re.compile(r"""(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:[ \t]#.*)?""")
-_COMMENT = re.compile(r"(?:^|[ \t])#.*")
-_INTEGER = re.compile(r"0|[1-9][0-9]{0,15}")
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}")
+# Kept as text: a publish asks for the defaults alone, and compiles none of them.
+_LINE = r"([A-Za-z0-9_.-]+)[ \t]*:(.*)"
+_QUOTED = r"""(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:[ \t]#.*)?"""
+_COMMENT = r"(?:^|[ \t])#.*"
+_INTEGER = r"0|[1-9][0-9]{0,15}"
+_FILE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}"
 _LEAST = {
     "dedup-window": 0,
     "retention-max-bytes": 1,
@@ -40,8 +40,7 @@ _LEAST = {
 _NOTIFY = ("inotifywait", "poll")
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The settings with their documented defaults; windows and timeouts in seconds, 0 is off."""
 
     dedup_window: int = 0
@@ -53,8 +52,7 @@ class Config:
     poll_interval: int = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigWarning:
+class ConfigWarning(NamedTuple):
     """A line that was not taken: its number from 1 (0: the whole file), its key if any, and why."""
 
     line: int
@@ -65,10 +63,10 @@ class ConfigWarning:
 def _plain(rest: str) -> str:
     """Give the value of a line, without its comment, its quotes and the blanks around it."""
     rest = rest.strip(" \t\r")
-    quoted = _QUOTED.fullmatch(rest)
+    quoted = re.fullmatch(_QUOTED, rest)
     if quoted:
         return str(quoted[1] if quoted[1] is not None else quoted[2])
-    return _COMMENT.sub("", rest).rstrip(" \t")
+    return re.sub(_COMMENT, "", rest).rstrip(" \t")
 
 
 def _value(key: str, text: str) -> int | str | None:
@@ -76,8 +74,8 @@ def _value(key: str, text: str) -> int | str | None:
     if key == "notify":
         return text if text in _NOTIFY else None
     if key == "pythia-channel":
-        return text if _FILE_NAME.fullmatch(text) else None
-    number = int(text) if _INTEGER.fullmatch(text) else -1
+        return text if re.fullmatch(_FILE_NAME, text) else None
+    number = int(text) if re.fullmatch(_INTEGER, text) else -1
     return number if _LEAST[key] <= number <= MAX_EPOCH else None
 
 
@@ -105,7 +103,7 @@ def parse_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip(" \t").startswith("#"):
             continue
-        match = _LINE.fullmatch(line.rstrip("\r"))
+        match = re.fullmatch(_LINE, line.rstrip("\r"))
         if match is None:
             warnings.append(ConfigWarning(number, "", "not a line of the form `key: value`"))
             continue
@@ -123,4 +121,4 @@ def parse_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
             warnings.append(ConfigWarning(number, key, message))
         else:
             values[key.replace("-", "_")] = value
-    return replace(Config(), **values), tuple(warnings)
+    return Config(**values), tuple(warnings)

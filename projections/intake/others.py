@@ -6,7 +6,6 @@ Source: design section 6, "which file is what"; spec nbs-compat B6, C2 (cursors)
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
@@ -70,8 +69,8 @@ def _input(reader: Reader, path: str, data: bytes | None, digest: str, mtime_us:
         body["content"] = content(data, blobs)
     if path == CONFIG:
         config, problems = parse_config(data or b"")
-        body["settings"] = asdict(config)
-        body["problems"] = _few([asdict(problem) for problem in problems])
+        body["settings"] = config._asdict()
+        body["problems"] = _few([problem._asdict() for problem in problems])
     make_piece(
         reader,
         kind="config.changed",

@@ -149,7 +149,7 @@ def test_a_disk_that_refuses_is_not_answered(
     def refuse(*_: object) -> None:
         raise OSError(28, os.strerror(28))
 
-    for name in ("fsync", "replace"):
+    for name in ("fsync", "rename"):
         with monkeypatch.context() as patch:
             patch.setattr(os, name, refuse)
             with pytest.raises(OSError, match="space"):
@@ -164,18 +164,18 @@ def test_the_disk_has_it_before_it_is_answered(
     witness = begun(tmp_path)
     witness.answer(asked(0, LEAVES[:3]))
     steps: list[str] = []
-    fsync, replace = os.fsync, os.replace
+    fsync, rename = os.fsync, os.rename
 
     def synced(fd: int) -> None:
         fsync(fd)
         steps.append("folder" if os.path.isdir(f"/dev/fd/{fd}") else "file")
 
-    def replaced(old: str, new: str) -> None:
-        replace(old, new)
+    def renamed(old: str, new: str) -> None:
+        rename(old, new)
         steps.append("name")
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "replace", replaced)
+    monkeypatch.setattr(os, "rename", renamed)
     witness.answer(asked(3, LEAVES[:4]))
     assert steps == ["file", "name", "folder"]
 

@@ -6,7 +6,6 @@ From the pages it is ``tests.docs.reference_parts`` (cog runs at the root), from
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from inspect import cleandoc
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -178,7 +177,7 @@ def doors() -> str:
 
 def config_keys() -> list[str]:
     """The keys of ``config.yaml`` as people write them."""
-    return [field.name.replace("_", "-") for field in fields(Config)]
+    return [name.replace("_", "-") for name in Config._fields]
 
 
 def settings() -> str:

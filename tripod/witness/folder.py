@@ -22,6 +22,7 @@ import re
 import time
 from collections.abc import Callable
 
+from ledger.durable import replace_file, sync_path
 from ledger.errors import LedgerError, MalformedError
 from ledger.lock import FileLock
 from ledger.note import Note, format_note, parse_note
@@ -73,9 +74,10 @@ class WitnessFolder:
         if os.path.lexists(file):
             message = f"{file} is there already: a witness keeps its key; choose another folder"
             raise RefusedError(message)
-        _write(path, "policy.tlog", _BEGUN.encode(), 0o644)
+        replace_file(f"{path}/policy.tlog", _BEGUN.encode(), 0o644)
         os.makedirs(os.path.join(path, "logs"), exist_ok=True)
-        _write(path, "key", f"{key.format()}\n".encode(), 0o600)  # last: now it is a witness
+        # Last: now it is a witness.
+        replace_file(f"{path}/key", f"{key.format()}\n".encode(), 0o600)
         return cls(path)
 
     # What it is --------------------------------------------------------------------------------
@@ -129,7 +131,7 @@ class WitnessFolder:
             except MalformedError as error:
                 message = f"{error}; `tripod key show` says a log's key, and nothing was changed"
                 raise BadArgumentError(message) from error
-            _write(self.path, "policy.tlog", more, 0o644)
+            replace_file(f"{self.path}/policy.tlog", more, 0o644)
         return key
 
     def _policy_text(self) -> bytes:
@@ -169,7 +171,7 @@ class WitnessFolder:
             except LedgerError as error:
                 raise _damaged(folder, error) from error
             if decision.keep is not None:
-                _write(folder, _LATEST, format_note(decision.keep), 0o644)
+                replace_file(f"{folder}/{_LATEST}", format_note(decision.keep), 0o644)
         return decision.answer
 
     def latest(self, name: str) -> bytes | None:
@@ -204,8 +206,8 @@ class WitnessFolder:
             return
         parent = os.path.dirname(folder)
         os.makedirs(folder, exist_ok=True)
-        _sync(parent)
-        _sync(self.path)
+        sync_path(parent)
+        sync_path(self.path)
 
     def _kept(self, folder: str) -> Note | None:
         data = _read(os.path.join(folder, _LATEST))
@@ -241,28 +243,3 @@ def _read(path: str) -> bytes | None:
             return stream.read()
     except FileNotFoundError:
         return None
-
-
-def _write(folder: str, name: str, data: bytes, mode: int) -> None:
-    """Replace a file whole, and come back only when the disk has it. The caller holds a lock."""
-    path = os.path.join(folder, name)
-    fd = os.open(f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-    try:
-        os.fchmod(fd, mode)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.replace(f"{path}.tmp", path)
-    _sync(folder)
-
-
-def _sync(folder: str) -> None:
-    """Wait until the disk has the names in a folder."""
-    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
