@@ -26,7 +26,9 @@ __all__ = [
     "Signature",
     "cosign",
     "cosignature_time",
+    "format_carried",
     "format_note",
+    "parse_carried",
     "parse_note",
     "sign",
     "verify",
@@ -226,6 +228,30 @@ def _signature_problem(signature: Signature) -> str | None:
     if len(signature.key_id) != 4 or not signature.data:
         return "a signature takes 4 bytes of key ID and at least one more"
     return None
+
+
+def format_carried(lines: Iterable[str], note: Note) -> bytes:
+    """Write lines and a note behind them: the frame of proofs, and of requests to a witness.
+
+    Raises:
+        MalformedError: the note is none.
+    """
+    return ("\n".join(lines) + "\n\n").encode() + format_note(note)
+
+
+def parse_carried(data: bytes, limit: int, where: str) -> tuple[list[str], bytes]:
+    """Part what ``format_carried`` writes; lines and note are for the caller to judge.
+
+    Lines first: where the frame is cut at the note's own blank line, they say so.
+
+    Raises:
+        MalformedError: there is no such frame, or it takes over ``limit`` bytes.
+    """
+    head, blank, note = parse_text(data, limit, where).partition("\n\n")
+    if not blank:
+        message = f"{where}: no blank line between the hashes and the seal"
+        raise MalformedError(message)
+    return head.split("\n"), note.encode()
 
 
 def _check_count(count: int) -> None:

@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 from ledger.errors import MalformedError, NotVerifiedError
 from ledger.merkle import check_inclusion
-from ledger.note import MAX_NOTE, Note, format_note, parse_note
+from ledger.note import MAX_NOTE, Note, format_carried, parse_carried, parse_note
 from ledger.policy import Policy, open_under
 from ledger.seal import OpenedSeal
-from ledger.spelling import MAX_SIZE, format_base64, parse_base64, parse_decimal, parse_text
+from ledger.spelling import MAX_SIZE, format_base64, parse_base64, parse_decimal
 
 __all__ = ["MAX_HASHES", "MAX_PROOF", "Proof", "format_proof", "parse_proof", "verify_proof"]
 
@@ -60,7 +60,7 @@ def format_proof(proof: Proof) -> bytes:
         lines.append(_EXTRA + format_base64(proof.extra))
     lines.append(f"{_INDEX}{proof.seq}")
     lines += [format_base64(digest) for digest in proof.hashes]
-    data = ("\n".join(lines) + "\n\n").encode() + format_note(proof.note)
+    data = format_carried(lines, proof.note)
     if len(data) > MAX_PROOF:
         message = f"proof: {len(data)} bytes, at most {MAX_PROOF} are written"
         raise MalformedError(message)
@@ -73,11 +73,7 @@ def parse_proof(data: bytes) -> Proof:
     Raises:
         MalformedError: anything else, saying which line (of the proof, or of the note in it).
     """
-    head, blank, note = parse_text(data, MAX_PROOF, "proof").partition("\n\n")
-    if not blank:
-        message = "proof: no blank line between the hashes and the seal"
-        raise MalformedError(message)
-    lines = head.split("\n")
+    lines, note = parse_carried(data, MAX_PROOF, "proof")
     if lines.pop(0) != _FIRST:
         message = f"proof: the first line is not {_FIRST}: another version?"
         raise MalformedError(message)
@@ -90,7 +86,7 @@ def parse_proof(data: bytes) -> Proof:
         raise MalformedError(message)
     index = parse_decimal(lines.pop(0).removeprefix(_INDEX), f"proof: line {number}, the index")
     hashes = [parse_base64(line, f"proof: line {n}") for n, line in enumerate(lines, number + 1)]
-    proof = Proof(index, tuple(hashes), parse_note(note.encode()), extra)
+    proof = Proof(index, tuple(hashes), parse_note(note), extra)
     _check(proof)
     return proof
 

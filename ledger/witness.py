@@ -39,12 +39,14 @@ from ledger.note import (
     Note,
     Signature,
     cosignature_time,
+    format_carried,
     format_note,
+    parse_carried,
     parse_note,
     verify,
 )
 from ledger.seal import Seal, cosign_seal, parse_seal
-from ledger.spelling import MAX_SIZE, format_base64, parse_base64, parse_decimal, parse_text
+from ledger.spelling import MAX_SIZE, format_base64, parse_base64, parse_decimal
 from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
 
 __all__ = [
@@ -114,7 +116,7 @@ def format_request(request: Request) -> bytes:
     """
     _check(request)
     lines = [f"{_OLD}{request.old}", *map(format_base64, request.hashes)]
-    return ("\n".join(lines) + "\n\n").encode() + format_note(request.note)
+    return format_carried(lines, request.note)
 
 
 def parse_request(data: bytes) -> Request:
@@ -123,17 +125,13 @@ def parse_request(data: bytes) -> Request:
     Raises:
         MalformedError: anything else, saying which line (of the request, or of the note in it).
     """
-    head, blank, note = parse_text(data, MAX_REQUEST, "request").partition("\n\n")
-    if not blank:
-        message = "request: no blank line between the hashes and the seal"
-        raise MalformedError(message)
-    first, *rest = head.split("\n")
+    (first, *rest), note = parse_carried(data, MAX_REQUEST, "request")
     if not first.startswith(_OLD):
         message = "request: line 1 does not say `old` and a size"
         raise MalformedError(message)
     old = parse_decimal(first.removeprefix(_OLD), "request: line 1, the old size")
     hashes = [parse_base64(line, f"request: line {n}") for n, line in enumerate(rest, 2)]
-    request = Request(old, tuple(hashes), parse_note(note.encode()))
+    request = Request(old, tuple(hashes), parse_note(note))
     _check(request)
     return request
 

@@ -15,7 +15,16 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ledger.entry import Entry
 
-__all__ = ["TOGETHER", "File", "Op", "Projection", "Render", "Source", "content_bytes"]
+__all__ = [
+    "TOGETHER",
+    "File",
+    "Op",
+    "Projection",
+    "Render",
+    "Source",
+    "TableAlone",
+    "content_bytes",
+]
 
 TOGETHER = 500
 """How many bodies are fetched at once."""
@@ -96,6 +105,22 @@ class Projection(Protocol):
 
     def render(self, source: Source, path: str) -> File | None:
         """The file at ``path``, or None where there is to be none."""
+
+
+class TableAlone:
+    """What a projection says of files that has tables and renders none."""
+
+    def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
+        """No file."""
+        return ()
+
+    def paths(self, source: Source) -> Iterator[str]:  # noqa: ARG002 - the same
+        """No file."""
+        return iter(())
+
+    def render(self, source: Source, path: str) -> File | None:  # noqa: ARG002 - the same
+        """No file."""
+        return None
 
 
 def content_bytes(source: Source, content: dict[str, Any]) -> bytes:

@@ -1,25 +1,24 @@
 """Which entries were erased, and where in the team directory what they said stood.
 
-A table alone: it renders no file. Old bytes may come back from a backup or an editor; by this table
-the intake and the acts know the places where they are not taken in again
-(``projections.withheld``).
+A table alone. Which files show such a text is told by ``projections.withheld``; it and the intake
+know by this table the places where old bytes, of a backup or an editor, are not taken in again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from ledger.entry import Entry
 from ledger.redaction import REDACTED
-from projections.projection import File, Op, Source
+from projections.projection import Op, TableAlone
 
 __all__ = ["Redactions", "place_of"]
 
 _ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
 
 
-class Redactions:
+class Redactions(TableAlone):
     """See the module."""
 
     name = "redactions"
@@ -41,18 +40,6 @@ CREATE INDEX redactions_place ON redactions (place);
         body = entry.data
         row = (body["seq"], entry.seq, body["kind"], place_of(body["kind"], body["keep"]))
         return (("redactions", _ROW, row, None),)
-
-    def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
-        """None by itself: ``projections.withheld.places`` asks the tables for the erased one's."""
-        return ()
-
-    def paths(self, source: Source) -> Iterator[str]:  # noqa: ARG002 - the same
-        """None."""
-        return iter(())
-
-    def render(self, source: Source, path: str) -> File | None:  # noqa: ARG002 - the same
-        """No file."""
-        return None
 
 
 def place_of(kind: str, body: dict[str, Any]) -> str:

@@ -7,10 +7,10 @@ row, and ``root`` is '' where a note holds none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ledger.entry import Entry
-from projections.projection import File, Op, Source
+from projections.projection import Op, TableAlone
 
 __all__ = ["Trust"]
 
@@ -20,7 +20,7 @@ _ANCHOR = "INSERT INTO anchors (seq, method, name, size, root) VALUES (?, ?, ?, 
 _FORK = "INSERT INTO forks (seq, origin, size, root) VALUES (?, ?, ?, ?)"
 
 
-class Trust:
+class Trust(TableAlone):
     """See the module. Roots are 64 hex digits; ``forks.origin`` is the line that was left."""
 
     name = "trust"
@@ -65,18 +65,6 @@ CREATE TABLE forks (
             anchor = (seq, body["method"], body["name"], body["size"], body["root"])
             return (("anchors", _ANCHOR, anchor, None),)
         return (("forks", _FORK, (seq, body["origin"], body["size"], body["root"]), None),)
-
-    def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
-        """No file."""
-        return ()
-
-    def paths(self, source: Source) -> Iterator[str]:  # noqa: ARG002 - the same
-        """No file."""
-        return iter(())
-
-    def render(self, source: Source, path: str) -> File | None:  # noqa: ARG002 - the same
-        """No file."""
-        return None
 
 
 def _root(note: str) -> str:

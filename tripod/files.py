@@ -23,7 +23,6 @@ from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.projection import File, Source
 from projections.rebuild import desired
-from projections.withheld import places
 
 __all__ = ["Files", "digest_of", "touched_by"]
 
@@ -45,6 +44,8 @@ def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
             for name in BUS.moved_by(source, entry.seq):
                 paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
         if entry.kind == REDACTED:
+            from projections.withheld import places
+
             erased = places(source, entry.data["kind"], entry.data["keep"])
             paths.update((path, None) for path in erased if desired(source, path) is not None)
         for projection in PROJECTIONS:

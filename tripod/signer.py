@@ -39,7 +39,23 @@ def seal_path(origin: str) -> str:
 
 
 def last_note(origin: str) -> str | None:
-    """The note of the last seal that was signed here for a ledger, None where none was.
+    """The note of the last seal that was signed here for a ledger; raises as ``last_seal`` does."""
+    last = _last(origin)
+    return None if last is None else last[0]
+
+
+def last_seal(origin: str) -> Seal | None:
+    """The last seal that was signed here for a ledger, None where none was.
+
+    Raises:
+        RefusedError: what stands there cannot be read as that.
+    """
+    last = _last(origin)
+    return None if last is None else last[1]
+
+
+def _last(origin: str) -> tuple[str, Seal] | None:
+    """The note and what it says.
 
     Raises:
         RefusedError: what stands there cannot be read as that.
@@ -58,13 +74,7 @@ def last_note(origin: str) -> str | None:
     if seal.origin != origin:
         message = f"{path} is the last seal of {seal.origin!r}, not of {origin!r}"
         raise RefusedError(message)
-    return data.decode()
-
-
-def last_seal(origin: str) -> Seal | None:
-    """The last seal that was signed here for a ledger; raises as ``last_note`` does."""
-    note = last_note(origin)
-    return None if note is None else parse_seal(parse_note(note.encode()).text)
+    return data.decode(), seal
 
 
 def continues(old: Seal, size: int, nodes: Nodes) -> str | None:

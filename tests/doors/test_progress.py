@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import begin, run
+from doors.screen import drained
 
 from ledger import progress as told
 from tripod.cli.progress import shown
@@ -35,20 +36,6 @@ def sized(columns: int) -> tuple[int, int]:
     return master, slave
 
 
-def drained(master: int) -> str:
-    seen = b""
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # what Linux says where the other side has closed
-            break
-        if not part:
-            break
-        seen += part
-    os.close(master)
-    return seen.decode()
-
-
 def on_a_terminal(
     folder: Path, *arguments: str, columns: int = 80, program: str = AT_ONCE, term: str = "xterm"
 ) -> tuple[str, bytes]:
@@ -62,7 +49,7 @@ def on_a_terminal(
         stderr=slave,
     ) as child:
         os.close(slave)
-        err = drained(master)
+        err = drained(master).decode()
         assert child.stdout is not None
         out = child.stdout.read()
     assert child.returncode == 0, err
@@ -127,7 +114,7 @@ def drawn_by(monkeypatch: pytest.MonkeyPatch, columns: int, *tells: tuple[str, i
             for tell in tells:
                 told.tell(*tell)
         told.tell("to nobody")
-    return drained(master)
+    return drained(master).decode()
 
 
 def test_a_shorter_text_covers_a_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +138,7 @@ def test_the_line_is_cleared_where_the_work_fails(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(sys, "stderr", out)
         with pytest.raises(KeyboardInterrupt):
             stopped()
-    assert drained(master) == "\rfolding\r       \r"
+    assert drained(master).decode() == "\rfolding\r       \r"
 
 
 def test_a_terminal_that_went_away_stops_no_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from doors.inside import TRIPOD, begin, run
+from doors.screen import drained
 
 HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\rb\x7f"
 SHOWN = rb"a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\x0db\x7f"
@@ -15,27 +16,14 @@ SHOWN = rb"a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\x0db\x7f"
 def on_a_terminal(folder: Path, *arguments: str) -> bytes:
     """What a terminal is sent by a command, its remarks included."""
     master, slave = pty.openpty()
-    try:
-        # On a machine that is busy a command may last long enough to say how far it is; that is
-        # our own text, on a line that is written over, and has tests of its own.
-        plain = {**os.environ, "TERM": "dumb"}
-        with subprocess.Popen(
-            [TRIPOD, *arguments], cwd=folder, env=plain, stdin=slave, stdout=slave, stderr=slave
-        ) as child:
-            os.close(slave)
-            seen = b""
-            while True:
-                try:
-                    part = os.read(master, 65536)
-                except OSError:  # what Linux says where the other side has closed
-                    break
-                if not part:
-                    break
-                seen += part
-            child.wait(60)
-    finally:
-        os.close(master)
-    return seen.replace(b"\r\n", b"\n")
+    # On a machine that is busy a command may last long enough to say how far it is; that is our
+    # own text, on a line that is written over, and has tests of its own.
+    plain = {**os.environ, "TERM": "dumb"}
+    with subprocess.Popen(
+        [TRIPOD, *arguments], cwd=folder, env=plain, stdin=slave, stdout=slave, stderr=slave
+    ):
+        os.close(slave)
+        return drained(master).replace(b"\r\n", b"\n")
 
 
 @pytest.fixture(scope="module")

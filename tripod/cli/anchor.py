@@ -231,20 +231,11 @@ def _roads(
 
 def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey]:
     """Whose cosignature counts: the key that was given, or those that the policy names."""
-    from ledger.errors import MalformedError
-    from ledger.vkey import COSIGNATURE, VerifierKey
     from tripod import anchoring
+    from tripod.cli.vkeys import witness_key
 
     if vkey is not None:
-        try:
-            key = VerifierKey.parse(vkey)
-        except MalformedError as error:
-            message = f"--key: {error}; `tripod witness show` prints it where the witness is"
-            raise BadArgumentError(message) from error
-        if key.kind != COSIGNATURE:
-            message = "--key: that is the key of a log, and not of a witness"
-            raise BadArgumentError(message)
-        return [key]
+        return [witness_key(vkey)]
     known = anchoring.known_witnesses(team).witnesses
     keys = [w.key for w in known if url is None or (w.url or "").rstrip("/") == url.rstrip("/")]
     if not keys:

@@ -11,7 +11,7 @@ from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
 from tripod.cli.output import emit, emit_json, one_line, remark
 from tripod.cli.progress import shown
-from tripod.cli.verify import log_keys
+from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
 from tripod.team import DATABASE
 

@@ -4,39 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 
 import click
 
-from ledger.errors import MalformedError
-from ledger.vkey import ED25519, VerifierKey
 from tripod.cli.door import TEXT, Number
 from tripod.cli.output import emit, emit_report
 from tripod.cli.progress import shown
+from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
 from tripod.team import FOLDER
 
-__all__ = ["log_keys", "verify"]
-
-
-def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
-    """The keys of logs as they were given to an option.
-
-    Raises:
-        BadArgumentError: one is no verifier key of a log.
-    """
-    keys = []
-    for text in vkeys:
-        try:
-            key = VerifierKey.parse(text)
-        except MalformedError as error:
-            message = f"{option}: {error}"
-            raise BadArgumentError(message) from error
-        if key.kind != ED25519:
-            message = f"{option}: {key.name} is the key of a witness, not of a log"
-            raise BadArgumentError(message)
-        keys.append(key)
-    return keys
+__all__ = ["verify"]
 
 
 def _subject(path: str | None) -> str:
