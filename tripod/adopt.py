@@ -6,10 +6,14 @@ directory is the database, ``counts.json`` and lines of ``.gitignore`` (design, 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ledger import drafts
 from ledger.entry import Draft
@@ -29,7 +33,7 @@ from tripod.bus import settings
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.team import DATABASE, FOLDER, Team
 
-__all__ = ["Adoption", "init", "sync", "team_root"]
+__all__ = ["Adoption", "alone", "init", "init_at", "recordable", "strange", "sync", "team_root"]
 
 GITIGNORE = ("ledger.db*", "*.lock")
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
@@ -101,17 +105,64 @@ def init(
     """
     root = team_root(path)
     places = _places(root, events, chat)
+    for front, folder in ((BUS.folder, events), (CHAT.folder, chat)):
+        if folder is None or os.path.exists(os.path.join(root, DATABASE)):
+            continue
+        problem = strange(front, folder)
+        if problem is not None:
+            message = f"--{front}: {problem}"
+            raise BadArgumentError(message)
     names = {"project": project, "origin": origin, "scribe": scribe}
-    if os.path.exists(os.path.join(root, DATABASE)):
-        with Team(root) as team:
-            if team.store.head().size:
-                _same_as_recorded(team, names, places)
-                _ignore(team)
-                return sync(team)
-    _check_hold_ours({BUS.folder: events, CHAT.folder: chat})
-    _check_not_ahead(root)
-    opened = _opening(root, names, places)
-    return _begin(root, opened, places, key=_in_git(root) if key is None else key)
+    return init_at(root, places, names, key=key)
+
+
+def init_at(
+    root: str,
+    places: dict[str, str],
+    names: Mapping[str, str | None] = MappingProxyType({}),
+    *,
+    key: bool | None = None,
+) -> Adoption:
+    """Begin a ledger in the team directory ``root``, or take in what is new; else as ``init``.
+
+    Args:
+        root: the team directory itself.
+        places: where events and chats are, as it is recorded, where they are not in it.
+        names: ``project``, ``origin`` and ``scribe``, where they are given.
+        key: as ``init`` has it.
+
+    Raises:
+        BadArgumentError: a name breaks its rule.
+        RefusedError: the directory lost its ledger, or has one that records otherwise.
+    """
+    with alone(root):
+        if os.path.exists(os.path.join(root, DATABASE)):
+            with Team(root) as team:
+                if team.store.head().size:
+                    _same_as_recorded(team, names, places)
+                    _ignore(team)
+                    return sync(team)
+        _check_not_ahead(root)
+        opened = _opening(root, names, places)
+        return _begin(root, opened, places, key=_in_git(root) if key is None else key)
+
+
+@contextmanager
+def alone(root: str) -> Iterator[None]:
+    """Of several who begin a ledger in ``root`` at once one does, and the others find it begun.
+
+    The lock is on the folder around, so that no file of it stays.
+    """
+    try:
+        fd = os.open(os.path.dirname(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it can be entered but not listed, or is to be made: nobody is waited for
+        yield
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _begin(root: str, opened: Draft, places: dict[str, str], *, key: bool) -> Adoption:
@@ -183,7 +234,7 @@ def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
     places: dict[str, str] = {}
     for front, given in ((BUS.folder, events), (CHAT.folder, chat)):
         if given is not None:
-            place, problem = _recordable(os.path.realpath(root), given)
+            place, problem = recordable(os.path.realpath(root), given)
             if problem is not None:
                 message = f"--{front}: {problem}"
                 raise BadArgumentError(message)
@@ -196,7 +247,7 @@ def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
     return places
 
 
-def _recordable(root: str, given: str) -> tuple[str, str | None]:
+def recordable(root: str, given: str) -> tuple[str, str | None]:
     """How a folder is recorded (below the project from the team directory), and what is wrong."""
     if not given or "\0" in given or not os.path.isdir(given):
         return "", f"{given!r} is no folder: make it first"
@@ -210,7 +261,7 @@ def _recordable(root: str, given: str) -> tuple[str, str | None]:
     return place, place_problem(place)
 
 
-def _same_as_recorded(team: Team, names: dict[str, str | None], places: dict[str, str]) -> None:
+def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[str, str]) -> None:
     """Refuse to be told of other names and folders than those recorded once and for all."""
     have = team.source.body(0)
     for option, name in names.items():
@@ -230,33 +281,25 @@ def _same_as_recorded(team: Team, names: dict[str, str | None], places: dict[str
             raise RefusedError(message)
 
 
-def _check_hold_ours(given: dict[str, str | None]) -> None:
-    """A folder full of something else was named by mistake: we would fill it with ours.
+def strange(front: str, folder: str) -> str | None:
+    """What tells that a folder was named by mistake, since we would fill it with ours.
 
-    Raises:
-        BadArgumentError: it holds something, and nothing of what belongs there.
+    Gives None for one that is empty, or holds something of what belongs into ``front``.
     """
-    for front, folder in given.items():
-        if folder is not None:
-            _check_holds_ours(front, folder)
-
-
-def _check_holds_ours(front: str, folder: str) -> None:
     try:
         names = sorted(set(os.listdir(folder)) - _EMPTY)
     except OSError as error:
-        message = f"--{front}: {folder!r} cannot be read: {error.strerror}"
-        raise BadArgumentError(message) from error
+        return f"{folder!r} cannot be read: {error.strerror}"
     ends, what = _OURS[front]
     ours = any(name.endswith(ends) for name in names)
     if front == BUS.folder:
         ours = ours or "config.yaml" in names or os.path.isdir(os.path.join(folder, "processed"))
-    if names and not ours:
-        message = (
-            f"--{front}: {folder!r} holds {len(names)} files or folders ({names[0]!r} is the "
-            f"first) and {what}: give an empty folder, or the path of the right one"
-        )
-        raise BadArgumentError(message)
+    if ours or not names:
+        return None
+    return (
+        f"{folder!r} holds {len(names)} files or folders ({names[0]!r} is the "
+        f"first) and {what}: give an empty folder, or the path of the right one"
+    )
 
 
 _EMPTY = {".gitkeep", ".gitignore"}
@@ -268,8 +311,8 @@ _OURS: dict[str, tuple[tuple[str, ...], str]] = {
 """The endings of names that tell a folder of ours, and what is said of one without any."""
 
 
-def _opening(root: str, names: dict[str, str | None], places: dict[str, str]) -> Draft:
-    project, origin, scribe = names["project"], names["origin"], names["scribe"]
+def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> Draft:
+    project, origin, scribe = (names.get(name) for name in ("project", "origin", "scribe"))
     name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
     origin = origin if origin is not None else _make_origin(name)
     scribe = scribe if scribe is not None else "scribe"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.cli import output
+from tripod import output
 from tripod.errors import TripodError
 
 HOSTILE = "a\x1b]0;title\x07\x9b2J\u202eevil\u2066\r\x00\x7f\u2028\ufeff\U000e0041\ud800z"

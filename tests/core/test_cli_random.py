@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sample_ledger import entry_faults
 
 from ledger.reader import read_entries, read_only
-from tripod.cli.output import safe
+from tripod.output import safe
 
 # The demonstration takes no arguments to go wrong over, and takes seconds; a server never ends.
 LEFT_OUT = {("demo",), ("witness", "serve")}

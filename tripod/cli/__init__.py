@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
 import click
 
-from ledger.errors import LedgerError
-from tripod.cli.door import DOORS, LazyGroup, code_for
-from tripod.cli.output import remark, safe
-from tripod.errors import TripodError
+from tripod.cli.door import LazyGroup
+from tripod.doors import DOORS, FAILURES, report
+from tripod.output import remark
 
 __all__ = ["cli", "main"]
 
@@ -64,15 +62,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.Abort:
         remark("stopped")
         code = 130
-    except (TripodError, LedgerError) as error:
-        remark(str(error))
-        code = code_for(error, codes)
-    except BrokenPipeError:
-        # Who read us has seen enough; silence the interpreter's own last flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 141
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(safe(f"tripod: {place}{error.strerror or error}\n"))
-        code = codes.general
+    except FAILURES as error:
+        code = report(error, codes)
     sys.exit(code)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tripod.cli.door import TEXT, Door, Number, opened, team_option
-from tripod.cli.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
 from tripod.errors import BadArgumentError, TripodError, UnreachableError
+from tripod.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
 
 if TYPE_CHECKING:
     from ledger.vkey import VerifierKey

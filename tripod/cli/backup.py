@@ -7,8 +7,8 @@ import os
 import click
 
 from tripod.cli.door import TEXT, opened, readable, team_option
-from tripod.cli.output import emit, emit_json, one_line, remark
 from tripod.cli.progress import shown
+from tripod.output import emit, emit_json, one_line, remark
 
 __all__ = ["backup", "restore"]
 

@@ -8,8 +8,8 @@ import click
 
 from tripod import bus as acts
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
-from tripod.cli.output import emit, emit_bytes, emit_json
 from tripod.errors import BadArgumentError
+from tripod.output import emit, emit_bytes, emit_json
 from tripod.team import Team
 
 __all__ = ["bus"]

@@ -6,8 +6,8 @@ import click
 
 from tripod import chat as acts
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
-from tripod.cli.output import emit, emit_json, format_utc, hanging
 from tripod.errors import BadArgumentError
+from tripod.output import emit, emit_json, format_utc, hanging
 
 __all__ = ["chat"]
 

@@ -7,7 +7,7 @@ import time
 
 import click
 
-from tripod.cli.output import safe
+from tripod.output import safe
 
 __all__ = ["demo"]
 

@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import os
-import re
-import sqlite3
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import click
 
-from ledger.errors import (
-    ConflictError,
-    LedgerDamagedError,
-    LedgerError,
-    NoLedgerError,
-    TooLargeError,
-    UnwritableError,
-)
-from tripod.cli.output import remark
-from tripod.errors import (
-    BadArgumentError,
-    DuplicateDroppedError,
-    NoTeamError,
-    NotFoundError,
-    RefusedError,
-    TripodError,
-    UnreachableError,
-)
-from tripod.team import DATABASE, Team, find_team
+from tripod.doors import DOORS, Codes, code_for
+from tripod.inputs import text_argument, whole_number
+from tripod.opening import opened, readable
 
 __all__ = [
     "DOORS",
@@ -48,51 +27,8 @@ __all__ = [
     "text_argument",
 ]
 
-MAX_INPUT = 1024 * 1024
-MAX_WARNINGS = 20
 MAX_NUMBER = 2**53 - 1  # what canonical JSON can hold, and SQLite and every reader of ours
 _SHOWN = 40  # characters of a bad value that a message repeats
-
-
-class Codes(NamedTuple):
-    """Exit codes of a door; every number is in its documentation."""
-
-    general: int
-    no_team: int
-    not_found: int
-    bad_argument: int
-    duplicate: int
-    damaged: int
-    usage: int
-
-
-DOORS: dict[str, Codes] = {
-    "bus": Codes(1, 2, 3, 4, 5, 1, 4),
-    "chat": Codes(1, 2, 2, 4, 1, 1, 4),
-    "scribe": Codes(1, 2, 2, 1, 1, 1, 1),
-    "": Codes(1, 1, 1, 2, 1, 3, 2),
-}
-"""By the door's name; '' stands for all other verbs."""
-
-
-def code_for(error: Exception, codes: Codes) -> int:
-    """The exit code with which a door reports an error."""
-    table: tuple[tuple[type[Exception], int], ...] = (
-        (BadArgumentError, codes.bad_argument),
-        (TooLargeError, codes.bad_argument),
-        (NoTeamError, codes.no_team),
-        (NoLedgerError, codes.no_team),
-        (NotFoundError, codes.not_found),
-        (DuplicateDroppedError, codes.duplicate),
-        (LedgerDamagedError, codes.damaged),
-        (UnreachableError, codes.damaged),
-        (RefusedError, codes.general),
-        (ConflictError, codes.general),
-        (UnwritableError, codes.general),
-        (LedgerError, codes.general),
-        (TripodError, codes.general),
-    )
-    return next((code for kind, code in table if isinstance(error, kind)), codes.general)
 
 
 class Text(click.ParamType):  # type: ignore[type-arg] # generic in newer releases alone
@@ -139,8 +75,8 @@ class Number(click.ParamType):  # type: ignore[type-arg] # the same
         """Give the number, or refuse what is none."""
         if isinstance(value, int):
             return value
-        number = int(value) if re.fullmatch("[0-9]{1,16}", value) else -1
-        if not self.least <= number <= self.most:
+        number = whole_number(value, self.least, self.most)
+        if number is None:
             shown = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
             rule = f"is no whole number from {self.least} to {self.most}"
             self.fail(f"{shown!r} {rule}", param, ctx)
@@ -217,124 +153,3 @@ def team_option(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="DIR",
         help="Project or team directory; found upwards from here by default.",
     )(function)
-
-
-@contextmanager
-def readable(root: str) -> Iterator[None]:
-    """Where the database holds what nobody can read, say so; what is wrong is for ``verify``.
-
-    A fault of our own looks the same from here, so the message leaves that open.
-
-    Raises:
-        LedgerDamagedError: reading the ledger in ``root`` ran into something unreadable.
-    """
-    try:
-        yield
-    except LedgerDamagedError as error:
-        if root in str(error):
-            raise
-        message = f"{root}: {error}"
-        raise LedgerDamagedError(message) from error
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):
-            raise LedgerDamagedError(_unreadable(root, error)) from error
-        message = f"{root}: another program has held the database for 30 s; try again"
-        raise UnwritableError(message) from error
-    except (sqlite3.DatabaseError, *_MISREAD) as error:
-        raise LedgerDamagedError(_unreadable(root, error)) from error
-
-
-_MISREAD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
-"""What code that trusts its rows raises over rows that do not deserve it."""
-
-
-def _unreadable(root: str, error: Exception) -> str:
-    return (
-        f"{root}: the ledger cannot be read ({type(error).__name__}: {error}); "
-        f"`tripod verify {root}` names what is wrong in it. If it finds nothing, this is a "
-        "mistake in tripod: please report it"
-    )
-
-
-@contextmanager
-def opened(path: str | None) -> Iterator[Team]:
-    """A team for the length of a command; its warnings are said at the end."""
-    if path and not os.path.isdir(path):
-        what = "a file, no folder" if os.path.lexists(path) else "not there"
-        message = f"--team: {path!r} is {what}: give the project or its team directory"
-        raise NoTeamError(message)
-    root = find_team(path)
-    with readable(root), _begun(root) as team:
-        try:
-            yield team
-        finally:
-            for warning in team.warnings[:MAX_WARNINGS]:
-                remark(f"warning: {warning}")
-            if len(team.warnings) > MAX_WARNINGS:
-                more = len(team.warnings) - MAX_WARNINGS
-                remark(f"warning: and {more} more; `tripod verify` tells all")
-            if team.healed:
-                remark(
-                    f"healed: the files lacked {team.healed} recorded entries (a writer was "
-                    "stopped before it wrote them); they were written now"
-                )
-
-
-def _begun(root: str) -> Team:
-    """A team whose ledger holds something: an empty file is not filled in passing."""
-    path = f"{root}/{DATABASE}"
-    if os.path.getsize(path):
-        team = Team(root)
-        try:
-            holds = team.store.db.execute("SELECT 1 FROM head").fetchone() is not None
-        except BaseException:
-            team.close()
-            raise
-        if holds:
-            return team
-        team.close()
-    message = (
-        f"{path} holds no entry. If a ledger stood here, put its backup back; "
-        "if not, `tripod init` begins one"
-    )
-    raise LedgerDamagedError(message)
-
-
-def text_argument(text: str | None, file: str | None, what: str) -> str:
-    """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
-
-    Raises:
-        BadArgumentError: both or more than 1 MiB are given, or the file cannot be read as UTF-8.
-    """
-    if file is None:
-        return text or ""
-    if text is not None:
-        message = f"{what}: given twice, as argument and by --file; give one of them"
-        raise BadArgumentError(message)
-    try:
-        data = _input_bytes(file)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        message = f"{what}: --file {file!r} cannot be read: {reason}"
-        raise BadArgumentError(message) from error
-    if len(data) > MAX_INPUT:
-        message = (
-            f"{what}: --file {file!r} holds more than {MAX_INPUT} bytes; "
-            "put it where the others can read it, and send its path"
-        )
-        raise BadArgumentError(message)
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        message = f"{what}: --file {file!r} is not UTF-8 (byte {error.start + 1})"
-        raise BadArgumentError(message) from error
-
-
-def _input_bytes(file: str) -> bytes:
-    if file != "-":
-        with open(file, "rb") as stream:
-            return stream.read(MAX_INPUT + 1)
-    if sys.stdin is None:
-        message = "standard input is closed"
-        raise OSError(message)
-    return sys.stdin.buffer.read(MAX_INPUT + 1)

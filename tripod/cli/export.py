@@ -9,9 +9,9 @@ import click
 from projections.disk import Disk
 from projections.projection import File
 from tripod.cli.door import TEXT, Number, opened, team_option
-from tripod.cli.output import emit, emit_bytes, emit_json
 from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
+from tripod.output import emit, emit_bytes, emit_json
 
 __all__ = ["export", "prove"]
 

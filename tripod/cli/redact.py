@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from tripod.cli.door import HANDLE, TEXT, Number, opened, team_option
-from tripod.cli.output import emit, emit_json, one_line, remark
 from tripod.cli.progress import shown
+from tripod.output import emit, emit_json, one_line, remark
 
 __all__ = ["redact"]
 

@@ -8,7 +8,7 @@ import click
 
 from tripod import scribe as acts
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option
-from tripod.cli.output import emit, emit_json, hanging, remark
+from tripod.output import emit, emit_json, hanging, remark
 
 __all__ = ["scribe"]
 

@@ -10,8 +10,8 @@ import click
 from ledger.entry import Entry, leaf_hash
 from ledger.redaction import redaction_id
 from tripod.cli.door import TEXT, Number, opened, team_option
-from tripod.cli.output import emit, emit_bytes, emit_json, emit_pretty, one_line
 from tripod.errors import BadArgumentError, NotFoundError
+from tripod.output import emit, emit_bytes, emit_json, emit_pretty, one_line
 from tripod.team import Team
 
 __all__ = ["show"]

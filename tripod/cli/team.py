@@ -9,10 +9,10 @@ import click
 from ledger.places import RECORD
 from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
-from tripod.cli.output import emit, emit_json, one_line, remark
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
+from tripod.output import emit, emit_json, one_line, remark
 from tripod.team import DATABASE
 
 __all__ = ["init", "rebuild", "sync"]

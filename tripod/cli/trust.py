@@ -13,8 +13,8 @@ import click
 
 from tripod import keys, sealing
 from tripod.cli.door import Door, opened, team_option
-from tripod.cli.output import emit, emit_json
 from tripod.errors import BadArgumentError, NotFoundError
+from tripod.output import emit, emit_json
 
 __all__ = ["key", "seal"]
 

@@ -8,10 +8,10 @@ import sys
 import click
 
 from tripod.cli.door import TEXT, Number
-from tripod.cli.output import emit, emit_report
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
+from tripod.output import emit, emit_report
 from tripod.team import FOLDER
 
 __all__ = ["verify"]

@@ -7,8 +7,8 @@ import sys
 import click
 
 from tripod.cli.door import TEXT, Door, Number
-from tripod.cli.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
 from tripod.errors import RefusedError
+from tripod.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
 from tripod.witness.folder import WitnessFolder
 
 __all__ = ["witness"]

@@ -1,0 +1,89 @@
+"""What a command leaves with: one table of exit codes a door (design section 11).
+
+Apart from ``tripod.cli`` because the drop-in commands do without its parser.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+from ledger.errors import (
+    ConflictError,
+    LedgerDamagedError,
+    LedgerError,
+    NoLedgerError,
+    TooLargeError,
+    UnwritableError,
+)
+from tripod.errors import (
+    BadArgumentError,
+    DuplicateDroppedError,
+    NoTeamError,
+    NotFoundError,
+    RefusedError,
+    TripodError,
+    UnreachableError,
+)
+from tripod.output import remark
+
+__all__ = ["DOORS", "FAILURES", "Codes", "code_for", "report"]
+
+FAILURES = (TripodError, LedgerError, OSError)
+"""What a command may end with: ``report`` says it."""
+
+
+class Codes(NamedTuple):
+    """Exit codes of a door; every number is in its documentation."""
+
+    general: int
+    no_team: int
+    not_found: int
+    bad_argument: int
+    duplicate: int
+    damaged: int
+    usage: int
+
+
+DOORS: dict[str, Codes] = {
+    "bus": Codes(1, 2, 3, 4, 5, 1, 4),
+    "chat": Codes(1, 2, 2, 4, 1, 1, 4),
+    "scribe": Codes(1, 2, 2, 1, 1, 1, 1),
+    "": Codes(1, 1, 1, 2, 1, 3, 2),
+}
+"""By the door's name; '' stands for all other verbs."""
+
+
+def code_for(error: Exception, codes: Codes) -> int:
+    """The exit code with which a door reports an error."""
+    table: tuple[tuple[type[Exception], int], ...] = (
+        (BadArgumentError, codes.bad_argument),
+        (TooLargeError, codes.bad_argument),
+        (NoTeamError, codes.no_team),
+        (NoLedgerError, codes.no_team),
+        (NotFoundError, codes.not_found),
+        (DuplicateDroppedError, codes.duplicate),
+        (LedgerDamagedError, codes.damaged),
+        (UnreachableError, codes.damaged),
+        (RefusedError, codes.general),
+        (ConflictError, codes.general),
+        (UnwritableError, codes.general),
+        (LedgerError, codes.general),
+        (TripodError, codes.general),
+    )
+    return next((code for kind, code in table if isinstance(error, kind)), codes.general)
+
+
+def report(error: Exception, codes: Codes) -> int:
+    """Say why a command ends, and give the exit code; ``error`` is one of ``FAILURES``."""
+    if isinstance(error, BrokenPipeError):
+        # Who read us has seen enough; silence the interpreter's own last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        remark(f"{place}{error.strerror or error}")
+        return codes.general
+    remark(str(error))
+    return code_for(error, codes)

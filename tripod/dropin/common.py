@@ -1,0 +1,149 @@
+"""Finds the team that a drop-in command is to work on, and begins its ledger where there is none.
+
+The original tools know no ledger, only folders and files: the events' folder, a chat's file, the
+log's. The team directory is the folder around; ``TRIPOD_LEDGER`` names another one, which then
+keeps the ledger, and records where events and chats are. Either way there is one code path: the
+ledger is kept, and what was there before is taken in whole, without changing a byte of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
+
+from ledger.places import CHAT, EVENTS, RECORD
+from projections.disk import Disk
+from tripod.doors import FAILURES, Codes, report
+from tripod.errors import NoTeamError, RefusedError
+from tripod.opening import opened_at, tell
+from tripod.output import one_line, remark
+from tripod.team import DATABASE, FOLDER, Team
+
+__all__ = ["LEDGER", "leave", "team_of"]
+
+LEDGER = "TRIPOD_LEDGER"
+"""The variable that names another team directory than the folder around."""
+
+
+def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
+    """Do a command's work on the words that it was started with, and leave with its exit code."""
+    try:
+        code = work(sys.argv[1:]) or 0
+    except FAILURES as error:
+        code = report(error, codes)
+    except KeyboardInterrupt:
+        remark("stopped")
+        code = 130
+    sys.exit(code)
+
+
+@contextmanager
+def team_of(front: str, folder: str) -> Iterator[Team]:
+    """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` stand in ``folder``, opened.
+
+    Raises:
+        NoTeamError: there is no such folder.
+        RefusedError: the ledger there is one of other folders, or none can be begun.
+        LedgerError: it is damaged, or cannot be written.
+    """
+    if not os.path.isdir(folder):
+        what = "is no folder" if os.path.lexists(folder) else "is not there"
+        message = f"{folder} {what}: make the folder first, or give the path of the right one"
+        raise NoTeamError(message)
+    full = os.path.abspath(folder)
+    root = _root(front, full)
+    with opened_at(root, lambda: _begin(root, front, full)) as team:
+        if not _is_kept(team.disk, front, full):
+            message = (
+                f"{root}/{DATABASE} is the ledger of a team that keeps its {front} in "
+                f"{os.path.normpath(team.disk.full(front))}, not in {full}: give that folder, or "
+                f"name another team directory in {LEDGER}"
+            )
+            raise RefusedError(message)
+        yield team
+
+
+def _is_kept(disk: Disk, front: str, full: str) -> bool:
+    """Whether the team of this disk keeps its ``front`` in this very folder."""
+    kept = disk.full(front)
+    try:
+        return kept == full or os.path.samefile(kept, full)
+    except OSError:  # it is not there
+        return False
+
+
+def _root(front: str, full: str) -> str:
+    """The team directory of a folder: the one around it, or that of the project around."""
+    given = os.environ.get(LEDGER)
+    if given:
+        path = os.path.abspath(given)
+        return os.path.dirname(path) if os.path.basename(path) == DATABASE else path
+    around = os.path.dirname(full)
+    project = os.path.join(around, FOLDER)
+    if not os.path.lexists(f"{around}/{DATABASE}") and os.path.lexists(f"{project}/{DATABASE}"):
+        with Team(project) as team:
+            if _is_kept(team.disk, front, full):
+                return project
+    return around
+
+
+# Beginning -------------------------------------------------------------------------------------
+
+
+def _begin(root: str, front: str, full: str) -> None:
+    """Begin the ledger, and say so in one line."""
+    from tripod import adopt
+
+    if os.path.lexists(f"{root}/{DATABASE}"):
+        with adopt.alone(root):  # another process is just beginning it; or it lost what it held
+            return
+    from tripod.cli.progress import shown
+    from tripod.record import has_record
+
+    if has_record(root):
+        message = (
+            f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "
+            "the ledger from it"
+        )
+        raise RefusedError(message)
+    with shown():
+        found = adopt.init_at(root, _places(root, front, full))
+    tell(found.warnings)
+    if found.begun:
+        entries = f"{found.entries} {'entry' if found.entries == 1 else 'entries'}"
+        files = f"{found.files} file{'' if found.files == 1 else 's'}"
+        sealed = f"; it is sealed by the new key {found.key}" if found.key else ""
+        text = f"began the ledger {root}/{DATABASE}, with {entries} from {files} of before{sealed}"
+        remark(one_line(text))
+
+
+def _places(root: str, front: str, full: str) -> dict[str, str]:
+    """Where the first entry is to say that events and chats are."""
+    from tripod import adopt
+
+    if front not in (EVENTS, CHAT):
+        if full == os.path.join(root, front):
+            return {}
+        message = (
+            f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
+            f"{os.path.join(root, front)}"
+        )
+        raise RefusedError(message)
+    folders = {front: full}
+    if os.path.dirname(full) != root and os.path.basename(full) == front:
+        # A whole team whose ledger is elsewhere: its other folder stands beside this one.
+        other = CHAT if front == EVENTS else EVENTS
+        folders[other] = os.path.join(os.path.dirname(full), other)
+        os.makedirs(folders[other], exist_ok=True)
+    places = {}
+    for name, folder in folders.items():
+        place, problem = adopt.recordable(os.path.realpath(root), folder)
+        if problem is None and place != name:
+            problem = adopt.strange(name, folder)
+        if problem is not None:
+            raise RefusedError(f"no ledger can be begun for it: {problem}")
+        places[name] = place
+    return places

@@ -1,0 +1,62 @@
+"""What commands are given: numbers, and texts from an argument, a file or standard input."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from tripod.errors import BadArgumentError
+
+__all__ = ["text_argument", "whole_number"]
+
+MAX_INPUT = 1024 * 1024
+
+
+def whole_number(text: str, least: int, most: int) -> int | None:
+    """A whole number in decimal digits; None where it is none from ``least`` to ``most``.
+
+    >>> whole_number("300", 0, 1000), whole_number("-1", 0, 1000), whole_number("1e3", 0, 1000)
+    (300, None, None)
+    """
+    number = int(text) if re.fullmatch("[0-9]{1,16}", text) else -1
+    return number if least <= number <= most else None
+
+
+def text_argument(text: str | None, file: str | None, what: str) -> str:
+    """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
+
+    Raises:
+        BadArgumentError: both or more than 1 MiB are given, or the file cannot be read as UTF-8.
+    """
+    if file is None:
+        return text or ""
+    if text is not None:
+        message = f"{what}: given twice, as argument and by --file; give one of them"
+        raise BadArgumentError(message)
+    try:
+        data = _input_bytes(file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{what}: --file {file!r} cannot be read: {reason}"
+        raise BadArgumentError(message) from error
+    if len(data) > MAX_INPUT:
+        message = (
+            f"{what}: --file {file!r} holds more than {MAX_INPUT} bytes; "
+            "put it where the others can read it, and send its path"
+        )
+        raise BadArgumentError(message)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        message = f"{what}: --file {file!r} is not UTF-8 (byte {error.start + 1})"
+        raise BadArgumentError(message) from error
+
+
+def _input_bytes(file: str) -> bytes:
+    if file != "-":
+        with open(file, "rb") as stream:
+            return stream.read(MAX_INPUT + 1)
+    if sys.stdin is None:
+        message = "standard input is closed"
+        raise OSError(message)
+    return sys.stdin.buffer.read(MAX_INPUT + 1)

@@ -1,0 +1,123 @@
+"""Opens the team that a command works on, and says at its end what there is to be warned of."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from ledger.errors import LedgerDamagedError, UnwritableError
+from tripod.errors import NoTeamError
+from tripod.output import remark
+from tripod.team import DATABASE, Team, find_team
+
+__all__ = ["opened", "opened_at", "readable", "tell"]
+
+MAX_WARNINGS = 20
+
+
+@contextmanager
+def readable(root: str) -> Iterator[None]:
+    """Where the database holds what nobody can read, say so; what is wrong is for ``verify``.
+
+    A fault of our own looks the same from here, so the message leaves that open.
+
+    Raises:
+        LedgerDamagedError: reading the ledger in ``root`` ran into something unreadable.
+    """
+    try:
+        yield
+    except LedgerDamagedError as error:
+        if root in str(error):
+            raise
+        message = f"{root}: {error}"
+        raise LedgerDamagedError(message) from error
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise LedgerDamagedError(_unreadable(root, error)) from error
+        message = f"{root}: another program has held the database for 30 s; try again"
+        raise UnwritableError(message) from error
+    except (sqlite3.DatabaseError, *_MISREAD) as error:
+        raise LedgerDamagedError(_unreadable(root, error)) from error
+
+
+_MISREAD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
+"""What code that trusts its rows raises over rows that do not deserve it."""
+
+
+def _unreadable(root: str, error: Exception) -> str:
+    return (
+        f"{root}: the ledger cannot be read ({type(error).__name__}: {error}); "
+        f"`tripod verify {root}` names what is wrong in it. If it finds nothing, this is a "
+        "mistake in tripod: please report it"
+    )
+
+
+@contextmanager
+def opened(path: str | None) -> Iterator[Team]:
+    """A team for the length of a command; its warnings are said at the end."""
+    if path and not os.path.isdir(path):
+        what = "a file, no folder" if os.path.lexists(path) else "not there"
+        message = f"--team: {path!r} is {what}: give the project or its team directory"
+        raise NoTeamError(message)
+    with opened_at(find_team(path)) as team:
+        yield team
+
+
+@contextmanager
+def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Team]:
+    """The team of the directory ``root``; its warnings are said at the end.
+
+    ``begin`` is called where its ledger holds nothing yet: an empty file is not filled in passing.
+
+    Raises:
+        LedgerDamagedError: it holds nothing; or what nobody can read.
+    """
+    with readable(root), _begun(root, begin) as team:
+        try:
+            yield team
+        finally:
+            tell(team.warnings)
+            if team.healed:
+                remark(
+                    f"healed: the files lacked {team.healed} recorded entries (a writer was "
+                    "stopped before it wrote them); they were written now"
+                )
+
+
+def tell(warnings: Sequence[str]) -> None:
+    """Say warnings, and of very many how many more there are."""
+    for warning in warnings[:MAX_WARNINGS]:
+        remark(f"warning: {warning}")
+    if len(warnings) > MAX_WARNINGS:
+        remark(f"warning: and {len(warnings) - MAX_WARNINGS} more; `tripod verify` tells all")
+
+
+def _begun(root: str, begin: Callable[[], None] | None) -> Team:
+    team = _holding(root)
+    if team is None and begin is not None:
+        begin()
+        team = _holding(root)
+    if team is None:
+        message = (
+            f"{root}/{DATABASE} holds no entry. If a ledger stood here, put its backup back; "
+            "if not, `tripod init` begins one"
+        )
+        raise LedgerDamagedError(message)
+    return team
+
+
+def _holding(root: str) -> Team | None:
+    """A team whose ledger holds something."""
+    path = f"{root}/{DATABASE}"
+    if os.path.exists(path) and os.path.getsize(path):
+        team = Team(root)
+        try:
+            if team.store.db.execute("SELECT 1 FROM head").fetchone() is not None:
+                return team
+        except BaseException:
+            team.close()
+            raise
+        team.close()
+    return None
