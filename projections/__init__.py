@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from projections.bus_queue import BusQueue
 from projections.chat_file import ChatFiles
+from projections.claims import Claims
 from projections.counts import Counts
 from projections.decision_log import DecisionLog
 from projections.projection import Projection
@@ -14,7 +15,7 @@ from projections.redactions import Redactions
 from projections.team_files import TeamFiles
 from projections.trust import Trust
 
-__all__ = ["BUS", "CHAT", "COUNTS", "FILES", "LOG", "PROJECTIONS", "REDACTIONS", "TRUST"]
+__all__ = ["BUS", "CHAT", "CLAIMS", "COUNTS", "FILES", "LOG", "PROJECTIONS", "REDACTIONS", "TRUST"]
 
 FILES = TeamFiles()
 BUS = BusQueue()
@@ -23,7 +24,8 @@ LOG = DecisionLog()
 COUNTS = Counts()
 REDACTIONS = Redactions()
 TRUST = Trust()
+CLAIMS = Claims()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders.
-PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, REDACTIONS, TRUST)
+PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, REDACTIONS, TRUST, CLAIMS)

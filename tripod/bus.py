@@ -13,30 +13,35 @@ from typing import Any, NamedTuple
 from ledger import drafts
 from projections import BUS
 from projections.bus_queue import event_bytes, name_us
-from projections.formats.event import (
-    PRIORITIES,
-    valid_event_name,
-)
+from projections.formats.event import PRIORITIES, format_time, valid_event_name
 from projections.team_files import odd_config
 from tripod.act import Act
 from tripod.drafting import draft_event, judge_event
-from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
+from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError, RefusedError
 from tripod.files import digest_of
 from tripod.team import Team
 
 __all__ = [
+    "NOBODY",
+    "Claim",
     "Pending",
     "Pruned",
     "Status",
     "ack",
     "ack_all",
     "check",
+    "claim_on",
+    "find_for",
+    "find_pending",
     "prune",
     "publish",
     "read",
     "settings",
     "status",
 ]
+
+NOBODY = "unknown"
+"""The actor of an act whose author is not known."""
 
 
 class Pending(NamedTuple):
@@ -47,6 +52,23 @@ class Pending(NamedTuple):
     us: int
     source: str
     type: str
+
+
+class Claim(NamedTuple):
+    """An event in somebody's hands (``tripod.claims``), until ``until_us`` (µs since 1970).
+
+    ``attempt`` counts who began on it, from 1.
+    """
+
+    name: str
+    holder: str
+    until_us: int
+    attempt: int
+
+    @property
+    def told(self) -> str:
+        """Who has it, and for how long, in words."""
+        return f"is claimed by {self.holder} until {format_time(self.until_us)}"
 
 
 class Status(NamedTuple):
@@ -143,7 +165,12 @@ def publish(
 
 
 def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
-    """Pending events, most urgent first, then oldest; ``handle``: of this source only."""
+    """Pending events, most urgent first, then oldest; ``handle``: of this source only.
+
+    Raises:
+        BadArgumentError: no source can have this name.
+    """
+    _check_source(handle)
     where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
     rows = team.store.db.execute(
         "SELECT priority, name, us, source, type FROM events INDEXED BY events_pending"
@@ -154,8 +181,19 @@ def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
         yield Pending(PRIORITIES[priority], *rest)
 
 
-def _find_pending(team: Team, name: str) -> int:
-    """The entry that published a pending event."""
+def _check_source(handle: str | None) -> None:
+    if handle is not None and (not handle.strip() or "/" in handle):
+        message = "--handle: a source is not empty and holds no /; leave it out to mean all"
+        raise BadArgumentError(message)
+
+
+def find_pending(team: Team, name: str) -> int:
+    """The entry that published a pending event.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+        NotFoundError: it is not pending.
+    """
     problem = valid_event_name(name)
     if problem is not None:
         raise BadArgumentError(problem)
@@ -170,36 +208,66 @@ def _find_pending(team: Team, name: str) -> int:
     return int(row[0])
 
 
-def read(team: Team, name: str) -> bytes:
-    """The bytes of a pending event's file.
+def read(team: Team, name: str, *, processed: bool = False) -> bytes:
+    """The bytes of a pending event's file; with ``processed`` also of an acknowledged one's.
 
     Raises:
         BadArgumentError: not the name of an event.
-        NotFoundError: it is not pending.
+        NotFoundError: it is not pending, or its file is pruned.
     """
-    return event_bytes(team.source, team.source.body(_find_pending(team, name)))
+    try:
+        return event_bytes(team.source, team.source.body(find_pending(team, name)))
+    except NotFoundError:
+        path = f"{BUS.folder}/processed/{name}"
+        done = BUS.render(team.source, path) if processed else None
+        if done is None:
+            raise
+        return done.data
 
 
-def ack(team: Team, name: str, *, actor: str = "unknown") -> None:
+def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
     """Acknowledge a pending event; of several who try, exactly one does.
 
     Raises:
         BadArgumentError: not the name of an event.
         NotFoundError: it is not pending (any more).
+        RefusedError: somebody else has claimed it; who does not say who it is may be just that one.
     """
     with team.act(hasty=True) as act:
-        try:
-            _find_pending(team, name)
-        except NotFoundError:
-            if not team.files.uncounted:
-                raise
-            act.take_in()  # another program may have put it there in the tick of our last write
-            _find_pending(team, name)
+        event = find_for(team, act, name)
+        claim = None if actor == NOBODY else claim_on(team, event)
+        if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
+            message = f"{name} {claim.told}: it is theirs to acknowledge, or to release"
+            raise RefusedError(message)
         act.append([drafts.acked(name, actor)])
 
 
-def ack_all(team: Team, handle: str | None = None, *, actor: str = "unknown") -> int:
-    """Acknowledge all pending events (of the source ``handle``); give their number."""
+def find_for(team: Team, act: Act, name: str) -> int:
+    """The entry of a pending event, within an act that did not look at the whole queue."""
+    try:
+        return find_pending(team, name)
+    except NotFoundError:
+        if not team.files.uncounted:
+            raise
+        act.take_in()  # another program may have put it there in the tick of our last write
+        return find_pending(team, name)
+
+
+def claim_on(team: Team, event: int) -> Claim | None:
+    """The newest claim on the event of an entry, even if its time is over."""
+    row = team.store.db.execute(
+        "SELECT name, holder, until_us, attempt FROM claims WHERE event = ?", (event,)
+    ).fetchone()
+    return None if row is None else Claim(*row)
+
+
+def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> int:
+    """Acknowledge all pending events (of the source ``handle``), claimed or not; give how many.
+
+    Raises:
+        BadArgumentError: no source can have this name; it would not mean all.
+    """
+    _check_source(handle)
     with team.act() as act:
         where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
         count: int = act.transaction.tables.execute(
@@ -211,7 +279,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = "unknown") ->
         return count
 
 
-def prune(team: Team, max_bytes: int | None = None, *, actor: str = "unknown") -> Pruned:
+def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> Pruned:
     """Delete the oldest processed events' files until at most ``max_bytes`` are left.
 
     The entries stay: what is pruned is the file. None takes the configuration's limit.

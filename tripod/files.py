@@ -203,7 +203,16 @@ class Files:
         queue, done = BUS.folder, f"{BUS.folder}/processed"
         self._try(done, lambda: self.disk.make_folder(done))
         self._folders.update((queue, done))
-        for name in names:
+        rest = names
+        if len(names) > MANY:
+            from projections.moving import move_all
+
+            try:
+                rest = move_all(self.disk, queue, done, names)
+            except OSError as error:
+                self.failed[done] = str(error.strerror or error)
+                return
+        for name in rest:
             self._try(f"{done}/{name}", lambda: self._moved(name))  # noqa: B023 - called at once
 
     def _moved(self, name: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ledger.kinds.base import BodyModel
-from ledger.kinds.bus import Acked, AckedAll, Pruned, Published
+from ledger.kinds.bus import Acked, AckedAll, Claimed, Pruned, Published, Released, Seen
 from ledger.kinds.chat import (
     ChannelCreated,
     CursorsSeen,
@@ -49,6 +49,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("bus.acked", Acked, "bus"),
     Kind("bus.acked-all", AckedAll, "bus"),
     Kind("bus.pruned", Pruned, "bus"),
+    Kind("bus.claimed", Claimed, "bus"),
+    Kind("bus.released", Released, "bus"),
+    Kind("bus.seen", Seen, "bus"),
     Kind("chat.created", ChannelCreated, "chat/"),
     Kind("chat.sent", Sent, "chat/"),
     Kind("chat.unreadable", Unreadable, "chat/"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ledger.kinds.base import BodyModel, Content, Count, Name, Observed
 
-__all__ = ["Acked", "AckedAll", "Pruned", "Published"]
+__all__ = ["Acked", "AckedAll", "Claimed", "Pruned", "Published", "Released", "Seen"]
 
 
 class Published(BodyModel):
@@ -47,3 +49,31 @@ class Pruned(BodyModel):
     names: list[Name]
     bytes: Count
     observed: Observed | None = None
+
+
+class Claimed(BodyModel):
+    """``by`` took the pending event ``name``, which the entry ``event`` published.
+
+    Until the time ``until`` (µs since 1970) nobody else can take it. ``attempt`` counts who began
+    on it: from 2 on somebody before did not end.
+    """
+
+    name: Name
+    event: Count
+    by: Name
+    until: Count
+    attempt: Annotated[int, Field(ge=1, le=2**53 - 1)]
+
+
+class Released(BodyModel):
+    """A claim on the event ``name`` ended before its time: whoever comes can take it."""
+
+    name: Name
+    event: Count
+
+
+class Seen(BodyModel):
+    """A reader was shown every event that was published up to the entry ``up_to``."""
+
+    reader: Name
+    up_to: Count

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ledger import drafts
+from ledger import drafts, drafts_bus
 from ledger.canonical import MAX_INTEGER, check_value, format_value
 from ledger.drafts import INLINE_LIMIT, content
 from ledger.entry import MAX_BODY, Draft
@@ -148,6 +148,22 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
         "ledger.forked-from",
         st.builds(drafts.forked_from, NAMES, COUNTS, ROOTS, TEXTS, st.none() | NAMES),
     ),
+    "claimed": (
+        "bus.claimed",
+        st.builds(
+            drafts_bus.claimed,
+            name=NAMES,
+            event=COUNTS,
+            by=NAMES,
+            until=COUNTS,
+            attempt=COUNTS.filter(bool),
+        ),
+    ),
+    "released": (
+        "bus.released",
+        st.builds(drafts_bus.released, name=NAMES, event=COUNTS, actor=NAMES),
+    ),
+    "seen": ("bus.seen", st.builds(drafts_bus.seen, NAMES, COUNTS)),
     "redacted": (
         "redacted",
         st.builds(
@@ -163,9 +179,12 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
 }
 
 
+MODULES = (drafts, drafts_bus)
+
+
 def constructors() -> list[str]:
-    """The functions that the module offers and that give a draft."""
-    offered = {name: getattr(drafts, name) for name in drafts.__all__}
+    """The functions that the modules offer and that give a draft."""
+    offered = {name: getattr(module, name) for module in MODULES for name in module.__all__}
     return [
         name
         for name, thing in offered.items()
@@ -175,7 +194,8 @@ def constructors() -> list[str]:
 
 def test_every_constructor_is_tried_here() -> None:
     assert sorted(constructors()) == sorted(CONSTRUCTORS)
-    assert sorted(drafts.__all__) == sorted([*CONSTRUCTORS, "Body", "INLINE_LIMIT", "content"])
+    offered = [name for module in MODULES for name in module.__all__]
+    assert sorted(offered) == sorted([*CONSTRUCTORS, "Body", "INLINE_LIMIT", "content"])
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
@@ -268,6 +288,19 @@ DECISION = {"id": "D-1", "number": 1, "title": "t", "rationale": "because", "ref
         (drafts.acked("n", "ann"), "bus", "ann", {"name": "n"}),
         (drafts.acked_all(3, "ann", "bob"), "bus", "ann", {"count": 3, "source": "bob"}),
         (drafts.acked_all(3, "ann", None), "bus", "ann", {"count": 3}),
+        (
+            drafts_bus.claimed(name="n", event=3, by="ann", until=9, attempt=2),
+            "bus",
+            "ann",
+            {"name": "n", "event": 3, "by": "ann", "until": 9, "attempt": 2},
+        ),
+        (
+            drafts_bus.released(name="n", event=3, actor="ann"),
+            "bus",
+            "ann",
+            {"name": "n", "event": 3},
+        ),
+        (drafts_bus.seen("ann", 5), "bus", "ann", {"reader": "ann", "up_to": 5}),
         (drafts.pruned(("a", "b"), 7, "ann"), "bus", "ann", {"names": ["a", "b"], "bytes": 7}),
         (drafts.channel_created("c", "ann"), "chat/c", "ann", {"channel": "c"}),
         (

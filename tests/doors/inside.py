@@ -1,12 +1,14 @@
 """Runs ``tripod`` within this process, as a program is run: arguments in, code and bytes out."""
 
+import importlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import click
 
@@ -22,6 +24,7 @@ __all__ = [
     "commands",
     "door_of",
     "run",
+    "run_as",
     "state",
 ]
 
@@ -69,13 +72,24 @@ def _bytes_of(stream: io.TextIOWrapper) -> bytes:
 
 def run(folder: Path, *arguments: str, given: bytes = b"") -> Done:
     """Run one command in ``folder`` with ``given`` on its standard input."""
+    return _ended(folder, lambda: main(arguments), given)
+
+
+def run_as(name: str, folder: Path, *arguments: str, given: bytes = b"") -> Done:
+    """The same, by a drop-in command such as ``nbs-bus``."""
+    module = importlib.import_module(f"tripod.dropin.{name.replace('-', '_')}")
+    with mock.patch.object(sys, "argv", [name, *arguments]):
+        return _ended(folder, module.main, given)
+
+
+def _ended(folder: Path, work: Callable[[], None], given: bytes) -> Done:
     before = Path.cwd()
     os.chdir(folder)
     try:
         with _streams(given) as (out, err):
             code: object = None
             try:
-                main(arguments)
+                work()
             except SystemExit as left:
                 code = left.code
             return Done(_code(code), _bytes_of(out), _bytes_of(err).decode())

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from tripod import bus as acts
+from tripod.bus_lines import (
+    acked_line,
+    pending_lines,
+    pruned_line,
+    show_claim,
+    show_recovery,
+    show_unseen,
+    status_lines,
+)
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
 from tripod.errors import BadArgumentError
 from tripod.output import emit, emit_bytes, emit_json
 from tripod.team import Team
 
+if TYPE_CHECKING:
+    from tripod.readers import Unseen
+
 __all__ = ["bus"]
 
-NOBODY = "unknown"
 MAX_WINDOW = 2**32  # seconds: more than a century
 
 
@@ -25,13 +38,6 @@ def bus() -> None:
     Exit codes: 0 ok, 1 general error, 2 no team directory, 3 no such event, 4 bad arguments,
     5 dropped as a duplicate.
     """
-
-
-def _handle(handle: str | None) -> str | None:
-    if handle is not None and (not handle.strip() or "/" in handle):
-        message = "--handle: a source is not empty and holds no /; leave it out to mean all"
-        raise BadArgumentError(message)
-    return handle
 
 
 @bus.command()
@@ -67,36 +73,116 @@ def publish(
     emit([name])
 
 
-def _refreshed(team: Team) -> Team:
-    team.refresh()
-    return team
+def _now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def _emit_pending(team: Team, events: Iterable[acts.Pending], *, as_json: bool) -> None:
+    now = _now_us()
+    if not as_json:
+        emit(pending_lines(events, now))
+        return
+    from tripod.claims import held
+
+    claims = held(team, now)
+    emit_json(
+        event._asdict() | ({"claim": claims[event.name]._asdict()} if event.name in claims else {})
+        for event in events
+    )
+
+
+def _emit_unseen(team: Team, reader: str, found: Unseen, *, as_json: bool) -> None:
+    """Show a reader what it was not shown; only then its place moves."""
+    from tripod.readers import mark_seen
+
+    if as_json:
+        emit_json(e._asdict() | {"acked": e.name in found.acked} for e in found.events)
+        mark_seen(team, reader, found)
+    else:
+        show_unseen(team, reader, found, _now_us())
+
+
+def _one_of(handle: str | None, reader: str | None) -> None:
+    if handle is not None and reader is not None:
+        message = "--handle and --reader: the other events would count as seen; give one of them"
+        raise BadArgumentError(message)
+
+
+_READER = click.option(
+    "--reader",
+    type=HANDLE,
+    metavar="HANDLE",
+    help="What this reader was not shown yet, whoever acknowledged it.",
+)
 
 
 @bus.command()
 @team_option
 @click.option("--handle", type=TEXT, metavar="NAME", help="Only events of this source.")
+@_READER
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def check(*, team_path: str | None, handle: str | None, as_json: bool) -> None:
-    """List pending events, most urgent first, then oldest."""
-    handle = _handle(handle)
-    with opened(team_path) as team:
-        now = time.time_ns() // 1000
-        pending = acts.check(_refreshed(team), handle)
-        if as_json:
-            emit_json(event._asdict() for event in pending)
-        else:
-            from projections.formats.event import age
+def check(*, team_path: str | None, handle: str | None, reader: str | None, as_json: bool) -> None:
+    """List pending events, most urgent first, then oldest.
 
-            emit(f"[{e.priority}] {e.name} ({age(now, e.us)} ago)" for e in pending)
+    With --reader each event is shown to that reader once, acknowledged ones too; a new reader
+    begins with all whose files are kept.
+    """
+    _one_of(handle, reader)
+    with opened(team_path) as team:
+        team.refresh()
+        if reader is None:
+            _emit_pending(team, acts.check(team, handle), as_json=as_json)
+        else:
+            from tripod.readers import unseen
+
+            _emit_unseen(team, reader, unseen(team, reader), as_json=as_json)
+
+
+@bus.command()
+@team_option
+@click.option("--handle", type=TEXT, metavar="NAME", help="Only events of this source.")
+@_READER
+@click.option(
+    "--timeout",
+    type=Number(0, MAX_WINDOW),
+    metavar="S",
+    help="Seconds to wait; for ever by default.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def wait(
+    *,
+    team_path: str | None,
+    handle: str | None,
+    reader: str | None,
+    timeout: int | None,
+    as_json: bool,
+) -> None:
+    """Wait until `check` would list something, and list it.
+
+    It wakes at once where the system tells of new files (inotify), and looks again every
+    `poll-interval` seconds of the configuration. Where nothing comes in time the exit code is 3.
+    """
+    from tripod import readers
+
+    _one_of(handle, reader)
+    with opened(team_path) as team:
+        if reader is None:
+            found = readers.wait_pending(team, handle, timeout)
+            _emit_pending(team, found, as_json=as_json)
+        else:
+            unseen = readers.wait_unseen(team, reader, timeout)
+            _emit_unseen(team, reader, unseen, as_json=as_json)
 
 
 @bus.command()
 @team_option
 @click.argument("event", type=TEXT)
-def read(*, team_path: str | None, event: str) -> None:
+@click.option("--processed", is_flag=True, help="Also one that is acknowledged already.")
+def read(*, team_path: str | None, event: str, processed: bool) -> None:
     """Print a pending event's file."""
     with opened(team_path) as team:
-        emit_bytes(acts.read(_refreshed(team), event))
+        team.refresh()
+        emit_bytes(acts.read(team, event, processed=processed))
 
 
 @bus.command()
@@ -106,7 +192,7 @@ def read(*, team_path: str | None, event: str) -> None:
 def ack(*, team_path: str | None, event: str, actor: str) -> None:
     """Acknowledge one event: it moves to processed/. Exactly one caller wins, others get 3."""
     with opened(team_path) as team:
-        acts.ack(team, event, actor=actor or NOBODY)
+        acts.ack(team, event, actor=actor or acts.NOBODY)
 
 
 @bus.command("ack-all")
@@ -115,10 +201,9 @@ def ack(*, team_path: str | None, event: str, actor: str) -> None:
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who acknowledges them.")
 def ack_all(*, team_path: str | None, handle: str | None, actor: str) -> None:
     """Acknowledge all pending events."""
-    handle = _handle(handle)
     with opened(team_path) as team:
-        count = acts.ack_all(team, handle, actor=actor or NOBODY)
-    emit([f"Acknowledged {count} event{'' if count == 1 else 's'}"])
+        count = acts.ack_all(team, handle, actor=actor or acts.NOBODY)
+    emit([acked_line(count)])
 
 
 @bus.command()
@@ -130,16 +215,8 @@ def ack_all(*, team_path: str | None, handle: str | None, actor: str) -> None:
 def prune(*, team_path: str | None, max_bytes: int | None, actor: str) -> None:
     """Delete the oldest processed events' files above the limit; their entries stay."""
     with opened(team_path) as team:
-        done = acts.prune(team, max_bytes, actor=actor or NOBODY)
-    if not done.folder:
-        emit(["Pruned 0 events (no processed directory)"])
-        return
-    left, limit = f"{done.left / 1024:.1f} KB", f"{done.limit / 1024:.1f} KB"
-    if done.files:
-        plural = "" if done.files == 1 else "s"
-        emit([f"Pruned {done.files} event{plural} ({left} remaining, {limit} limit)"])
-    else:
-        emit([f"Pruned 0 events ({left} / {limit} limit)"])
+        done = acts.prune(team, max_bytes, actor=actor or acts.NOBODY)
+    emit([pruned_line(done)])
 
 
 @bus.command()
@@ -148,18 +225,93 @@ def prune(*, team_path: str | None, max_bytes: int | None, actor: str) -> None:
 def status(*, team_path: str | None, as_json: bool) -> None:
     """Count pending and processed events, and warn of stale ones."""
     with opened(team_path) as team:
-        found = acts.status(_refreshed(team), time.time_ns() // 1000)
+        team.refresh()
+        found = acts.status(team, _now_us())
     if as_json:
         emit_json([found._asdict()])
-        return
-    counts = ", ".join(f"{name}={count}" for name, count in found.pending.items())
-    lines = [f"Pending: {found.total} total" + (f" ({counts})" if found.total else "")]
-    if found.oldest_us is not None:
-        from projections.formats.event import format_time
+    else:
+        emit(status_lines(found))
 
-        lines.append(f"Oldest pending: {format_time(found.oldest_us)}")
-    lines.append(f"Processed: {found.processed} events ({found.processed_bytes / 1024:.1f} KB)")
-    if found.stale:
-        plural = "" if found.stale == 1 else "s"
-        lines.append(f"WARNING: {found.stale} stale event{plural} (unacked > {found.ack_timeout}s)")
-    emit(lines)
+
+# Taking events ---------------------------------------------------------------------------------
+
+_BY = click.option("--by", type=HANDLE, metavar="HANDLE", required=True, help="Who takes it.")
+
+
+@bus.command()
+@team_option
+@click.argument("event", type=TEXT, required=False)
+@_BY
+@click.option(
+    "--lease",
+    type=Number(1, MAX_WINDOW),
+    metavar="S",
+    help="Seconds until somebody else can take it; 300 by default.",
+)
+@click.option(
+    "--wait",
+    "timeout",
+    type=Number(0, MAX_WINDOW),
+    metavar="S",
+    help="Where there is none to take, wait so many seconds for one.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def claim(
+    *,
+    team_path: str | None,
+    event: str | None,
+    by: str,
+    lease: int | None,
+    timeout: int | None,
+    as_json: bool,
+) -> None:
+    """Take an event: its file name is printed, and nobody else gets it while the lease runs.
+
+    Without EVENT it is the most urgent that nobody has. Who works on it acknowledges it at the end
+    (`ack --as`), or gives it back (`release`); a lease that ends makes it anybody's again, as
+    attempt 2. Where there is none to take, or somebody else has it, the exit code is 3.
+    """
+    from tripod import claims
+
+    seconds = claims.LEASE if lease is None else lease
+    with opened(team_path) as team:
+        if event is None and timeout:
+            taken = claims.wait_claim(team, by, timeout, lease=seconds)
+        else:
+            taken = claims.claim(team, by, event, lease=seconds)
+    if as_json:
+        emit_json([taken._asdict()])
+        return
+    show_claim(taken)
+
+
+@bus.command()
+@team_option
+@click.argument("event", type=TEXT)
+@click.option("--by", type=HANDLE, metavar="HANDLE", required=True, help="Who has it.")
+def release(*, team_path: str | None, event: str, by: str) -> None:
+    """Give an event back before its lease ends."""
+    from tripod import claims
+
+    with opened(team_path) as team:
+        claims.release(team, by, event)
+
+
+@bus.command()
+@team_option
+@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", required=True, help="Who is back.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def recover(*, team_path: str | None, actor: str, as_json: bool) -> None:
+    """Start anew after a stop: list what is pending, most urgent first.
+
+    What this handle had claimed is given back, and a `heartbeat` event says that it is there.
+    """
+    from tripod import claims
+
+    with opened(team_path) as team:
+        found = claims.recover(team, actor)
+        if as_json:
+            events = [event._asdict() for event in found.pending]
+            emit_json([found._asdict() | {"pending": events}])
+            return
+    show_recovery(found, _now_us())
