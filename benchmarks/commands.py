@@ -15,14 +15,16 @@ from time import perf_counter
 
 from benchmarks.measure import Row, cost_row, in_turn
 from benchmarks.workload import fill_queue
-from tripod.team import DATABASE
+from projections import BUS
+from tripod.team import DATABASE, FOLDER
 
 __all__ = ["rows"]
 
 FEW, MANY = 100, 50_000
+ALL_ROUNDS = 3  # at most, of what needs a full queue of its own each time
 WARM_UP = 2
 FLOOR = (sys.executable, "-c", "import click, sqlite3, hashlib, json")
-TRIPOD = str(Path(sys.executable).parent / "tripod")
+TRIPOD, NBS_BUS = (str(Path(sys.executable).parent / name) for name in ("tripod", "nbs-bus"))
 
 
 def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
@@ -36,8 +38,14 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
     yield cost_row("start", what, pairs, 1.6)
     say(f"a queue of {MANY:,} events")
     many = Queue(fill_queue(os.path.join(folder, "many"), MANY))
+    none = Queue(fill_queue(os.path.join(folder, "none"), 0))
+    for _ in range(WARM_UP):
+        many.publish_once()
+        none.publish_once()
+    pairs = in_turn(many.publish_once, none.publish_once, rounds)
+    what = f"`bus publish --dedup-window=300`, {MANY:,} pending / none pending"
+    yield cost_row("queue-publish", what, pairs, 1.5)
     for name, what, act in (
-        ("queue-publish", "`bus publish --dedup-window=300`", Queue.publish_once),
         ("queue-ack", "`bus ack`", Queue.ack),
         ("queue-check", "`bus check` to its first line", Queue.check),
     ):
@@ -46,6 +54,20 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
             act(few)
         pairs = in_turn(partial(act, many), partial(act, few), rounds)
         yield cost_row(name, f"{what}, {MANY:,} pending / {FEW} pending", pairs, 1.5)
+    yield from _whole_queue(folder, many, rounds)
+
+
+def _whole_queue(folder: str, many: Queue, rounds: int) -> Iterator[Row]:
+    """What looks at every pending event, beside what every file costs at least."""
+    pairs = in_turn(many.list_all, many.read_all, rounds)
+    what = f"`nbs-bus check`, {MANY:,} pending / reading so many files in Python"
+    yield cost_row("whole-check", what, pairs, 0.5)
+    pairs = []
+    for number in range(min(rounds, ALL_ROUNDS)):
+        full = Queue(fill_queue(os.path.join(folder, f"full-{number}"), MANY))
+        pairs += in_turn(full.ack_all, full.rename_all, 1)
+    what = f"`nbs-bus ack-all`, {MANY:,} pending / renaming so many files in Python"
+    yield cost_row("whole-ack", what, pairs, 2)
 
 
 class Queue:
@@ -90,6 +112,41 @@ class Queue:
             assert process.stdout is not None
             assert process.stdout.readline()
             return perf_counter() - begin
+
+    def list_all(self) -> float:
+        """List all that is pending."""
+        return _seconds((NBS_BUS, "check", f"{FOLDER}/{BUS.folder}"), self.project)
+
+    def read_all(self) -> float:
+        """The floor of a queue without an index: open and read each file."""
+        return _seconds((*_PYTHON, _READ_ALL, f"{FOLDER}/{BUS.folder}"), self.project)
+
+    def ack_all(self) -> float:
+        """Acknowledge all."""
+        return _seconds((NBS_BUS, "ack-all", f"{FOLDER}/{BUS.folder}"), self.project)
+
+    def rename_all(self) -> float:
+        """The floor of acknowledging all: rename each file, which are the acknowledged now."""
+        done = f"{FOLDER}/{BUS.folder}/processed"
+        return _seconds((*_PYTHON, _RENAME_ALL, done), self.project)
+
+
+_PYTHON = (sys.executable, "-c")
+_READ_ALL = """
+import os, sys
+for item in os.scandir(sys.argv[1]):
+    if item.name.endswith(".event"):
+        with open(item.path, "rb") as file:
+            file.read()
+"""
+_RENAME_ALL = """
+import os, sys
+folder = sys.argv[1]
+os.mkdir(f"{folder}/again")
+for name in os.listdir(folder):
+    if name.endswith(".event"):
+        os.rename(f"{folder}/{name}", f"{folder}/again/{name}")
+"""
 
 
 def _environment() -> dict[str, str]:

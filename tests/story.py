@@ -17,7 +17,7 @@ from unittest import mock
 from projections.formats import chat as chat_format
 from projections.formats import decision_log as log_format
 from projections.formats.event import Event, event_name, format_event, format_time
-from tripod import adopt, bus, chat, redact, scribe
+from tripod import adopt, bus, chat, claims, readers, redact, scribe
 from tripod.errors import TripodError
 from tripod.team import Team
 
@@ -239,6 +239,16 @@ class Story:
             names = [event.name for event in bus.check(team)]
             if names:
                 bus.ack(team, names[number % len(names)], actor="ann")
+
+    def claim(self, holder: str, lease: int) -> None:
+        with self.team() as team:
+            claims.claim(team, holder, lease=lease)
+
+    def see(self, reader: str) -> None:
+        """Show a reader what it was not shown yet."""
+        with self.team() as team:
+            team.refresh()
+            readers.mark_seen(team, reader, readers.unseen(team, reader))
 
     def ack_all(self, handle: str | None) -> None:
         with self.team() as team:

@@ -58,6 +58,8 @@ def our_steps() -> st.SearchStrategy[Step]:
         st.tuples(st.just("publish"), SOURCES, TYPES, PRIORITIES, texts(), st.sampled_from([0, 5])),
         st.tuples(st.just("ack"), st.integers(0, 5)),
         st.tuples(st.just("ack_all"), handle),
+        st.tuples(st.just("claim"), HANDLES, st.sampled_from([1, 60])),
+        st.tuples(st.just("see"), HANDLES),
         st.tuples(st.just("prune"), st.sampled_from([1, 200, 10_000])),
         st.tuples(st.just("sync")),
         st.tuples(st.just("redact"), st.integers(1, 12)),

@@ -4,6 +4,7 @@ From the pages it is ``tests.docs.reference_parts`` (cog runs at the root), from
 ``docs.reference_parts``; so it imports nothing of its own folder.
 """
 
+import importlib
 import re
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -20,7 +21,7 @@ from tripod.cli import cli
 from tripod.cli.door import DOORS, Codes
 from verify.checks import CHECKS
 
-__all__ = ["checks", "commands", "config_keys", "doors", "kinds", "settings", "verbs"]
+__all__ = ["checks", "commands", "config_keys", "doors", "drop_in", "kinds", "settings", "verbs"]
 
 WIDTH = 88
 
@@ -72,6 +73,12 @@ def commands() -> str:
         level = "##" if name.count(" ") < 2 else "###"
         parts.append(f"{level} {name}\n\n```text\n{command.get_help(context).rstrip()}\n```\n")
     return "\n" + "\n".join(parts) + "\n"
+
+
+def drop_in(name: str) -> str:
+    """What a drop-in command says of its use."""
+    usage: str = importlib.import_module(f"tripod.dropin.{name}").USAGE
+    return f"\n```text\n{usage}\n```\n\n"
 
 
 # Kinds -----------------------------------------------------------------------------------------

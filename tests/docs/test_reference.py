@@ -12,7 +12,7 @@ from tripod.cli.door import DOORS
 from verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"
-NAMES = ("cli", "kinds", "checks", "exit-codes", "configuration")
+NAMES = ("cli", "kinds", "checks", "exit-codes", "configuration", "nbs-bus")
 
 
 def _page(name: str) -> str:

@@ -27,21 +27,21 @@ HEAVY = {
 """Modules that cost more than a command may take, or that no hot command has a use for."""
 
 PROGRAM = """
-import json, sys
+import importlib, json, sys
 before = set(sys.modules)
-from tripod.cli import main
+main = importlib.import_module(sys.argv.pop(1)).main
 try:
-    main(sys.argv[1:])
+    main()
 except SystemExit as left:
     code = left.code
 print(json.dumps([code, sorted(set(sys.modules) - before)]))
 """
 
 
-def imported(folder: Path, *arguments: str) -> set[str]:
+def imported(folder: Path, *arguments: str, door: str = "tripod.cli") -> set[str]:
     """The modules that a command brought into a fresh process."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        [sys.executable, "-c", PROGRAM, door, *arguments],
         cwd=folder,
         capture_output=True,
         check=True,
@@ -75,6 +75,29 @@ def test_hot_commands_import_little(tmp_path: Path, arguments: tuple[str, ...]) 
     roots = {name.partition(".")[0] for name in names} | names
     assert roots & HEAVY == set()
     assert "projections.intake" not in names
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("publish", "DIR", "ann", "done", "low", "text", "--dedup-window=0"),
+        ("check", "DIR", "--handle=ann"),
+        ("ack", "DIR", "EVENT"),
+        ("ack-all", "DIR"),
+        ("status", "DIR"),
+    ],
+    ids=" ".join,
+)
+def test_a_drop_in_command_does_without_the_parser_too(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    begin(tmp_path)
+    (event,) = (tmp_path / ".nbs/events").glob("*-ann-task-complete-*")
+    given = {"EVENT": event.name, "DIR": ".nbs/events"}
+    words = (given.get(word, word) for word in arguments)
+    names = imported(tmp_path, *words, door="tripod.dropin.nbs_bus")
+    roots = {name.partition(".")[0] for name in names} | names
+    assert roots & {*HEAVY, "click", "tripod.cli"} == set()
 
 
 @pytest.mark.parametrize(
