@@ -12,6 +12,7 @@ from tripod.cli.output import emit, emit_report
 from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
 from tripod.team import FOLDER
+from verify.finding import Report
 
 __all__ = ["verify"]
 
@@ -43,6 +44,12 @@ def _subject(path: str | None) -> str:
     metavar="LINES",
     help="How far an approximate chat ref may be off.",
 )
+@click.option(
+    "--grow-only",
+    type=TEXT,
+    metavar="FILE",
+    help="Judge one file by git alone: each committed version begins with the one before.",
+)
 @click.option("--explain", type=TEXT, metavar="CHECK", help="Print the manual section of a check.")
 @click.option("--list", "list_checks", is_flag=True, help="Print the names of all checks.")
 @click.option("--json", "as_json", is_flag=True, help="The whole report as one JSON object.")
@@ -54,6 +61,7 @@ def verify(
     no_ledger: bool,
     selected: tuple[str, ...],
     nearby: int,
+    grow_only: str | None,
     explain: str | None,
     list_checks: bool,
     as_json: bool,
@@ -78,11 +86,27 @@ def verify(
 
         emit_report(manual(explain))
         return
+    if grow_only is not None:
+        if path is not None or selected or no_ledger:
+            message = "--grow-only judges one file by git alone: give no PATH and no other option"
+            raise BadArgumentError(message)
+        from verify.grow_only import grow_only as judge
+
+        with shown(quiet=as_json):
+            report = judge(grow_only)
+        _say(report, as_json=as_json)
+        ctx.exit(report.exit_code)
     from verify.evidence import collect
 
     with shown(quiet=as_json):
         evidence = collect(_subject(path), no_ledger=no_ledger, nearby=nearby)
         report = run(evidence, select=selected or None)
+    _say(report, as_json=as_json)
+    ctx.exit(report.exit_code)
+
+
+def _say(report: Report, *, as_json: bool) -> None:
+    """Print a report in the form that was asked for."""
     if as_json:
         from verify.reporters import json_
 
@@ -92,4 +116,3 @@ def verify(
 
         colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
         emit_report(text.render(report, color=colour))
-    ctx.exit(report.exit_code)
