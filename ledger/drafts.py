@@ -19,15 +19,19 @@ __all__ = [
     "acked",
     "acked_all",
     "adopted",
+    "anchor_received",
     "channel_created",
     "content",
     "decided",
     "displaced",
+    "forked_from",
+    "key_set",
     "log_begun",
     "opened",
     "pruned",
     "published",
     "rotated",
+    "seal_made",
     "sent",
 ]
 
@@ -169,3 +173,39 @@ def log_begun(header: str, actor: str) -> Draft:
 def decided(body: Body, actor: str) -> Draft:
     """Log a decision; the fields are those of the model ``Decided``."""
     return Draft("decision.logged", "decisions", actor, {**body, "v": 1})
+
+
+def key_set(vkey: str, note: str | None) -> Draft:
+    """Put a key in force; ``note`` has the signatures of the old one and of this one."""
+    body: Body = {"v": 1, "vkey": vkey}
+    if note is not None:
+        body["note"] = note
+    return Draft("key.set", "ledger", "tripod", body)
+
+
+def seal_made(note: str, size: int, reason: str) -> Draft:
+    """Keep a seal over the first ``size`` entries."""
+    body: Body = {"note": note, "reason": reason, "size": size, "v": 1}
+    return Draft("seal.made", "ledger", "tripod", body)
+
+
+def anchor_received(method: str, size: int, root: bytes, name: str, receipt: bytes) -> Draft:
+    """Keep the receipt that an anchor gave for the head ``size``, ``root`` (32 bytes)."""
+    blobs: list[bytes] = []
+    body: Body = {
+        "method": method,
+        "name": name,
+        "receipt": content(receipt, blobs),
+        "root": root.hex(),
+        "size": size,
+        "v": 1,
+    }
+    return Draft("anchor.received", "ledger", "tripod", body, blobs=tuple(blobs))
+
+
+def forked_from(origin: str, size: int, root: bytes, reason: str, seal: str | None) -> Draft:
+    """Leave the line ``origin`` behind its head ``size``, ``root``; ``seal`` is its newest."""
+    body: Body = {"origin": origin, "reason": reason, "root": root.hex(), "size": size, "v": 1}
+    if seal is not None:
+        body["seal"] = seal
+    return Draft("ledger.forked-from", "ledger", "tripod", body)

@@ -11,15 +11,17 @@ from projections.counts import Counts
 from projections.decision_log import DecisionLog
 from projections.projection import Projection
 from projections.team_files import TeamFiles
+from projections.trust import Trust
 
-__all__ = ["BUS", "CHAT", "COUNTS", "FILES", "LOG", "PROJECTIONS"]
+__all__ = ["BUS", "CHAT", "COUNTS", "FILES", "LOG", "PROJECTIONS", "TRUST"]
 
 FILES = TeamFiles()
 BUS = BusQueue()
 CHAT = ChatFiles()
 LOG = DecisionLog()
 COUNTS = Counts()
+TRUST = Trust()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders.
-PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS)
+PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, TRUST)

@@ -1,6 +1,7 @@
 """What every test shares: how hypothesis searches, and the fixtures."""
 
 import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
@@ -14,4 +15,7 @@ settings.register_profile(
 settings.register_profile(
     "deep", deadline=None, max_examples=2_000, suppress_health_check=_SLOW_IS_FINE
 )
+# Keys and last seals lie in the signer's home: never in that of whoever runs the tests.
+os.environ["TRIPOD_HOME"] = tempfile.mkdtemp(prefix="tripod-home-")
+
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ledger import drafts
 from ledger.entry import Draft
+from ledger.errors import LedgerError
 from ledger.ids import fresh_ids, now_at
 from ledger.places import place_problem, places_problem
 from projections import BUS, CHAT, LOG
@@ -25,7 +26,7 @@ from projections.places import Places, recorded
 from projections.projection import File
 from tripod.act import Act
 from tripod.bus import settings
-from tripod.errors import BadArgumentError, RefusedError
+from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.team import DATABASE, FOLDER, Team
 
 __all__ = ["Adoption", "init", "sync"]
@@ -37,7 +38,10 @@ _TEAM_FOLDERS = (BUS.folder, CHAT.folder, LOG.folder, "workers")
 
 @dataclass(frozen=True)
 class Adoption:
-    """What an ``init`` or ``sync`` took in: entries by kind, and what it left where it was."""
+    """What an ``init`` or ``sync`` took in: entries by kind, and what it left where it was.
+
+    ``key`` is the vkey that seals the ledger, where one was made.
+    """
 
     root: str
     begun: bool
@@ -45,6 +49,7 @@ class Adoption:
     kinds: dict[str, int]
     left_alone: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    key: str = ""
 
     @property
     def entries(self) -> int:
@@ -77,6 +82,7 @@ def init(
     scribe: str = "scribe",
     events: str | None = None,
     chat: str | None = None,
+    key: bool | None = None,
 ) -> Adoption:
     """Begin a ledger in the project folder ``path``; where there is one, take in what is new.
 
@@ -87,6 +93,7 @@ def init(
         scribe: the handle that logs decisions.
         events: the folder of the events, where it is not ``events`` of the team directory.
         chat: the folder of the chats, in the same way.
+        key: whether a new ledger gets a key; by default in a git repository, and not elsewhere.
 
     Raises:
         BadArgumentError: a name breaks its rule, or a folder cannot be taken.
@@ -126,9 +133,38 @@ def init(
             act.rewrite.add(COUNTS)
             files, left = act.files, act.left_alone
         settings(team)  # says what it could not take of the configuration
+        vkey = _first_key(team) if (_in_git(root) if key is None else key) else ""
         return Adoption(
-            root, begun=True, files=files, kinds=taken, left_alone=left, warnings=team.warnings
+            root,
+            begun=True,
+            files=files,
+            kinds=taken,
+            left_alone=left,
+            warnings=team.warnings,
+            key=vkey,
         )
+
+
+def _in_git(root: str) -> bool:
+    """Whether the project lies in a git repository: seals are committed there with the work."""
+    folder = os.path.dirname(os.path.realpath(root))
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+    return True
+
+
+def _first_key(team: Team) -> str:
+    """Make the ledger's key; without one the ledger is no worse than it was, so that is told."""
+    from tripod.sealing import new_key
+
+    try:
+        return new_key(team)
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"no key was made, so nothing is sealed: {error}; `tripod key new`")
+        return ""
 
 
 def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:

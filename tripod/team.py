@@ -10,7 +10,9 @@
 5. write the files that the entries changed (``tripod.files``), still in the writer's place. If we
    die here, or the disk refuses, the cursor ``head.files`` stays behind and the next command does
    it by this same code. Where another program wrote to such a file since step 2, the file is left
-   alone, and we begin again at step 1 to take that in.
+   alone, and we begin again at step 1 to take that in;
+6. where the team has a key, and a seal is due, the head as it is now is sealed
+   (``tripod.sealing``). If we die here, the next act does it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Self
 
@@ -153,6 +155,23 @@ class Team:
             with self._once(locks=late, late=late):
                 pass
         self._remark(act)
+        if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
+            from tripod.sealing import seal_if_due
+
+            seal_if_due(self, act.entries)
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Append what changes no file, without a look at any of them.
+
+        ``make`` gives the drafts; it is called in the writer's place, where the ledger's head is
+        the committed one.
+        """
+        with self.store.transaction() as transaction:
+            size = transaction.size
+            entries = transaction.append(make())
+            if entries:
+                transaction.tables.execute("UPDATE head SET files = size WHERE files = ?", (size,))
+        return entries
 
     @contextmanager
     def _once(

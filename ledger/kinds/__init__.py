@@ -29,6 +29,7 @@ from ledger.kinds.team import (
     Redacted,
     WorkerWritten,
 )
+from ledger.kinds.trust import AnchorReceived, ForkedFrom, KeySet, SealMade
 
 __all__ = ["BY_NAME", "KINDS", "Kind"]
 
@@ -64,6 +65,10 @@ KINDS: tuple[Kind, ...] = (
     Kind("evidence.kept", EvidenceKept, "files/"),
     Kind("file.seen", FileSeen, "files/"),
     Kind("file.displaced", Displaced, "files/"),
+    Kind("key.set", KeySet, "ledger"),
+    Kind("seal.made", SealMade, "ledger"),
+    Kind("anchor.received", AnchorReceived, "ledger"),
+    Kind("ledger.forked-from", ForkedFrom, "ledger"),
     Kind("redacted", Redacted, "ledger", reserved=True),
 )
 

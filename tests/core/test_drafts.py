@@ -32,7 +32,8 @@ PLACES = st.tuples(
 ).map("".join)
 PAIRS = st.tuples(PLACES, PLACES).filter(lambda pair: places_problem(*pair) is None)
 PRIORITIES = st.sampled_from(["critical", "high", "normal", "low"])
-DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)
+ROOTS = st.binary(min_size=32, max_size=32)
+DIGESTS = ROOTS.map(bytes.hex)
 
 
 def some(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -122,6 +123,31 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
     ),
     "log_begun": ("log.begun", st.builds(drafts.log_begun, TEXTS, TEXTS)),
     "decided": ("decision.logged", st.builds(drafts.decided, DECISIONS, TEXTS)),
+    "key_set": ("key.set", st.builds(drafts.key_set, NAMES, st.none() | TEXTS)),
+    "seal_made": (
+        "seal.made",
+        st.builds(
+            drafts.seal_made,
+            NAMES,
+            COUNTS,
+            st.sampled_from(["asked", "checkpoint", "decision", "policy", "export"]),
+        ),
+    ),
+    "anchor_received": (
+        "anchor.received",
+        st.builds(
+            drafts.anchor_received,
+            st.sampled_from(["git", "pin", "witness", "tsa"]),
+            COUNTS,
+            ROOTS,
+            NAMES,
+            st.binary() | CONTENTS.map(str.encode),
+        ),
+    ),
+    "forked_from": (
+        "ledger.forked-from",
+        st.builds(drafts.forked_from, NAMES, COUNTS, ROOTS, TEXTS, st.none() | NAMES),
+    ),
 }
 
 
@@ -245,6 +271,32 @@ DECISION = {"id": "D-1", "number": 1, "title": "t", "rationale": "because", "ref
         ),
         (drafts.log_begun("h", "ann"), "decisions", "ann", {"header": {"text": "h"}}),
         (drafts.decided(DECISION, "ann"), "decisions", "ann", DECISION),
+        (drafts.key_set("o+1+k", None), "ledger", "tripod", {"vkey": "o+1+k"}),
+        (drafts.key_set("o+1+k", "n"), "ledger", "tripod", {"vkey": "o+1+k", "note": "n"}),
+        (
+            drafts.seal_made("n", 7, "asked"),
+            "ledger",
+            "tripod",
+            {"note": "n", "size": 7, "reason": "asked"},
+        ),
+        (
+            drafts.anchor_received("git", 7, bytes(32), "origin/main", b"x"),
+            "ledger",
+            "tripod",
+            {
+                "method": "git",
+                "size": 7,
+                "root": "00" * 32,
+                "name": "origin/main",
+                "receipt": {"text": "x"},
+            },
+        ),
+        (
+            drafts.forked_from("o", 7, bytes(32), "why", "n"),
+            "ledger",
+            "tripod",
+            {"origin": "o", "size": 7, "root": "00" * 32, "reason": "why", "seal": "n"},
+        ),
     ],
 )
 def test_what_is_given_is_what_the_draft_says(

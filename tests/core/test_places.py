@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -197,7 +198,7 @@ def test_nothing_is_made_where_a_folder_is_refused(tmp_path: Path) -> None:
 def test_reading_the_folder_of_the_chats_elsewhere_is_a_breach(tmp_path: Path) -> None:
     for name in ("talk", "bus"):
         (tmp_path / name).mkdir()
-    places = {"chat": str(tmp_path / "talk"), "events": str(tmp_path / "bus")}
+    places: dict[str, Any] = {"chat": str(tmp_path / "talk"), "events": str(tmp_path / "bus")}
     root = adopt.init(str(tmp_path), **places).root
     lines = ["> Bash(ls; grep -r parser ~/shop/talk/)", "> Bash(cat bus/processed/*)", "talk/bus"]
     Path(f"{root}/workers/pythia-1.md").write_text("# Worker: pythia\n\n## Task\n\nReview.\n")

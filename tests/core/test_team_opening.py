@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from story import Story, folder
@@ -76,7 +77,7 @@ def test_init_takes_the_project_or_the_team_directory(tmp_path: Path) -> None:
     "options", [{"project": "a\nb"}, {"scribe": "a b"}, {"origin": "a b"}, {"origin": ""}]
 )
 def test_init_refuses_odd_names_before_it_makes_anything(
-    tmp_path: Path, options: dict[str, str]
+    tmp_path: Path, options: dict[str, Any]
 ) -> None:
     with pytest.raises(BadArgumentError):
         adopt.init(str(tmp_path), **options)
