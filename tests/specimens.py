@@ -10,13 +10,17 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from git_repo import Git
 
 from ledger.canonical import format_value
 from ledger.entry import GENESIS, commit, leaf_hash
 from ledger.merkle import Tree
 from ledger.reader import read_entries
 from ledger.schema import MIGRATIONS
+from ledger.seal import Seal, format_seal
 from projections import manifest
 from projections.disk import Disk
 from projections.formats.decision_log import DecisionText, format_decision
@@ -357,7 +361,38 @@ def _edit_log(root: str) -> None:
     _write(path, text.replace("Agreed in the chat.", "Nobody asked us.", 1))
 
 
+def _remembered(root: str) -> Git:
+    """A head of the ledger, committed where its policy says that heads are."""
+    rows = read(database(root))
+    leaves = Tree()
+    with closing(sqlite3.connect(database(root))) as db:
+        for (header,) in db.execute("SELECT header FROM entries ORDER BY seq"):
+            leaves.append(leaf_hash(header))
+    _write(f"{root}/policy.yaml", "seals: [SEAL]\n")
+    git = Git(Path(root).parent)
+    head = format_seal(Seal(rows[0].head["ledger"], leaves.size, leaves.root()))
+    git.commit("SEAL", head.encode(), "remember the ledger")
+    return git
+
+
+def _rewritten(root: str) -> None:
+    _remembered(root)
+    _changed("bus.published", -1, lambda row: row.saying(payload={"text": "something else"}))(root)
+
+
+def _rolled_back(root: str) -> None:
+    _remembered(root)
+    forge(root, read(database(root))[:-1])
+
+
+def _stripped(root: str) -> None:
+    _write(f"{root}/policy.yaml", "level: PINNED\n")
+
+
 SPECIMENS: tuple[Specimen, ...] = (
+    Specimen("pins-extend", "fork: it remembers root", _rewritten),
+    Specimen("pins-extend", "rollback: it remembers", _rolled_back),
+    Specimen("pins-extend", "unanchored: the policy asks for PINNED", _stripped),
     Specimen("ledger-missing", "no ledger.db, but there was one", _gone),
     Specimen("sequence", "the column kind says 'bus.acked'", _other_column),
     Specimen("sequence", "stands at entry 4 already", _twice),

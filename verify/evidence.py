@@ -23,8 +23,11 @@ from projections.disk import Disk, TooBigError
 from projections.places import recorded
 from projections.projection import Source
 from projections.rebuild import compare, desired, renders
+from verify.extends import Compared
 from verify.finding import Coverage, Outcome, Scanned, Severity, not_applicable, outcome
 from verify.folded import RENDER_ERRORS, Folded, fold_evidence
+from verify.heads import Outside
+from verify.outside import Asked, OutsideError, gather
 from verify.rows import one
 
 __all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "collect"]
@@ -36,6 +39,7 @@ _FOLDERS = ("chat", "events", "scribe")
 _NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
 _RUINED = ("malformed", "not a database")  # SQLite's words for a file it cannot make sense of
 _READ_LIMIT = 256 * 1024 * 1024
+_USUAL = Asked()
 
 
 @dataclass
@@ -44,7 +48,8 @@ class Evidence:
 
     ``places`` are the folders that the first entry records: see ``projections.places``.
     ``scan`` holds what the pass over the ledger's rows found, and ``folded`` its tables with what
-    the files add, once ``verify.run`` made them.
+    the files add, once ``verify.run`` made them. ``outside`` is what is remembered elsewhere, and
+    ``compared`` what came of holding the ledger against it.
     """
 
     what: str
@@ -59,6 +64,8 @@ class Evidence:
     rows: int = 0
     folded: Folded | None = None
     scan: Scanned | None = None
+    outside: Outside = field(default_factory=Outside)
+    compared: Compared | None = None
 
     # Tables and bodies -------------------------------------------------------------------------
 
@@ -249,7 +256,9 @@ class Evidence:
         self.close()
 
 
-def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evidence:
+def collect(
+    path: str, *, no_ledger: bool = False, nearby: int = NEARBY, asked: Asked = _USUAL
+) -> Evidence:
     """Open what stands at ``path``: a project, a team directory, or a bare database file.
 
     What cannot be opened at all is said in ``Evidence.problem``; nothing is raised for it.
@@ -258,6 +267,7 @@ def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evid
         path: a project directory with ``.nbs``, such a directory itself, or a database.
         no_ledger: the team is known to have none.
         nearby: how many lines an approximate chat reference may be off.
+        asked: which pin, policies and history to look at.
     """
     evidence = Evidence(path, no_ledger=no_ledger, nearby=nearby)
     evidence.database = path
@@ -275,6 +285,9 @@ def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evid
         if evidence.root is None or os.path.lexists(evidence.database):
             evidence.db = read_only(evidence.database)
             _begin(evidence)
+        evidence.outside = gather(evidence.root, asked)
+    except OutsideError as error:
+        evidence.problem = str(error)
     except (LedgerError, sqlite3.Error, OSError) as error:
         evidence.problem = _problem(error, evidence.database)
     return evidence

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from types import ModuleType
 
 from ledger.progress import tell
-from verify.checks import CHECKS, LEDGER_CHECKS
+from verify.checks import CHECKS, LEDGER_CHECKS, NEW_ONLY, pins_extend
+from verify.comparing import hold
 from verify.evidence import Evidence
-from verify.finding import FINDINGS, Finding, Outcome, Report
+from verify.finding import FINDINGS, NOT_APPLICABLE, Finding, Outcome, Report
+from verify.since import scan_since
 from verify.storage import begin_scan
 
 __all__ = ["run"]
@@ -20,23 +23,73 @@ def run(
     select: Collection[str] | None = None,
     checks: tuple[ModuleType, ...] = CHECKS,
 ) -> Report:
-    """Judge; ``select`` names the checks to run (all of them otherwise), in the report's order."""
+    """Judge; ``select`` names the checks to run (all of them otherwise), in the report's order.
+
+    Where the evidence has a pin to start from, and the ledger grew from it, only those are run
+    that can judge the new entries alone; the report says so.
+    """
+    unknown = set(evidence.outside.rules.required) - {check.NAME for check in CHECKS}
+    if unknown:
+        problem = f"the policy requires {min(unknown)!r}, and there is no such check"
+        return Report(evidence.what, (), problem=problem)
     chosen = [check for check in checks if select is None or check.NAME in select]
-    ledger = [check for check in chosen if check in LEDGER_CHECKS]
-    if ledger and evidence.db is not None and not evidence.problem and evidence.scan is None:
+    notes = list(_begin(evidence))
+    if evidence.scan is not None:
+        chosen = [check for check in chosen if check in NEW_ONLY]
+    scanned = [check for check in chosen if check in (*LEDGER_CHECKS, pins_extend)]
+    if scanned and evidence.db is not None and not evidence.problem and evidence.scan is None:
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        busy = len(chosen) > len(ledger)
+        busy = len(chosen) > len(scanned) or pins_extend in chosen
         wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=busy)
         if busy:
             _fold(evidence)
         tell("checking entries")
         evidence.scan = wait()
-    elif len(chosen) > len(ledger):
+    elif len(chosen) > len(scanned) and evidence.scan is None:
         _fold(evidence)
     if evidence.problem:
         return Report(evidence.what, (), problem=evidence.problem)
-    outcomes = tuple(_judge(check, evidence) for check in chosen)
-    return Report(evidence.what, outcomes, evidence.scan.head if evidence.scan else None)
+    if pins_extend in chosen:
+        evidence.compared = hold(evidence)
+    outcomes = tuple(_demanded(evidence, _judge(check, evidence)) for check in chosen)
+    head = evidence.scan.head if evidence.scan else None
+    anchored = evidence.compared.anchored if evidence.compared else None
+    return Report(evidence.what, outcomes, head, anchored=anchored, notes=tuple(notes))
+
+
+def _begin(evidence: Evidence) -> Iterator[str]:
+    """Start from a pin where one is given; say what that leaves out, or why it cannot be done."""
+    pin = evidence.outside.pin
+    if pin is None or evidence.db is None or evidence.problem:
+        return
+    scan = scan_since(evidence.db, pin)
+    if scan is None:
+        yield (
+            f"everything was looked at: the ledger cannot be taken up at the pin (size {pin.size})"
+        )
+        return
+    evidence.scan = scan
+    left_out = [check.NAME for check in CHECKS if check not in NEW_ONLY]
+    yield (
+        f"only entries from {scan.since} on were looked at: those before were not looked at again, "
+        f"their roots give the pinned one (size {pin.size})"
+    )
+    yield f"not run, for they need the whole ledger: {', '.join(left_out)}"
+
+
+def _demanded(evidence: Evidence, told: Outcome) -> Outcome:
+    """What the policy requires must have something to judge: protection that is gone fails."""
+    if told.check not in evidence.outside.rules.required:
+        return told
+    if told.verdict != NOT_APPLICABLE:
+        return replace(told, required=True)
+    finding = Finding(
+        told.check,
+        f"the policy requires this check, and it has nothing to judge: {told.reason}",
+        "policy",
+        help="bring back what it judges, or change the policy where that may be done",
+    )
+    return Outcome(told.check, FINDINGS, "", (finding,), required=True)
 
 
 def _fold(evidence: Evidence) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple
 
 import click
 
 from tripod.cli.door import TEXT, Number
-from tripod.cli.output import emit, emit_report
+from tripod.cli.output import emit, emit_report, remark
 from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
 from tripod.team import FOLDER
 from verify.finding import Report
+from verify.outside import Asked
 
 __all__ = ["verify"]
 
@@ -50,6 +52,22 @@ def _subject(path: str | None) -> str:
     metavar="FILE",
     help="Judge one file by git alone: each committed version begins with the one before.",
 )
+@click.option("--pin", type=TEXT, metavar="FILE", help="Hold the ledger against the head in FILE.")
+@click.option(
+    "--update-pin", is_flag=True, help="If all is clean, let the pin remember the ledger as it is."
+)
+@click.option(
+    "--new-only", is_flag=True, help="Look only at what is behind the pin, and say what that omits."
+)
+@click.option(
+    "--policy",
+    "policies",
+    type=TEXT,
+    multiple=True,
+    metavar="FILE",
+    help="A policy from elsewhere (.tlog or .yaml) in place of the team's own.",
+)
+@click.option("--no-git", is_flag=True, help="Leave the history of the git repository alone.")
 @click.option("--explain", type=TEXT, metavar="CHECK", help="Print the manual section of a check.")
 @click.option("--list", "list_checks", is_flag=True, help="Print the names of all checks.")
 @click.option("--json", "as_json", is_flag=True, help="The whole report as one JSON object.")
@@ -62,6 +80,11 @@ def verify(
     selected: tuple[str, ...],
     nearby: int,
     grow_only: str | None,
+    pin: str | None,
+    update_pin: bool,
+    new_only: bool,
+    policies: tuple[str, ...],
+    no_git: bool,
     explain: str | None,
     list_checks: bool,
     as_json: bool,
@@ -71,7 +94,6 @@ def verify(
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
     """
     from verify.checks import CHECKS
-    from verify.run import run
 
     names = [check.NAME for check in CHECKS]
     for name in (*selected, *([explain] if explain else [])):
@@ -80,29 +102,73 @@ def verify(
             raise BadArgumentError(message)
     if list_checks:
         emit(names)
-        return
-    if explain:
+    elif explain:
         from verify.explain import manual
 
         emit_report(manual(explain))
-        return
-    if grow_only is not None:
-        if path is not None or selected or no_ledger:
+    elif grow_only is not None:
+        if path is not None or selected or no_ledger or pin or policies:
             message = "--grow-only judges one file by git alone: give no PATH and no other option"
             raise BadArgumentError(message)
-        from verify.grow_only import grow_only as judge
+        ctx.exit(_grow_only(grow_only, as_json=as_json))
+    else:
+        if pin is None and (update_pin or new_only):
+            message = "--update-pin and --new-only go with --pin FILE"
+            raise BadArgumentError(message)
+        if update_pin and selected:
+            message = "--update-pin remembers what was judged whole: give no --select with it"
+            raise BadArgumentError(message)
+        asked = Asked(pin, update_pin, new_only, policies, not no_git)
+        wanted = _Wanted(_subject(path), selected, no_ledger, nearby)
+        ctx.exit(_judge(wanted, asked, as_json=as_json))
 
-        with shown(quiet=as_json):
-            report = judge(grow_only)
-        _say(report, as_json=as_json)
-        ctx.exit(report.exit_code)
+
+class _Wanted(NamedTuple):
+    """What is to be judged, and how."""
+
+    subject: str
+    selected: tuple[str, ...]
+    no_ledger: bool
+    nearby: int
+
+
+def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
+    """Judge a team, say the report, and keep the pin; give the exit code."""
+    from verify.comparing import pin_of
     from verify.evidence import collect
+    from verify.run import run
 
     with shown(quiet=as_json):
-        evidence = collect(_subject(path), no_ledger=no_ledger, nearby=nearby)
-        report = run(evidence, select=selected or None)
+        evidence = collect(
+            wanted.subject, no_ledger=wanted.no_ledger, nearby=wanted.nearby, asked=asked
+        )
+        with evidence:
+            report = run(evidence, select=wanted.selected or None)
+            data = pin_of(evidence) if asked.first and not report.exit_code else None
     _say(report, as_json=as_json)
-    ctx.exit(report.exit_code)
+    if asked.first and asked.pin is not None:
+        if data is None:
+            remark(f"the pin {asked.pin} was left as it is")
+        else:
+            from tripod.pin import write_pin
+
+            if write_pin(asked.pin, data):
+                remark(f"the pin {asked.pin} remembers {_size(data)} entries")
+    return report.exit_code
+
+
+def _size(pin: bytes) -> str:
+    """The second line of a seal or a head."""
+    return pin.decode().split("\n")[1]
+
+
+def _grow_only(path: str, *, as_json: bool) -> int:
+    from verify.grow_only import grow_only
+
+    with shown(quiet=as_json):
+        report = grow_only(path)
+    _say(report, as_json=as_json)
+    return report.exit_code
 
 
 def _say(report: Report, *, as_json: bool) -> None:

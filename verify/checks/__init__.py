@@ -20,11 +20,12 @@ from verify.checks import (
     drift,
     kinds_known,
     ledger_missing,
+    pins_extend,
     pythia_isolation,
     sequence,
 )
 
-__all__ = ["CHECKS", "LEDGER_CHECKS"]
+__all__ = ["CHECKS", "LEDGER_CHECKS", "NEW_ONLY"]
 
 LEDGER_CHECKS: tuple[ModuleType, ...] = (
     sequence,
@@ -39,6 +40,7 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
 CHECKS: tuple[ModuleType, ...] = (
     ledger_missing,
     *LEDGER_CHECKS,
+    pins_extend,
     append_only,
     count_from_grep,
     decision_ids_unique,
@@ -47,3 +49,6 @@ CHECKS: tuple[ModuleType, ...] = (
     pythia_isolation,
     drift,
 )
+
+NEW_ONLY: tuple[ModuleType, ...] = (ledger_missing, *LEDGER_CHECKS, pins_extend)
+"""Those that can judge what is behind a pin without a fold of the whole ledger."""
