@@ -6,7 +6,7 @@ import os
 import time
 from hashlib import sha256
 
-__all__ = ["format_at", "now_at", "now_us", "observed_id", "uuid7"]
+__all__ = ["format_at", "now_at", "now_us", "observed_id", "parse_at", "uuid7"]
 
 
 def now_us() -> int:
@@ -25,6 +25,18 @@ def format_at(us: int) -> str:
         f"{moment.tm_year:04}-{moment.tm_mon:02}-{moment.tm_mday:02}"
         f"T{moment.tm_hour:02}:{moment.tm_min:02}:{moment.tm_sec:02}.{us % 1_000_000:06}Z"
     )
+
+
+def parse_at(at: str) -> int:
+    """Read what ``format_at`` writes: microseconds since 1970 (ValueError: it is none).
+
+    >>> parse_at("2026-11-21T20:57:55.123456Z")
+    1795294675123456
+    """
+    from datetime import datetime
+
+    moment = datetime.strptime(at, "%Y-%m-%dT%H:%M:%S.%f%z")
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
 def now_at() -> str:

@@ -1,8 +1,12 @@
 """What every test shares: how hypothesis searches, and the fixtures."""
 
+import atexit
 import os
+import shutil
 import tempfile
+from itertools import count
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A slow machine is no failure, so no profile has a deadline. On CI the same commit gives the same
@@ -15,7 +19,20 @@ settings.register_profile(
 settings.register_profile(
     "deep", deadline=None, max_examples=2_000, suppress_health_check=_SLOW_IS_FINE
 )
-# Keys and last seals lie in the signer's home: never in that of whoever runs the tests.
-os.environ["TRIPOD_HOME"] = tempfile.mkdtemp(prefix="tripod-home-")
+# Keys and last seals lie in the signer's home: never in that of whoever runs the tests, and each
+# test has one of its own, since a copy of a team must not be sealed after its twin was.
+_HOMES = tempfile.mkdtemp(prefix="tripod-home-")
+atexit.register(shutil.rmtree, _HOMES, ignore_errors=True)
+os.environ["TRIPOD_HOME"] = f"{_HOMES}/shared"
+_numbers = count()
+
+
+@pytest.fixture(autouse=True)
+def signers_home(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The folder of this test's keys and seals."""
+    home = f"{_HOMES}/{next(_numbers)}"
+    monkeypatch.setenv("TRIPOD_HOME", home)
+    return home
+
 
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

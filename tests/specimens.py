@@ -18,16 +18,18 @@ from git_repo import Git
 from ledger.canonical import format_value
 from ledger.entry import GENESIS, commit, leaf_hash
 from ledger.merkle import Tree
+from ledger.note import Note, format_note, parse_note
 from ledger.reader import read_entries
 from ledger.schema import MIGRATIONS
-from ledger.seal import Seal, format_seal
+from ledger.seal import Seal, format_seal, parse_seal, sign_seal
+from ledger.vkey import SigningKey
 from projections import manifest
 from projections.disk import Disk
 from projections.formats.decision_log import DecisionText, format_decision
 from projections.projection import Source
 from projections.rebuild import differences, restore
 from projections.tables import batches, create_tables, drop_tables, fold_into, source_of
-from tripod import adopt, bus, chat, scribe
+from tripod import adopt, bus, chat, copies, keys, scribe, sealing
 from tripod.team import Team
 
 __all__ = [
@@ -389,6 +391,57 @@ def _stripped(root: str) -> None:
     _write(f"{root}/policy.yaml", "level: PINNED\n")
 
 
+def _sealed(root: str) -> None:
+    with Team(root) as team:
+        sealing.new_key(team)
+
+
+def _then(first: Callable[[str], None], *rest: Callable[[str], None]) -> Callable[[str], None]:
+    def do(root: str) -> None:
+        first(root)
+        for deed in rest:
+            deed(root)
+
+    return do
+
+
+def _rotated(root: str) -> None:
+    with Team(root) as team:
+        sealing.rotate_key(team, keys.never, None)
+
+
+def _forked(root: str) -> None:
+    with Team(root) as team:
+        copies.backup(team, f"{root}/ledger.db.copy")
+    copies.restore(root, f"{root}/ledger.db.copy", "sample.example/2")
+
+
+def _signed_by_another(row: Row) -> Row:
+    seal = parse_seal(parse_note(row.data["note"].encode()).text)
+    other = SigningKey(seal.origin, b"x" * 32)
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, other),)))
+    return row.saying(note=note.decode())
+
+
+def _unsigned_by_the_old(row: Row) -> Row:
+    text, _, rest = row.data["note"].partition("\n\n")
+    return row.saying(note=f"{text}\n\n{rest.partition(chr(10))[2]}")
+
+
+def _without_note(row: Row) -> bytes:
+    return format_value({name: row.data[name] for name in ("v", "vkey")})
+
+
+def _false_record(root: str) -> None:
+    with Team(root) as team:
+        head = team.store.head()
+        key = keys.settle(sealing.in_force(team.store.db) or "")
+        seal = Seal(key.name, head.size - 1, b"r" * 32)
+    os.makedirs(f"{root}/record")
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+    _write(f"{root}/record/checkpoint", note.decode())
+
+
 SPECIMENS: tuple[Specimen, ...] = (
     Specimen("pins-extend", "fork: it remembers root", _rewritten),
     Specimen("pins-extend", "rollback: it remembers", _rolled_back),
@@ -423,6 +476,41 @@ SPECIMENS: tuple[Specimen, ...] = (
         "has number 7 where 2 follows",
         _changed("decision.logged", 1, lambda row: row.saying(number=7)),
     ),
+    Specimen(
+        "chain-links",
+        "it forks from 'x', the entries before it are of 'sample.example/1'",
+        _then(_forked, _changed("ledger.forked-from", 0, lambda row: row.saying(origin="x"))),
+    ),
+    Specimen(
+        "seals-open",
+        "they were rewritten, or the seal is of another ledger",
+        _then(_sealed, _changed("bus.published", -1, lambda row: row.saying(priority="low"))),
+    ),
+    Specimen(
+        "seals-open",
+        "signed by no key that is trusted here",
+        _then(_sealed, _changed("seal.made", 0, _signed_by_another)),
+    ),
+    Specimen(
+        "seals-open",
+        "one of the two keys did not sign",
+        _then(_sealed, _rotated, _changed("key.set", 1, _unsigned_by_the_old)),
+    ),
+    Specimen(
+        "seals-open",
+        "was replaced, and did not sign that",
+        _then(
+            _sealed,
+            _rotated,
+            _changed("key.set", 1, lambda row: row._replace(body=_without_note(row))),
+        ),
+    ),
+    Specimen(
+        "seals-open",
+        "it forks at another root",
+        _then(_forked, _changed("ledger.forked-from", 0, lambda row: row.saying(root="ab" * 32))),
+    ),
+    Specimen("seals-open", "the record: its root is", _then(_sealed, _false_record)),
     Specimen("append-only", "it differs from the ledger at line", _edit_log),
     Specimen(
         "count-from-grep", "grep counts 5 headings", _changed("decision.logged", 1, _smuggled)

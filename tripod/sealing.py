@@ -30,11 +30,13 @@ __all__ = [
     "LATEST_S",
     "Made",
     "in_force",
+    "name_of",
     "new_key",
     "newest",
     "rotate_key",
     "seal",
     "seal_if_due",
+    "seal_now",
 ]
 
 EVERY = 256  # entries since the last seal
@@ -78,18 +80,36 @@ def seal(team: Team, reason: str, passphrase: Passphrase | None = None) -> str |
     Raises:
         RefusedError: the key cannot be used, or this host sealed another history already.
     """
-    from tripod import keys
-    from tripod.signer import sign_head
-
     vkey = in_force(team.store.db)
     if vkey is None or not _is_here(vkey):
         return None
+    return _seal(team, vkey, reason, passphrase)
+
+
+def seal_now(team: Team, passphrase: Passphrase) -> str:
+    """Seal because somebody asked for it: ``seal``, with an error where that gives nothing.
+
+    Raises:
+        RefusedError: there is no key, or it cannot be used.
+    """
+    vkey = in_force(team.store.db)
+    if vkey is None:
+        message = "this ledger has no key: `tripod key new` makes one"
+        raise RefusedError(message)
+    return _seal(team, vkey, "asked", passphrase)
+
+
+def _seal(team: Team, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
+    from tripod import keys
+    from tripod.signer import check_memory, sign_head
+
     key = keys.settle(vkey, keys.from_file if passphrase is None else passphrase)
     made: list[str] = []
 
     def sign() -> Sequence[Draft]:
         head, last = team.store.head(), newest(team.store.db)
         if last is not None and head.size == last.seq + 1 and key.name == _origin(last.note):
+            check_memory(key.name, head, team.store.node)
             made.append(last.note)
             return ()
         if in_force(team.store.db) != vkey:
@@ -112,7 +132,7 @@ def seal_if_due(team: Team, entries: Sequence[Entry]) -> None:
     try:
         seal(team, reason)
     except LockedKeyError as error:
-        if reason != "policy":  # else every command would say it again
+        if any(entry.kind == "decision.logged" for entry in entries):  # not with every command
             team.warnings.append(f"recorded, but not sealed: {error}")
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"recorded, but not sealed: {error}")
@@ -144,10 +164,15 @@ def _due(db: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
     return "policy" if old else None
 
 
+def name_of(vkey: str) -> str:
+    """The name of a key: the origin that it seals."""
+    return vkey.partition("+")[0]
+
+
 def _is_here(vkey: str) -> bool:
     from tripod.keys import key_path
 
-    path = key_path(vkey.partition("+")[0])
+    path = key_path(name_of(vkey))
     return os.path.exists(path) or os.path.exists(f"{path}.new")
 
 

@@ -25,7 +25,7 @@ from ledger.vkey import SigningKey
 from tripod.errors import RefusedError
 from tripod.keys import place_of, write_private
 
-__all__ = ["continues", "last_note", "last_seal", "seal_path", "sign_head"]
+__all__ = ["check_memory", "continues", "last_note", "last_seal", "seal_path", "sign_head"]
 
 _GO_ON = (
     "Put the newer ledger.db back; or, to go on from this one under a new name, `tripod backup "
@@ -82,6 +82,22 @@ def continues(old: Seal, size: int, nodes: Nodes) -> str | None:
     return None
 
 
+def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
+    """Refuse a ledger of which this host sealed more already, or other entries.
+
+    Raises:
+        RefusedError: it did, or what it sealed cannot be read.
+    """
+    old = last_seal(origin)
+    problem = None if old is None else continues(old, head.size, nodes)
+    if problem is not None:
+        message = (
+            f"{problem}. Nothing is sealed: two seals of one ledger must never contradict each "
+            f"other. {_GO_ON}"
+        )
+        raise RefusedError(message)
+
+
 def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """Seal a committed head with the ledger's key; see the module. ``nodes`` are its tree's.
 
@@ -93,14 +109,7 @@ def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     lock = FileLock(f"{path}.lock")
     try:
         with lock:
-            old = last_seal(key.name)
-            problem = None if old is None else continues(old, head.size, nodes)
-            if problem is not None:
-                message = (
-                    f"{problem}. Nothing is sealed: two seals of one ledger must never "
-                    f"contradict each other. {_GO_ON}"
-                )
-                raise RefusedError(message)
+            check_memory(key.name, head, nodes)
             seal = Seal(key.name, head.size, head.root)
             note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
             write_private(path, note)

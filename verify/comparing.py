@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 import orjson
 
 from ledger.errors import LedgerError
+from ledger.ids import parse_at
 from ledger.seal import Seal, format_seal
 from ledger.vkey import VerifierKey
 from projections.projection import Source, content_bytes
@@ -17,7 +17,7 @@ from projections.tables import source_of
 from verify.evidence import Evidence
 from verify.extends import Compared, Fork, Ledger, compare, demanded
 from verify.finding import Anchored, Scanned
-from verify.heads import Known, anchored, parse_head
+from verify.known import Known, anchored, parse_head
 from verify.roots import roots_at
 from verify.rules import LEVELS, PINNED
 
@@ -93,10 +93,10 @@ def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) 
     if not count:
         return 0, 0
     try:
-        at = datetime.fromisoformat(evidence.at(first)).timestamp()
+        at = parse_at(evidence.at(first))
     except ValueError:
         return count, 0
-    return count, max(0, evidence.outside.now - int(at))
+    return count, max(0, evidence.now_us - at) // 1_000_000
 
 
 def _rows(evidence: Evidence, db: sqlite3.Connection, sql: str) -> list[tuple[Any, ...]]:

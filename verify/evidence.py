@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
+from ledger.ids import now_us
 from ledger.progress import over
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
@@ -26,7 +27,8 @@ from projections.rebuild import compare, desired, renders
 from verify.extends import Compared
 from verify.finding import Coverage, Outcome, Scanned, Severity, not_applicable, outcome
 from verify.folded import RENDER_ERRORS, Folded, fold_evidence
-from verify.heads import Outside
+from verify.heads import Heads
+from verify.known import Outside
 from verify.outside import Asked, OutsideError, gather
 from verify.rows import one
 
@@ -46,6 +48,7 @@ _USUAL = Asked()
 class Evidence:
     """All that was collected. ``problem`` says why there is nothing to judge, '' where there is.
 
+    ``now_us`` is when it was collected; no check asks for it.
     ``places`` are the folders that the first entry records: see ``projections.places``.
     ``scan`` holds what the pass over the ledger's rows found, and ``folded`` its tables with what
     the files add, once ``verify.run`` made them. ``outside`` is what is remembered elsewhere, and
@@ -62,10 +65,12 @@ class Evidence:
     places: dict[str, str] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
     rows: int = 0
+    now_us: int = 0
     folded: Folded | None = None
     scan: Scanned | None = None
     outside: Outside = field(default_factory=Outside)
     compared: Compared | None = None
+    old_heads: Heads | None = None
 
     # Tables and bodies -------------------------------------------------------------------------
 
@@ -119,6 +124,27 @@ class Evidence:
             return "" if row is None else parse_header(row[0]).at
         except (LedgerError, TypeError):
             return f"unreadable {seq}"  # equal to no other
+
+    # Heads -------------------------------------------------------------------------------------
+
+    @property
+    def heads(self) -> Heads:
+        """Roots and names at any entry (ValueError where there is no ledger)."""
+        if self.old_heads is None:
+            if self.db is None:
+                message = "there is no ledger"
+                raise ValueError(message)
+            self.old_heads = Heads(self.db)
+        return self.old_heads
+
+    def altered_below(self, size: int) -> bool:
+        """Whether the pass over the rows named one of the first entries as not what it was."""
+        names = ("sequence", "canonical-bytes", "chain-links")
+        return self.scan is not None and any(
+            finding.seq is not None and finding.seq < size
+            for name in names
+            for finding in self.scan.tally.of(name)
+        )
 
     # The team's files --------------------------------------------------------------------------
 
@@ -269,7 +295,7 @@ def collect(
         nearby: how many lines an approximate chat reference may be off.
         asked: which pin, policies and history to look at.
     """
-    evidence = Evidence(path, no_ledger=no_ledger, nearby=nearby)
+    evidence = Evidence(path, no_ledger=no_ledger, nearby=nearby, now_us=now_us())
     evidence.database = path
     if os.path.isdir(path):
         evidence.root = _team(path)

@@ -10,7 +10,7 @@ from ledger.errors import LedgerError
 from ledger.seal import open_seal
 from ledger.vkey import VerifierKey
 from verify.finding import Anchored, Finding, Severity
-from verify.heads import Known, Outside
+from verify.known import Known, Outside
 from verify.rules import LEVELS, PINNED
 
 __all__ = ["NAME", "Compared", "Fork", "Ledger", "compare", "demanded"]

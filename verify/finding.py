@@ -92,6 +92,8 @@ class Anchored:
 class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
 
+    ``sealed`` is the newest seal that the ledger holds: how many entries it covers, when it was
+    made by the host's clock, and how many seconds ago.
     ``problem`` says why nothing could be judged at all. ``notes`` are said beside the verdict:
     above all, what was not looked at.
     """
@@ -100,6 +102,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     head: tuple[int, str] | None = None
     problem: str = ""
+    sealed: tuple[int, str, int] | None = None
     anchored: Anchored | None = None
     notes: tuple[str, ...] = ()
 

@@ -7,7 +7,6 @@ in the team directory, since whoever can write the ledger can write that, too.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -16,8 +15,8 @@ from ledger.policy import Policy, parse_policy
 from projections import LOG
 from verify import rules as rules_format
 from verify.git import Change, GitError, Repository
-from verify.heads import MAX_HEAD, Known, Outside, parse_head
 from verify.history import read_history, words
+from verify.known import MAX_HEAD, Known, Outside, parse_head
 
 __all__ = ["CHECKPOINT", "POLICY", "RULES", "Asked", "OutsideError", "gather", "read_pin"]
 
@@ -52,7 +51,7 @@ def gather(root: str | None, asked: Asked) -> Outside:
     Raises:
         OutsideError: the pin or a policy that was given cannot be read.
     """
-    outside = Outside(now=int(time.time()))
+    outside = Outside()
     _policies(outside, root, asked.policies)
     if asked.pin is not None:
         pin = read_pin(asked.pin)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from types import ModuleType
 
+from ledger.ids import parse_at
 from ledger.progress import tell
 from verify.checks import CHECKS, LEDGER_CHECKS, NEW_ONLY, pins_extend
 from verify.comparing import hold
@@ -54,7 +56,14 @@ def run(
     outcomes = tuple(_demanded(evidence, _judge(check, evidence)) for check in chosen)
     head = evidence.scan.head if evidence.scan else None
     anchored = evidence.compared.anchored if evidence.compared else None
-    return Report(evidence.what, outcomes, head, anchored=anchored, notes=tuple(notes))
+    return Report(
+        evidence.what,
+        outcomes,
+        head,
+        sealed=_sealed(evidence),
+        anchored=anchored,
+        notes=tuple(notes),
+    )
 
 
 def _begin(evidence: Evidence) -> Iterator[str]:
@@ -90,6 +99,17 @@ def _demanded(evidence: Evidence, told: Outcome) -> Outcome:
         help="bring back what it judges, or change the policy where that may be done",
     )
     return Outcome(told.check, FINDINGS, "", (finding,), required=True)
+
+
+def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:
+    """Of the newest seal: how many entries it covers, its time, how many seconds ago that was."""
+    if evidence.db is None or evidence.folded is None:
+        return None
+    for seq, size in evidence.query("SELECT seq, size FROM seals ORDER BY seq DESC LIMIT 1"):
+        at = evidence.at(seq)
+        with suppress(ValueError):
+            return size, at, max(0, evidence.now_us - parse_at(at)) // 1_000_000
+    return None
 
 
 def _fold(evidence: Evidence) -> None:

@@ -54,7 +54,8 @@ class _Known(NamedTuple):
     below: bool
 
 
-_ONCE = ("ledger.opened", "ledger.adopted")  # judged by their place: never on the fast path
+_PLACED = ("ledger.opened", "ledger.adopted", "ledger.forked-from")
+"""Kinds that are judged by their place: never on the fast path."""
 
 
 def _stands(kind: str, stream: str, place: str, body: bytes) -> bool:
@@ -69,7 +70,7 @@ def _known() -> dict[object, _Known]:
     known: dict[object, _Known] = {}
     for kind in KINDS:
         expression = pattern(kind.model)
-        if expression is not None and not kind.reserved and kind.name not in _ONCE:
+        if expression is not None and not kind.reserved and kind.name not in _PLACED:
             fits = re.compile(expression).fullmatch
             name = kind.name.encode() + b"\x00"
             known[kind.name] = _Known(fits, name, kind.stream, kind.stream.endswith("/"))
@@ -251,6 +252,9 @@ class Pass:
         if self.origin is None:
             self.origin = header.ledger
         self.explained = self.explained or named
+        left = self.origin
+        if header.kind == "ledger.forked-from":
+            self.origin = header.ledger
         self._link(seq, header)
         problem = clock_forward.time_problem(header.at, self.at)
         if problem is not None:
@@ -264,10 +268,10 @@ class Pass:
             self.told = header.id
         elif header.cause != self.told:
             self._cause(seq, header.cause)
-        self._body(seq, header, salt, body)
+        self._body(seq, header, salt, body, left)
         self._step(seq, raw, named=named)
 
-    def _body(self, seq: int, header: Header, salt: Any, body: Any) -> None:
+    def _body(self, seq: int, header: Header, salt: Any, body: Any, left: str) -> None:
         problem = bodies_present.body_problem(header, salt, body)
         if problem is not None:
             self._add(bodies_present, problem, seq)
@@ -282,6 +286,10 @@ class Pass:
         problem = kinds_known.kind_problem(header.kind, header.stream, data)
         if problem is not None:
             self._add(kinds_known, problem, seq)
+        elif header.kind == "ledger.forked-from":
+            problem = chain_links.fork_problem(header, data, left)
+            if problem is not None:
+                self._add(chain_links, problem, seq)
         problem = sequence.opening_problem(seq, header.kind, data, header.ledger)
         if problem is not None:
             self._add(sequence, problem, seq)

@@ -30,6 +30,10 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "sync": "tripod.cli.team:sync",
         "rebuild": "tripod.cli.team:rebuild",
         "verify": "tripod.cli.verify:verify",
+        "key": "tripod.cli.trust:key",
+        "seal": "tripod.cli.trust:seal",
+        "backup": "tripod.cli.backup:backup",
+        "restore": "tripod.cli.backup:restore",
         "demo": "tripod.cli.demo:demo",
     },
 )

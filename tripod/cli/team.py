@@ -44,6 +44,11 @@ def _report(found: adopt.Adoption) -> None:
 @click.option(
     "--chat", type=TEXT, metavar="DIR", help="The folder of the chats; .nbs/chat by default."
 )
+@click.option(
+    "--key/--no-key",
+    default=None,
+    help="Make a key that seals the ledger; by default in a git repository alone.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def init(
     *,
@@ -53,6 +58,7 @@ def init(
     scribe: str,
     events: str | None,
     chat: str | None,
+    key: bool | None,
     as_json: bool,
 ) -> None:
     """Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
@@ -62,7 +68,13 @@ def init(
     """
     with readable(os.path.abspath(path)), shown(quiet=as_json):
         found = adopt.init(
-            path, project=project, origin=origin, scribe=scribe, events=events, chat=chat
+            path,
+            project=project,
+            origin=origin,
+            scribe=scribe,
+            events=events,
+            chat=chat,
+            key=key,
         )
     for warning in found.warnings:
         remark(f"warning: {warning}")
@@ -71,6 +83,8 @@ def init(
         return
     emit([f"{'Begun' if found.begun else 'There is already'}: {found.root}/ledger.db"])
     _report(found)
+    if found.key:
+        emit([f"Sealed by the new key {found.key}", "Keep a copy of it: `tripod key show`"])
 
 
 @click.command()

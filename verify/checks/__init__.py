@@ -22,6 +22,7 @@ from verify.checks import (
     ledger_missing,
     pins_extend,
     pythia_isolation,
+    seals_open,
     sequence,
 )
 
@@ -40,6 +41,7 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
 CHECKS: tuple[ModuleType, ...] = (
     ledger_missing,
     *LEDGER_CHECKS,
+    seals_open,
     pins_extend,
     append_only,
     count_from_grep,

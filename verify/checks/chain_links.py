@@ -1,7 +1,8 @@
 """Each entry names the hash of the entry before it, and the ledger that it belongs to.
 
 **What it proves.** From entry 0 to the head one unbroken chain: ``prev`` of each header is the
-leaf hash of the one before, and each names the same origin.
+leaf hash of the one before, and each names the same origin. That one changes in one place alone:
+where ``ledger.forked-from`` says that a restored copy of all entries before it goes on.
 
 **Why it matters.** Whoever changes one entry changes its hash; then the entry behind it points to
 something that is no longer there. To hide that, all entries behind it must be made again, and then
@@ -17,12 +18,15 @@ by the chain, what stands behind it is not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ledger.chain import check_link
 from ledger.entry import Header
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "altered", "judge", "link_problem"]
+__all__ = ["HELP", "NAME", "REQUIRED", "altered", "fork_problem", "judge", "link_problem"]
 
 NAME = "chain-links"
 REQUIRED = True
@@ -44,3 +48,14 @@ def altered(seq: int, by: str) -> str:
     return (
         f"entry {seq} is not the one that {by} was linked to: it was altered after it was appended"
     )
+
+
+def fork_problem(header: Header, data: Mapping[str, Any], left: str) -> str | None:
+    """Whether a fork leaves the line ``left``, and with all the entries that stand before it."""
+    if header.ledger == left:
+        return f"it forks, and goes on under the name that the ledger had: {left!r}"
+    if data["origin"] != left:
+        return f"it forks from {data['origin']!r}, the entries before it are of {left!r}"
+    if data["size"] != header.seq:
+        return f"it forks behind {data['size']} entries, and {header.seq} stand before it"
+    return None

@@ -14,6 +14,7 @@ One object::
           {"message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
            "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
 
+- ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
 - ``head``, ``anchored`` and ``seq`` are null where there is none. ``verdict`` is one of ``clean``,
   ``findings``, ``cannot tell``, ``not applicable``; ``severity`` is ``failure`` or ``warning``.
 - ``exit_code`` is 1 where a finding fails the run, else 3 where nothing or not enough could be
@@ -54,6 +55,8 @@ def render(report: Report) -> str:
         "not_told": list(report.untold),
         "checks": [_outcome(outcome) for outcome in report.outcomes],
     }
+    if report.sealed is not None:
+        value["sealed"] = {"size": report.sealed[0], "at": report.sealed[1]}
     return json.dumps(value, indent=2) + "\n"
 
 

@@ -104,13 +104,27 @@ def _sum(report: Report, paint: _Paint) -> str:
         words += "; nothing was judged"
     if report.head is not None and report.head[0]:
         size, root = report.head
-        words += f"; head {size} {'entry' if size == 1 else 'entries'}, root {root[:16]}…"
+        words += f"; head {_count_entries(size)}, root {root[:16]}…"
+    if report.sealed is not None:
+        size, _, age = report.sealed
+        words += f"; sealed {_count_entries(size)}, {_age(age)} ago"
     shade = _RED if report.failures else _YELLOW if report.exit_code else _GREEN
     return paint(shade, words)
 
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _count_entries(number: int) -> str:
+    return f"{number} {'entry' if number == 1 else 'entries'}"
+
+
+def _age(seconds: int) -> str:
+    for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= 2 * unit:
+            return f"{seconds // unit} {name}s"
+    return _count(seconds, "second")
 
 
 def _paint(code: str, text: str) -> str:

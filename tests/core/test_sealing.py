@@ -1,0 +1,320 @@
+"""Seals: made when they are due, never back or aside, and again after a crash between."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from specimens import SAID
+
+from ledger.entry import leaf_hash
+from ledger.kinds import BY_NAME
+from ledger.merkle import list_nodes, root_of
+from ledger.note import parse_note
+from ledger.seal import Seal, format_seal, open_seal, parse_seal
+from ledger.vkey import VerifierKey
+from tripod import adopt, bus, chat, keys, scribe, sealing, signer
+from tripod.errors import RefusedError
+from tripod.team import Team
+from verify.evidence import collect
+from verify.run import run
+
+PLAIN = scribe.Request("Title", ("ann",), "why")
+REQUEST = scribe.Request("Title", ("ann",), "why", refs=("live.chat:~L7",))
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    """A team with a key, sealed as it is."""
+    adopt.init(str(tmp_path), project="p", origin="sample.example/1")
+    with Team(str(tmp_path / ".nbs")) as team:
+        chat.create(team, "live", actor="ann")
+        chat.send(team, "live", *SAID[0])
+        sealing.new_key(team)
+        yield team
+
+
+def seals(team: Team) -> list[tuple[int, int, str]]:
+    """(seq, size, reason) of every seal."""
+    return [
+        (entry.seq, entry.data["size"], entry.data["reason"])
+        for entry in team.store.read()
+        if entry.kind == "seal.made"
+    ]
+
+
+def clean(team: Team) -> None:
+    """Verify the ledger, and each seal by hand."""
+    with collect(team.root) as evidence:
+        report = run(evidence)
+    assert [f.message for o in report.outcomes for f in o.findings] == []
+    entries = list(team.store.read())
+    leaves = [leaf_hash(entry.header) for entry in entries]
+    key = None
+    for entry in entries:
+        if entry.kind == "key.set":
+            key = VerifierKey.parse(entry.data["vkey"])
+        if entry.kind == "seal.made":
+            assert key is not None
+            opened = open_seal(parse_note(entry.data["note"].encode()), [key])
+            root = root_of(list_nodes(leaves), 0, entry.data["size"])
+            assert opened.seal == Seal("sample.example/1", entry.data["size"], root)
+            assert entry.data["size"] == entry.seq
+
+
+# When ------------------------------------------------------------------------------------------
+
+
+def test_a_new_key_seals_what_is_there(team: Team) -> None:
+    assert [entry.kind for entry in team.store.read()][-2:] == ["key.set", "seal.made"]
+    assert seals(team) == [(6, 6, "asked")]
+    clean(team)
+    with pytest.raises(RefusedError, match="a key is in force"):
+        sealing.new_key(team)
+
+
+def test_a_decision_and_a_checkpoint_are_sealed_and_a_message_is_not(team: Team) -> None:
+    chat.send(team, "live", *SAID[1])
+    bus.publish(team, "ann", "task-complete", "low", "x")
+    assert len(seals(team)) == 1
+    Path(f"{team.root}/events/config.yaml").write_text("pythia-interval: 2\n")
+    scribe.log(team, REQUEST)
+    assert [reason for *_, reason in seals(team)] == ["asked", "decision"]
+    scribe.log(team, REQUEST)
+    assert [reason for *_, reason in seals(team)] == ["asked", "decision", "checkpoint"]
+    clean(team)
+
+
+def test_many_entries_are_sealed_with_the_next_act(team: Team) -> None:
+    for number in range(sealing.EVERY - 2):
+        bus.publish(team, "ann", "task-complete", "low", f"{number}")
+    assert len(seals(team)) == 1
+    bus.publish(team, "ann", "task-complete", "low", "one more")
+    assert seals(team)[1:] == [(6 + sealing.EVERY, 6 + sealing.EVERY, "policy")]
+    clean(team)
+
+
+def test_an_old_seal_is_followed_with_the_next_act_if_anything_is_new(team: Team) -> None:
+    now = time.time_ns()
+    with mock.patch.object(time, "time_ns", return_value=now + sealing.LATEST_S * 10**9 - 10**9):
+        chat.send(team, "live", "ann", "soon")
+    assert len(seals(team)) == 1
+    with mock.patch.object(time, "time_ns", return_value=now + (sealing.LATEST_S + 9) * 10**9):
+        with team.act():
+            pass  # also one that appends nothing: something was new before
+        assert [reason for *_, reason in seals(team)] == ["asked", "policy"]
+        with team.act():
+            pass
+    with (
+        mock.patch.object(time, "time_ns", return_value=now + 3 * sealing.LATEST_S * 10**9),
+        team.act(),
+    ):
+        pass
+    assert len(seals(team)) == 2
+
+
+def test_asked_again_the_newest_seal_is_given_until_something_is_new(team: Team) -> None:
+    first = sealing.seal(team, "asked")
+    assert first == seal_of(team)
+    assert sealing.seal_now(team, keys.never) == first
+    assert len(seals(team)) == 1
+    chat.send(team, "live", "ann", "new")
+    assert sealing.seal(team, "export") != first
+    assert seals(team)[-1][2] == "export"
+    clean(team)
+
+
+def seal_of(team: Team) -> str | None:
+    made = sealing.newest(team.store.db)
+    return None if made is None else made.note
+
+
+def test_the_reasons_are_those_of_the_model(team: Team) -> None:
+    for entry in team.store.read():
+        if entry.kind in ("seal.made", "key.set"):
+            BY_NAME[entry.kind].model.model_validate(entry.data)
+
+
+# Without a key ---------------------------------------------------------------------------------
+
+
+def test_without_a_key_nothing_is_sealed_and_nothing_is_said(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path), project="p")
+    with Team(str(tmp_path / ".nbs")) as team:
+        scribe.log(team, PLAIN)
+        assert team.warnings == []
+        assert seals(team) == []
+        assert sealing.seal(team, "asked") is None
+        with pytest.raises(RefusedError, match="this ledger has no key: `tripod key new`"):
+            sealing.seal_now(team, keys.never)
+        with pytest.raises(RefusedError, match="no key is in force"):
+            sealing.rotate_key(team, keys.never, None)
+
+
+def test_where_the_private_key_is_elsewhere_acts_go_on_in_silence(team: Team) -> None:
+    os.unlink(keys.key_path("sample.example/1"))
+    scribe.log(team, REQUEST)
+    assert team.warnings == []
+    assert len(seals(team)) == 1
+    assert sealing.seal(team, "asked") is None
+    with pytest.raises(RefusedError, match="is not there; in force is"):
+        sealing.seal_now(team, keys.never)
+
+
+def test_a_locked_key_is_told_of_at_a_decision_alone(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRIPOD_PASSPHRASE_FILE", raising=False)
+    sealing.rotate_key(team, keys.never, b"secret")
+    made = len(seals(team))
+    scribe.log(team, REQUEST)
+    assert len(seals(team)) == made
+    assert ["recorded, but not sealed" in text for text in team.warnings] == [True]
+    (tmp_path / "pass").write_text("secret\n")
+    monkeypatch.setenv("TRIPOD_PASSPHRASE_FILE", str(tmp_path / "pass"))
+    chat.send(team, "live", "ann", "the next act seals it")
+    assert seals(team)[made:][0][2] == "decision"
+    clean(team)
+
+
+# Rotation --------------------------------------------------------------------------------------
+
+
+def test_a_rotated_key_seals_on(team: Team) -> None:
+    first = sealing.in_force(team.store.db)
+    second = sealing.rotate_key(team, keys.never, None)
+    assert sealing.in_force(team.store.db) == second != first
+    scribe.log(team, REQUEST)
+    assert len(seals(team)) == 3
+    clean(team)
+
+
+@pytest.mark.parametrize("step", ["store", "append_apart", "settle"])
+def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: str) -> None:
+    class StopError(Exception):
+        pass
+
+    first = sealing.in_force(team.store.db)
+    calls = {"n": 0}
+    places = {"store": keys, "append_apart": team, "settle": keys}
+    real = getattr(places[step], step)
+
+    def stop(*given: object, **named: object) -> object:
+        calls["n"] += 1
+        if step != "settle" or calls["n"] == 2:
+            raise StopError
+        return real(*given, **named)
+
+    with mock.patch.object(places[step], step, stop), pytest.raises(StopError):
+        sealing.rotate_key(team, keys.never, None)
+    assert (sealing.in_force(team.store.db) == first) == (step != "settle")
+    scribe.log(team, REQUEST)
+    assert seals(team)[-1][2] == "decision"
+    second = sealing.rotate_key(team, keys.never, None)
+    assert sealing.in_force(team.store.db) == second
+    clean(team)
+
+
+def test_a_key_that_was_made_and_not_recorded_is_used(team: Team, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    adopt.init(str(tmp_path / "other"), project="o", origin="o.example/2")
+    key = keys.make("o.example/2")
+    keys.store(keys.key_path("o.example/2"), key, None)
+    with Team(str(tmp_path / "other/.nbs")) as other:
+        assert sealing.new_key(other) == key.verifier().format()
+
+
+# Never back, never aside -----------------------------------------------------------------------
+
+
+def rolled_back(team: Team, tmp_path: Path) -> Team:
+    """The ledger as it was before the newest seal, put back by hand."""
+    copy = tmp_path / "copy.db"
+    team.store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    copy.write_bytes(Path(team.store.path).read_bytes())
+    for number in range(4):
+        bus.publish(team, "ann", "task-complete", "low", f"behind the backup {number}")
+    sealing.seal(team, "asked")
+    team.close()
+    for suffix in ("", "-wal", "-shm"):
+        Path(team.store.path + suffix).unlink(missing_ok=True)
+    Path(team.store.path).write_bytes(copy.read_bytes())
+    for path in Path(f"{team.root}/events").glob("*.event"):
+        path.unlink()
+    return Team(team.root)
+
+
+def test_a_ledger_behind_its_last_seal_is_not_sealed(team: Team, tmp_path: Path) -> None:
+    with rolled_back(team, tmp_path) as back:
+        before = signer.last_note("sample.example/1")
+        bus.publish(back, "ann", "task-complete", "low", "short")
+        with pytest.raises(RefusedError, match=r"is of 11 entries, and the ledger holds 8: a"):
+            sealing.seal(back, "asked")
+        assert signer.last_note("sample.example/1") == before
+
+
+def test_another_history_of_the_same_length_is_not_sealed(team: Team, tmp_path: Path) -> None:
+    with rolled_back(team, tmp_path) as back:
+        before = signer.last_note("sample.example/1")
+        for number in range(5):
+            bus.publish(back, "ann", "task-complete", "low", f"other {number}")
+        with pytest.raises(RefusedError, match="is of 11 other entries than the first 11"):
+            sealing.seal(back, "asked")
+        back.warnings.clear()
+        scribe.log(back, PLAIN)  # what is recorded stays recorded, and is told
+        assert any("Nothing is sealed" in text for text in back.warnings)
+        assert any("tripod restore FILE" in text for text in back.warnings)
+        assert signer.last_note("sample.example/1") == before
+
+
+def test_dead_between_signature_and_entry_the_next_act_seals(team: Team) -> None:
+    class StopError(BaseException):
+        pass
+
+    def signed(*given: object, **named: object) -> str:
+        real(*given, **named)  # type: ignore[arg-type]
+        raise StopError
+
+    real = signer.sign_head
+    with mock.patch.object(signer, "sign_head", signed), pytest.raises(StopError):
+        scribe.log(team, REQUEST)
+    assert len(seals(team)) == 1
+    last = signer.last_seal("sample.example/1")
+    assert last is not None
+    assert last.size == team.store.head().size
+    bus.publish(team, "ann", "task-complete", "low", "the next act")
+    assert seals(team)[-1][2] == "decision"
+    assert team.healed == 0
+    clean(team)
+
+
+def test_what_is_not_committed_is_not_sealed(team: Team) -> None:
+    """Files that others wrote are taken in by acts; the seal's own transaction looks at none."""
+    Path(f"{team.root}/workers/a-1.md").write_text("# Worker: a\n\n## Task\n\nx\n")
+    chat.send(team, "live", "ann", "x")
+    sealing.seal(team, "asked")
+    clean(team)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "cannot be read"),
+        (b"x\n0\n\n", "cannot be read"),
+        (None, "is the last seal of 'o', not of 'sample.example/1'"),
+    ],
+)
+def test_a_memory_that_cannot_be_read_stops_sealing(
+    team: Team, data: bytes | None, says: str
+) -> None:
+    path = signer.seal_path("sample.example/1")
+    if data is None:
+        note = Path(path).read_text()
+        seal = parse_seal(parse_note(note.encode()).text)
+        data = (format_seal(seal._replace(origin="o")) + note[len(format_seal(seal)) :]).encode()
+    Path(path).write_bytes(data)
+    chat.send(team, "live", "ann", "x")
+    with pytest.raises(RefusedError, match=says):
+        sealing.seal(team, "asked")

@@ -1,0 +1,162 @@
+"""``tripod key`` and ``tripod seal``: who vouches for the ledger's head, and that somebody does.
+
+The exit codes are those of the other verbs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import click
+
+from tripod import keys, sealing
+from tripod.cli.door import Door, opened, team_option
+from tripod.cli.output import emit, emit_json
+from tripod.errors import BadArgumentError
+
+__all__ = ["key", "seal"]
+
+_WITH = "Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here."
+
+
+def _passphrase() -> bytes | None:
+    """Of the file, else asked for at a terminal; None where there is neither."""
+    given = keys.from_file()
+    if given is not None or not _at_terminal():
+        return given
+    text: str = click.prompt("Passphrase of the private key", hide_input=True, err=True)
+    return text.encode()
+
+
+def _new_passphrase() -> bytes:
+    given = keys.from_file()
+    if given is not None:
+        return given
+    if not _at_terminal():
+        message = (
+            "--passphrase: there is no terminal to ask at; write it into a file of your own and "
+            "name that in TRIPOD_PASSPHRASE_FILE"
+        )
+        raise BadArgumentError(message)
+    text: str = click.prompt("New passphrase", hide_input=True, confirmation_prompt=True, err=True)
+    return text.encode()
+
+
+def _at_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _once(ask: Callable[[], bytes | None]) -> Callable[[], bytes | None]:
+    """Ask one time at most, however often the key is used."""
+    answers: list[bytes | None] = []
+
+    def answer() -> bytes | None:
+        if not answers:
+            answers.append(ask())
+        return answers[0]
+
+    return answer
+
+
+@click.group(cls=Door)
+def key() -> None:
+    """Make, show and replace the key that seals this ledger.
+
+    Private keys lie outside the team directory, in $TRIPOD_HOME or ~/.config/tripod. Who has one
+    can seal any history; keep it where the agents cannot read it if you can.
+    """
+
+
+@key.command()
+@team_option
+@click.option("--passphrase", is_flag=True, help=_WITH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def new(*, team_path: str | None, passphrase: bool, as_json: bool) -> None:
+    """Make the ledger's first key, put it in force and seal the ledger."""
+    with opened(team_path) as team:
+        with team.act():
+            pass
+        vkey = sealing.new_key(team, _new_passphrase() if passphrase else None)
+        _tell(vkey, as_json=as_json)
+
+
+@key.command()
+@team_option
+@click.option("--passphrase", is_flag=True, help=_WITH)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def rotate(*, team_path: str | None, passphrase: bool, as_json: bool) -> None:
+    """Put a new key in the place of the one in force; both sign the change, and it is logged.
+
+    The old private key is gone afterwards.
+    """
+    with opened(team_path) as team:
+        with team.act():
+            pass
+        fresh = _new_passphrase() if passphrase else None
+        vkey = sealing.rotate_key(team, _once(_passphrase), fresh)
+        _tell(vkey, as_json=as_json)
+
+
+def _tell(vkey: str, *, as_json: bool) -> None:
+    path = keys.key_path(sealing.name_of(vkey))
+    if as_json:
+        emit_json([{"private": path, "vkey": vkey}])
+        return
+    emit([vkey, f"The private key is in {path}"])
+
+
+@key.command()
+@team_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.pass_context
+def show(ctx: click.Context, *, team_path: str | None, as_json: bool) -> None:
+    """Show the key in force, where its private part is, and the newest seal; 1 if there is none."""
+    with opened(team_path) as team:
+        team.refresh()
+        db = team.store.db
+        vkey, last = sealing.in_force(db), sealing.newest(db)
+        earlier = [row[0] for row in db.execute("SELECT vkey FROM keys ORDER BY seq")]
+    if vkey is None:
+        emit_json([{"vkey": None}]) if as_json else emit(["No key: `tripod key new` makes one"])
+        ctx.exit(1)
+    path = keys.key_path(sealing.name_of(vkey))
+    here = os.path.exists(path)
+    encrypted = here and keys.is_encrypted(path)
+    if as_json:
+        value: dict[str, object] = {
+            "earlier": [other for other in earlier if other != vkey],
+            "encrypted": encrypted,
+            "private": path if here else None,
+            "sealed": None if last is None else last.size,
+            "vkey": vkey,
+        }
+        emit_json([value])
+        return
+    how = "encrypted" if encrypted else "not encrypted"
+    sealed = "Nothing is sealed yet" if last is None else f"Sealed: the first {last.size} entries"
+    emit([
+        vkey,
+        f"The private key is in {path}, {how}" if here else "The private key is not on this host",
+        sealed,
+    ])  # fmt: skip
+
+
+@click.command()
+@team_option
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def seal(*, team_path: str | None, as_json: bool) -> None:
+    """Sign the ledger's head and record that; print the seal, a note of C2SP's form.
+
+    Where nothing was recorded since the newest seal, that one is printed. Seals are also made at
+    each decision and each checkpoint, every 256 entries, and where the newest is an hour old.
+    """
+    with opened(team_path) as team:
+        with team.act():
+            pass
+        note = sealing.seal_now(team, _once(_passphrase))
+    if as_json:
+        emit_json([{"note": note, "size": int(note.split("\n")[1])}])
+        return
+    emit(note.removesuffix("\n").split("\n"))

@@ -1,0 +1,344 @@
+"""Backups: a copy of the ledger while others write, and an honest way back from one.
+
+A copy that goes on under the old name would be a second history of one log. So a restored backup
+takes a new name in its first entry (``ledger.forked-from``), unless the ledger that it replaces is
+there to be read and holds nothing that the backup lacks.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ledger import drafts
+from ledger.errors import LedgerError, UnwritableError
+from ledger.head import Head
+from ledger.ids import fresh_ids
+from ledger.lock import FileLock
+from ledger.merkle import root_of
+from ledger.reader import block_nodes, read_only
+from ledger.schema import check_ours
+from ledger.sqlite import SQLiteStore
+from ledger.writing import stored_tree
+from projections.formats import words
+from projections.tables import fold_into, refold, tables_current
+from tripod import keys, recover, sealing
+from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
+from tripod.signer import continues, last_note, last_seal
+from tripod.team import DATABASE, FOLDER, Team
+
+__all__ = ["Restored", "backup", "place", "restore"]
+
+MAX_ORIGIN = 200  # bytes, as `tripod init` has it
+_FILES = ("", "-wal", "-shm", "-journal")
+_RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did. ``kept`` is where the replaced database is, '' where there was none."""
+
+    root: str
+    size: int
+    origin: str
+    old: str
+    forked: bool
+    kept: str
+    written: int
+    displaced: int
+    warnings: list[str] = field(default_factory=list)
+
+
+# Out -------------------------------------------------------------------------------------------
+
+
+def backup(team: Team, path: str) -> Head:
+    """Write a copy of the ledger as of one moment to ``path``, which must not exist yet.
+
+    Raises:
+        RefusedError: something is there.
+        UnwritableError: the disk refuses; nothing is left behind.
+    """
+    if os.path.lexists(path):
+        message = f"{path} is there already: a backup never replaces another, give a new name"
+        raise RefusedError(message)
+    temporary = f"{path}.part"
+    try:
+        with closing(read_only(team.store.path)) as source:
+            _copy(source, temporary)
+        head = _head(temporary)
+        os.link(temporary, path)  # unlike a rename, it replaces nothing
+        _sync_folder(path)
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{path}: the backup cannot be written: {reason}"
+        raise UnwritableError(message) from error
+    finally:
+        _remove(temporary)
+    return head
+
+
+def _copy(source: sqlite3.Connection, path: str) -> None:
+    """All of a database as of one moment, into a new file of its own, waited for."""
+    _remove(path)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with closing(sqlite3.connect(path, isolation_level=None)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")  # one file, whole in itself
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _head(path: str) -> Head:
+    with closing(read_only(path)) as db:
+        return _head_of(db)
+
+
+def _head_of(db: sqlite3.Connection) -> Head:
+    check_ours(db)
+    row = db.execute("SELECT size, stack FROM head").fetchone()
+    return Head(0, b"") if row is None else Head(row[0], stored_tree(row[0], row[1]).root())
+
+
+def _remove(path: str) -> None:
+    for suffix in ("", "-journal", "-wal", "-shm", ".lock"):
+        with suppress(FileNotFoundError):
+            os.unlink(path + suffix)
+
+
+def _sync_folder(path: str) -> None:
+    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Back ------------------------------------------------------------------------------------------
+
+
+def place(given: str | None) -> str:
+    """The team directory to restore into: with a ledger or without, found upwards by default.
+
+    Raises:
+        NoTeamError: there is none.
+    """
+    start = os.path.abspath(given or os.getcwd())
+    folder = start
+    while True:
+        if os.path.isdir(os.path.join(folder, FOLDER)):
+            return os.path.join(folder, FOLDER)
+        if os.path.basename(folder) == FOLDER and os.path.isdir(folder):
+            return folder
+        if given is not None or folder == os.path.dirname(folder):
+            message = f"no folder {FOLDER} in {start}: make it first, the backup is put there"
+            raise NoTeamError(message)
+        folder = os.path.dirname(folder)
+
+
+def restore(root: str, path: str, as_origin: str | None = None) -> Restored:
+    """Put the backup at ``path`` in the place of the ledger of the team directory ``root``.
+
+    1. The backup is copied beside the ledger, judged, and forked there. Dead here: nothing
+       happened.
+    2. In the writer's place the old database is kept under another name, and the new one put in.
+       Dead here: one of the two is there; or, where the old one could not be read, neither, and
+       it is under the other name.
+    3. The files are written as ``rebuild`` does it. Dead here: commands ask for that.
+
+    Raises:
+        RefusedError: the backup is no sound ledger or that of another team, or this host's last
+            seal cannot be read.
+        BadArgumentError: the name breaks its rule, or was used before.
+    """
+    database = f"{root}/{DATABASE}"
+    fresh = f"{database}.{_RESTORING}"
+    lock = FileLock(f"{database}.lock")
+    try:
+        with lock:
+            _take(path, fresh)
+            fork = _choose(database, fresh, as_origin)
+            size = _prepare(fresh, fork)
+            kept = _put(database, fresh)
+    finally:
+        _remove(fresh)
+        lock.close()
+    with Team(root) as team:
+        done = recover.rebuild(team)
+        if fork.new != fork.old:
+            _rekey(team, fork.old)
+        return Restored(
+            root,
+            size,
+            fork.new,
+            fork.old,
+            forked=fork.new != fork.old,
+            kept=kept,
+            written=len(done.written),
+            displaced=done.displaced,
+            warnings=team.warnings,
+        )
+
+
+class _Fork(NamedTuple):
+    """The line that the backup is of, the one that it goes on as, why, and the old one's seal."""
+
+    old: str
+    new: str
+    reason: str
+    seal: str | None
+
+
+def _take(path: str, fresh: str) -> None:
+    """Copy a backup beside the ledger, and judge it there.
+
+    Raises:
+        RefusedError: it is no ledger, holds nothing, or does not verify.
+    """
+    from verify.checks import LEDGER_CHECKS, seals_open
+    from verify.evidence import collect
+    from verify.run import run
+
+    try:
+        with closing(read_only(path)) as source:
+            check_ours(source)
+            _copy(source, fresh)
+    except (LedgerError, sqlite3.Error) as error:
+        message = f"{path} cannot be restored: {error}"
+        raise RefusedError(message) from error
+    with collect(fresh) as evidence:
+        report = run(evidence, {check.NAME for check in (*LEDGER_CHECKS, seals_open)})
+    if report.exit_code or not report.head or not report.head[0]:
+        every = (finding for o in report.outcomes for finding in o.findings)
+        found = [finding.message for finding in every if finding.severity == "failure"]
+        why = report.problem or (found[0] if found else "it holds no entry")
+        message = f"{path} is not restored: {why}; `tripod verify {path}` tells all"
+        raise RefusedError(message)
+
+
+def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
+    """Under which name the backup goes on; see the module."""
+    with closing(read_only(fresh)) as db:
+        old = _origin_of(db)
+        reason = "another name was asked for" if as_origin is not None else _lacking(database, db)
+        if reason is None:
+            return _Fork(old, old, "", None)
+        used = {old}
+        if tables_current(db):
+            used |= {row[0] for row in db.execute("SELECT origin FROM forks")}
+    new = as_origin
+    if new is None:
+        new = f"{old.partition('/fork/')[0]}/fork/{fresh_ids(1)[0][0]}"
+    problem = words.word_problem(new, "--as-origin", MAX_ORIGIN, "+")
+    if problem is None and new in used:
+        problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return _Fork(old, new, reason, last_note(old))
+
+
+def _lacking(database: str, db: sqlite3.Connection) -> str | None:
+    """Why a backup may lack entries of its line; None where it surely lacks none.
+
+    Raises:
+        RefusedError: in its place stands the ledger of another team.
+    """
+    origin, size, nodes = _origin_of(db), _head_of(db).size, block_nodes(db)
+    last = last_seal(origin)
+    problem = None if last is None else continues(last, size, nodes)
+    if problem is not None:
+        return problem
+    try:
+        with closing(read_only(database)) as live:
+            head, first, name = _head_of(live), _first(live), _origin_of(live)
+    except (LedgerError, sqlite3.Error):
+        return "no ledger that can be read stood in its place: nobody knows what came behind it"
+    if head.size and first != _first(db):
+        message = (
+            f"{database} is the ledger {name}, and the backup is of another one, {origin}: move "
+            "the ledger away first if it is to go"
+        )
+        raise RefusedError(message)
+    if name == origin and head.size <= size and root_of(nodes, 0, head.size) == head.root:
+        return None
+    return f"the ledger in its place had gone on, to {head.size} entries as {name}"
+
+
+def _origin_of(db: sqlite3.Connection) -> str:
+    row = db.execute("SELECT origin FROM head").fetchone()
+    return "" if row is None else row[0]
+
+
+def _first(db: sqlite3.Connection) -> bytes | None:
+    row = db.execute("SELECT header FROM entries WHERE seq = 0").fetchone()
+    return None if row is None else row[0]
+
+
+def _prepare(fresh: str, fork: _Fork) -> int:
+    """Make the copy ready to be the ledger; give how many entries it was restored with."""
+    with closing(SQLiteStore(fresh, fold=fold_into)) as store:
+        head = store.head()
+        with store.transaction() as transaction:
+            refold(transaction.tables, store.read())
+            transaction.tables_changed()
+            if fork.new != fork.old:
+                draft = drafts.forked_from(fork.old, head.size, head.root, fork.reason, fork.seal)
+                transaction.fork(fork.new, draft)
+        store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        store.db.execute("PRAGMA journal_mode=DELETE")
+    return head.size
+
+
+def _put(database: str, fresh: str) -> str:
+    """Put the prepared copy in the ledger's place; give where the old one is kept, '' if none was.
+
+    Where the old one can be read it is written over in a transaction of its own: whoever has it
+    open sees the new one next, and nobody goes on writing to a file that has no name.
+    """
+    if not any(os.path.lexists(database + suffix) for suffix in _FILES):
+        os.rename(fresh, database)
+        _sync_folder(database)
+        return ""
+    number = 1
+    while any(os.path.lexists(f"{database}.replaced-{number}{suffix}") for suffix in _FILES):
+        number += 1
+    kept = f"{database}.replaced-{number}"
+    try:
+        with closing(read_only(database)) as live:
+            _copy(live, kept)
+        with (
+            closing(sqlite3.connect(fresh)) as source,
+            closing(sqlite3.connect(database, timeout=30)) as target,
+        ):
+            source.backup(target)
+    except (LedgerError, sqlite3.Error):
+        _remove(kept)
+        for suffix in _FILES:
+            with suppress(FileNotFoundError):
+                os.rename(database + suffix, kept + suffix)
+        os.rename(fresh, database)
+    _sync_folder(database)
+    return kept
+
+
+def _rekey(team: Team, old: str) -> None:
+    """A line that was sealed goes on being sealed, by a key of its own."""
+    if not team.store.db.execute("SELECT 1 FROM keys").fetchone():
+        return
+    try:
+        before = keys.key_path(old)
+        passphrase = None
+        if os.path.exists(before) and keys.is_encrypted(before):
+            passphrase = keys.from_file()
+            if passphrase is None:
+                message = "the old key was encrypted: `tripod key new --passphrase`"
+                raise RefusedError(message)
+        sealing.new_key(team, passphrase)
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")

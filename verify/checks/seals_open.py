@@ -1,0 +1,194 @@
+"""Every seal of the ledger opens: the key in force signed it, over the tree of that size.
+
+**What it proves.** Each key was put in force properly (the first of a line by itself, each later
+one with the signatures of the key before it and its own), and bears the name of the ledger. Each
+seal was signed by the key in force at its size, and its root is that of the ledger's first
+entries. So is the seal of the record (``record/checkpoint`` in the team directory). Where a
+restored copy went on under another name, the head at which it left is the one that it says, and
+no name is used twice.
+
+**Why it matters.** A seal says that the ledger had exactly these entries when it was made. Whoever
+rewrites the ledger without the key cannot make one; whoever has the key can, and then every copy
+of an older seal that was kept elsewhere contradicts the new one.
+
+**What a finding looks like.** ``the seal of 48 entries has another root than the first 48 entries
+have``; ``the seal of 48 entries: signed by no key that is trusted here``; ``the key was replaced,
+and one of the two keys did not sign``.
+
+**What to do.** Find an older copy of the ledger (a clone, a backup, the record in git) and compare:
+entries before the newest seal that opens are those that were sealed. If the key itself may be in
+other hands, `tripod key rotate`, and look at the seals that others kept.
+
+A seal that covers entries altered as ``chain-links`` or ``sequence`` name it is not named again.
+The stored subtree roots serve to compute a root fast; ``sequence`` holds them against the entries.
+That a ledger *has* a key is for a policy to demand: one without is passed over here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledger.errors import MalformedError, NotVerifiedError
+from ledger.note import parse_note
+from ledger.rotation import rotation_problem
+from ledger.seal import Seal, open_seal, parse_seal
+from ledger.vkey import VerifierKey
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+
+__all__ = ["HELP", "NAME", "RECORD", "REQUIRED", "judge"]
+
+NAME = "seals-open"
+REQUIRED = True
+HELP = "compare with an older copy of the ledger: a clone, a backup, the record in git"
+RECORD = "record/checkpoint"
+
+
+class _Key(NamedTuple):
+    seq: int
+    key: VerifierKey
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    if evidence.db is None:
+        return not_applicable(NAME, "there is no ledger", required=REQUIRED)
+    keys = evidence.query("SELECT seq, vkey FROM keys ORDER BY seq")
+    seals = evidence.query("SELECT seq, size, note FROM seals ORDER BY seq")
+    forks = evidence.query("SELECT seq, size, root FROM forks ORDER BY seq")
+    record = evidence.file(RECORD)
+    if not keys and not seals and not forks and record is None:
+        return not_applicable(NAME, "the ledger has no key", required=REQUIRED)
+    good, found = _keys(evidence, keys)
+    for seq, size, note in seals:
+        problem = _seal_problem(evidence, good, note, size, seq)
+        if problem is not None:
+            found.append(_finding(problem, seq))
+    if record is not None:
+        problem = _record_problem(evidence, good, record)
+        if problem is not None:
+            found.append(Finding(NAME, f"the record: {problem}", RECORD, help=HELP))
+    found += [_finding(problem, seq) for seq, problem in _fork_problems(evidence, forks)]
+    seen = {"seals": len(seals) + (record is not None), "keys": len(keys)}
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
+
+
+def _finding(message: str, seq: int) -> Finding:
+    return Finding(NAME, message, f"entry {seq}", help=HELP, seq=seq)
+
+
+# Keys ------------------------------------------------------------------------------------------
+
+
+def _keys(evidence: Evidence, rows: list[tuple[int, str]]) -> tuple[list[_Key], list[Finding]]:
+    """The keys that were put in force properly, and what is wrong with the others."""
+    good: list[_Key] = []
+    found: list[Finding] = []
+    for seq, vkey in rows:
+        try:
+            key = VerifierKey.parse(vkey)
+        except MalformedError as error:
+            found.append(_finding(f"the key is none: {error}", seq))
+            continue
+        if evidence.altered_below(seq + 1):
+            good.append(_Key(seq, key))  # what was altered is named
+            continue
+        origin = evidence.heads.line(seq)
+        note = evidence.body(seq).get("note")
+        before = _in_force(good, seq, origin)
+        if key.name != origin:
+            problem: str | None = f"the key is named {key.name!r}, the ledger {origin!r}"
+        elif before is None:
+            problem = None if note is None else "no key was in force that it could replace"
+        elif note is None:
+            problem = f"the key {before.format()} was replaced, and did not sign that"
+        else:
+            problem = rotation_problem(note, origin, before, key)
+            if problem is not None:
+                problem = f"the key {before.format()} was replaced: {problem}"
+        if problem is not None:
+            found.append(_finding(problem, seq))
+        else:
+            good.append(_Key(seq, key))
+    return good, found
+
+
+def _in_force(keys: list[_Key], size: int, origin: str) -> VerifierKey | None:
+    """The key that seals the first ``size`` entries of the line ``origin``."""
+    for seq, key in reversed(keys):
+        if seq < size:
+            return key if key.name == origin else None
+    return None
+
+
+# Seals -----------------------------------------------------------------------------------------
+
+
+def _seal_problem(
+    evidence: Evidence, keys: list[_Key], note: str, size: int, seq: int
+) -> str | None:
+    what = f"the seal of {size} entries"
+    if size > seq:
+        return f"{what} stands at entry {seq}, and covers more than was there"
+    try:
+        problem = _open(evidence, keys, note.encode(), size)
+    except ValueError:
+        problem = "its note is no text"
+    return None if problem is None else f"{what}: {problem}"
+
+
+def _record_problem(evidence: Evidence, keys: list[_Key], note: bytes) -> str | None:
+    """The same of the record's; one of more entries than there are is a rollback, named as such.
+
+    (``record-agrees`` and ``pins-extend`` compare the record with a shorter ledger.)
+    """
+    try:
+        seal = parse_seal(parse_note(note).text)
+    except MalformedError as error:
+        return str(error)
+    return None if seal.size > evidence.rows else _open(evidence, keys, note, seal.size)
+
+
+def _open(evidence: Evidence, keys: list[_Key], note: bytes, size: int) -> str | None:
+    """Whether the key in force signed ``note``, and it is the seal of the first entries."""
+    if evidence.altered_below(size):
+        return None  # what was altered is named, and this seal was over what it was
+    origin = evidence.heads.line(size - 1)
+    key = _in_force(keys, size, origin)
+    if key is None:
+        return f"no key of {origin!r} was in force"
+    try:
+        seal = open_seal(parse_note(note), [key]).seal
+    except (MalformedError, NotVerifiedError) as error:
+        return str(error)
+    if seal.size != size:
+        return f"its note is that of {seal.size} entries"
+    return _root_problem(evidence, seal)
+
+
+def _root_problem(evidence: Evidence, seal: Seal) -> str | None:
+    root = evidence.heads.root_at(seal.size)
+    if root is None or root == seal.root:
+        return None  # rows that are gone are named as well
+    return (
+        f"its root is {seal.root.hex()[:12]}…, and the first {seal.size} entries have "
+        f"{root.hex()[:12]}…: they were rewritten, or the seal is of another ledger"
+    )
+
+
+# Forks -----------------------------------------------------------------------------------------
+
+
+def _fork_problems(
+    evidence: Evidence, forks: list[tuple[int, int, str]]
+) -> Iterator[tuple[int, str]]:
+    names = {evidence.heads.line(0)} if forks else set()
+    for seq, size, root in forks:
+        name = evidence.heads.line(seq)
+        if name in names:
+            yield seq, f"it goes on as {name!r}, which was this ledger's name before"
+        names.add(name)
+        there = None if evidence.altered_below(size) else evidence.heads.root_at(size)
+        if there is not None and there.hex() != root:
+            yield seq, f"it forks at another root than the first {size} entries have"
