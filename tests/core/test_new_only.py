@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sample_ledger import said
 from specimens import database, forge, read, unguarded
 
+from ledger.drafts import sent
 from ledger.entry import leaf_hash
 from ledger.merkle import Tree
 from ledger.seal import Seal, format_seal
@@ -34,9 +34,12 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Team(f"{folder}/.nbs") as team:
         chat.create(team, "live", actor="ann")
         missing = SIZE - team.store.head().size
-        team.store.append([said(f"text {n}", "live") for n in range(missing - 1)])
-    with Team(f"{folder}/.nbs") as team:
-        chat.send(team, "live", "ann", "long " * 5000)
+        texts = [f"text {n}" for n in range(missing - 1)] + ["long " * 5000]
+        drafts = [
+            sent(channel="live", index=n, handle="ann", time=1_700_000_000, text=text)
+            for n, text in enumerate(texts)
+        ]
+        team.store.append(drafts)
     return folder
 
 
@@ -95,8 +98,8 @@ def test_a_pin_so_small_that_all_is_looked_at(root: str) -> None:
 
 
 _DAMAGES = {
-    "header": "UPDATE entries SET header = CAST(replace(CAST(header AS TEXT), 'ann', 'bob') AS BLOB)"
-    " WHERE seq = 700",
+    "header": "UPDATE entries SET header ="
+    " CAST(replace(CAST(header AS TEXT), 'ann', 'bob') AS BLOB) WHERE seq = 700",
     "body": "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'text', 'test') AS BLOB)"
     " WHERE seq = 700",
     "salt": "UPDATE entries SET salt = zeroblob(32) WHERE seq = 700",
