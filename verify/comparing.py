@@ -21,7 +21,7 @@ from verify.known import Known, anchored, parse_head
 from verify.roots import roots_at
 from verify.rules import LEVELS, PINNED
 
-__all__ = ["hold", "pin_of"]
+__all__ = ["agreeing", "hold", "pin_of"]
 
 _KEPT_BY = "('seal.made', 'anchor.received')"
 """Kinds of entries that only say what became of entries before them: no tail needs an anchor."""
@@ -33,7 +33,7 @@ def hold(evidence: Evidence) -> Compared | None:
     if db is None or scan is None or not scan.head[0]:
         return None
     outside = evidence.outside
-    outside.known += tuple(_receipts(evidence, db))
+    outside.known += tuple(receipts(evidence, db))
     roots = roots_at(db, scan, (known.seal.size for known in outside.known))
     ledger = Ledger(
         scan.origin,
@@ -53,6 +53,15 @@ def hold(evidence: Evidence) -> Compared | None:
     )  # fmt: skip
     told.findings += demanded(outside, told.anchored.level, _tail(evidence, db, size, scan))
     return told
+
+
+def agreeing(evidence: Evidence) -> list[Known]:
+    """Every head that is known and is this ledger's, by its stored tree: no row is read for it."""
+    db = evidence.db
+    if db is None:
+        return []
+    known = (*evidence.outside.known, *receipts(evidence, db))
+    return [one for one in known if evidence.heads.root_at(one.seal.size) == one.seal.root]
 
 
 def pin_of(evidence: Evidence) -> bytes | None:
@@ -117,7 +126,7 @@ def _keys(evidence: Evidence, db: sqlite3.Connection) -> Iterator[VerifierKey]:
             continue  # `seals-open` names it
 
 
-def _receipts(evidence: Evidence, db: sqlite3.Connection) -> Iterator[Known]:
+def receipts(evidence: Evidence, db: sqlite3.Connection) -> Iterator[Known]:
     """Receipts that the ledger holds: what they say of it, and the notes that others signed."""
     source = source_of(db) if evidence.folded is None else evidence.source
     for seq, method, name, size, root in _rows(
@@ -132,7 +141,7 @@ def _receipts(evidence: Evidence, db: sqlite3.Connection) -> Iterator[Known]:
         if (seal.size, seal.root.hex()) != (size, root):
             seal, note = Seal(origin, size, bytes.fromhex(root)), None
         # What the ledger says of itself vouches for nothing: only a signature in it can.
-        yield Known("receipt", where, seal, None, note)
+        yield Known("receipt", where, seal, None, note, seq=seq)
 
 
 def _receipt(source: Source, seq: int) -> bytes:

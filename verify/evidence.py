@@ -106,6 +106,12 @@ class Evidence:
         except (LookupError, ValueError, TypeError):
             return {}
 
+    def bodies(self, kind: str) -> list[dict[str, Any]]:
+        """Bodies of all entries of a kind, by a walk over the whole ledger: for rare questions."""
+        sql = "SELECT seq FROM entries WHERE kind = ? ORDER BY seq"
+        seqs = [] if self.db is None else self.db.execute(sql, (kind,)).fetchall()
+        return [self.body(seq) for (seq,) in seqs]
+
     def leaf(self, seq: int) -> str:
         """The leaf hash of an entry in hex, '' where there is no such entry."""
         row = (

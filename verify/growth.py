@@ -12,7 +12,7 @@ behind that keeps every line of the other in order:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from verify.excerpt import difference
@@ -42,13 +42,14 @@ class Break(NamedTuple):
     """A version that does not follow the one before it.
 
     ``where`` names the commit in words ('' for the file as it stands now), ``old`` and ``new`` are
-    the two versions (None: no file).
+    the two versions (None: no file), ``seconds`` is the commit's own time.
     """
 
     where: str
     what: str
     old: bytes
     new: bytes | None
+    seconds: int = 0
 
 
 class Lost(NamedTuple):
@@ -113,9 +114,14 @@ def unconverted(data: bytes, committed: bytes) -> bytes:
 # What a history says ---------------------------------------------------------------------------
 
 
-def findings(history: History) -> list[Finding]:
-    """Every kept break, the oldest first, and history that was rewritten."""
-    found = [_broken(history.path, one) for one in history.breaks]
+def findings(
+    history: History, explain: Callable[[Break], str | None] = lambda _: None
+) -> list[Finding]:
+    """Every kept break, the oldest first, and history that was rewritten.
+
+    A break that ``explain`` has words for is told as a warning: it fails nothing.
+    """
+    found = [_broken(history.path, one, explain(one)) for one in history.breaks]
     more = history.broken - len(history.breaks)
     if more:
         found.append(Finding(_NAME, f"and {more} more breaks", history.path))
@@ -139,9 +145,11 @@ def shallow(path: str) -> str:
     )
 
 
-def _broken(path: str, one: Break) -> Finding:
+def _broken(path: str, one: Break, explained: str | None) -> Finding:
     place = one.where or "the work tree (not committed)"
     message = f"{place}: {one.what or _departs(one.old, one.new)}"
+    if explained is not None:
+        return Finding(_NAME, f"{message}: {explained}", path, severity="warning")
     shown = difference(one.old, one.new)
     return Finding(_NAME, message, path, shown, _HELP if one.where else _WORK)
 

@@ -104,7 +104,8 @@ class _Walk:
             merge = " (a merge)" if len(change.commit.parents) > 1 else ""
             new = self._at(change.new) if change.regular else None
             place = words(change.commit) + merge
-            self.breaks.append(Break(place, what, self._bytes(change.old), new))
+            old = self._bytes(change.old)
+            self.breaks.append(Break(place, what, old, new, change.commit.seconds))
 
     def _work_tree(self) -> None:
         """What stands on disk follows what is committed; git's own conversion apart."""

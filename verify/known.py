@@ -30,6 +30,7 @@ class Known(NamedTuple):
     ``note`` is None where nothing is signed. ``stamped``: an authority that is trusted here says
     that it saw it then. ``binding``: the ledger must have all of its entries; a head that only
     another branch of a repository holds may be of a newer state than a copy that is judged.
+    ``seq`` is the entry that holds it, where it is a receipt in the ledger itself.
     """
 
     method: str
@@ -39,6 +40,7 @@ class Known(NamedTuple):
     note: Note | None = None
     stamped: bool = False
     binding: bool = True
+    seq: int | None = None
 
 
 @dataclass
