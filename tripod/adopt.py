@@ -116,6 +116,11 @@ def init(
         )
         raise RefusedError(message)
     opened = _opening(root, project, origin, scribe, places)
+    return _begin(root, opened, places, key=_in_git(root) if key is None else key)
+
+
+def _begin(root: str, opened: Draft, places: dict[str, str], *, key: bool) -> Adoption:
+    """Make the ledger, and what is missing of the team directory."""
     is_new = not os.path.isdir(root)
     if is_new:
         os.makedirs(root)
@@ -133,7 +138,7 @@ def init(
             act.rewrite.add(COUNTS)
             files, left = act.files, act.left_alone
         settings(team)  # says what it could not take of the configuration
-        vkey = _first_key(team) if (_in_git(root) if key is None else key) else ""
+        vkey = _first_key(team) if key else ""
         return Adoption(
             root,
             begun=True,

@@ -23,6 +23,8 @@ from ledger.reader import block_nodes, read_only
 from ledger.schema import check_ours
 from ledger.sqlite import SQLiteStore
 from ledger.writing import stored_tree
+from projections.ahead import ahead_of
+from projections.disk import Disk
 from projections.formats import words
 from projections.tables import fold_into, refold, tables_current
 from tripod import keys, recover, sealing
@@ -252,6 +254,7 @@ def _lacking(database: str, db: sqlite3.Connection) -> str | None:
     origin, size, nodes = _origin_of(db), _head_of(db).size, block_nodes(db)
     last = last_seal(origin)
     problem = None if last is None else continues(last, size, nodes)
+    problem = problem or ahead_of(db, Disk(os.path.dirname(database)))
     if problem is not None:
         return problem
     try:

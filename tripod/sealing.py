@@ -11,24 +11,25 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ledger import drafts
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerError, MalformedError
 from ledger.ids import format_at, now_us
+from ledger.sqlite import SQLiteStore
 from tripod.errors import RefusedError, TripodError
 
 if TYPE_CHECKING:
     from ledger.vkey import SigningKey
     from tripod.keys import Passphrase
-    from tripod.team import Team
 
 __all__ = [
     "EVERY",
     "LATEST_S",
     "Made",
+    "Sealable",
     "in_force",
     "name_of",
     "new_key",
@@ -41,6 +42,17 @@ __all__ = [
 
 EVERY = 256  # entries since the last seal
 LATEST_S = 3600  # seconds since the last seal
+
+
+class Sealable(Protocol):
+    """What is asked of a team to seal it (``tripod.team`` is above this module)."""
+
+    root: str
+    store: SQLiteStore
+    warnings: list[str]
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Append what changes no file; ``make`` is called over the committed head."""
 
 
 class Made(NamedTuple):
@@ -69,7 +81,7 @@ def newest(db: sqlite3.Connection) -> Made | None:
 # Sealing ---------------------------------------------------------------------------------------
 
 
-def seal(team: Team, reason: str, passphrase: Passphrase | None = None) -> str | None:
+def seal(team: Sealable, reason: str, passphrase: Passphrase | None = None) -> str | None:
     """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
 
     ``passphrase`` is asked where the key is encrypted; by default the file that
@@ -86,7 +98,7 @@ def seal(team: Team, reason: str, passphrase: Passphrase | None = None) -> str |
     return _seal(team, vkey, reason, passphrase)
 
 
-def seal_now(team: Team, passphrase: Passphrase) -> str:
+def seal_now(team: Sealable, passphrase: Passphrase) -> str:
     """Seal because somebody asked for it: ``seal``, with an error where that gives nothing.
 
     Raises:
@@ -99,7 +111,7 @@ def seal_now(team: Team, passphrase: Passphrase) -> str:
     return _seal(team, vkey, "asked", passphrase)
 
 
-def _seal(team: Team, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
+def _seal(team: Sealable, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
     from tripod import keys
     from tripod.signer import check_memory, sign_head
 
@@ -122,7 +134,7 @@ def _seal(team: Team, vkey: str, reason: str, passphrase: Passphrase | None) -> 
     return made[0]
 
 
-def seal_if_due(team: Team, entries: Sequence[Entry]) -> None:
+def seal_if_due(team: Sealable, entries: Sequence[Entry]) -> None:
     """Seal behind an act (``entries`` are its own) if that is due; trouble becomes a warning."""
     reason = _due(team.store.db, entries)
     if reason is None:
@@ -183,7 +195,7 @@ def _origin(note: str) -> str:
 # Keys ------------------------------------------------------------------------------------------
 
 
-def new_key(team: Team, passphrase: bytes | None = None) -> str:
+def new_key(team: Sealable, passphrase: bytes | None = None) -> str:
     """Make the ledger's first key, put it in force, seal; give its vkey.
 
     A key file that is there already (of an attempt that was stopped) is used as it is.
@@ -215,7 +227,7 @@ def new_key(team: Team, passphrase: bytes | None = None) -> str:
     return vkey
 
 
-def rotate_key(team: Team, old: Passphrase, new: bytes | None) -> str:
+def rotate_key(team: Sealable, old: Passphrase, new: bytes | None) -> str:
     """Put a new key in the place of the one in force, vouched for by both; give its vkey.
 
     1. The new key is stored beside the old one. Dead here: it is never used.

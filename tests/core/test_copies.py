@@ -187,6 +187,21 @@ def test_where_nothing_is_lacking_the_name_stays(root: str) -> None:
     assert failures(root) == []
 
 
+def test_a_copy_put_back_by_hand_is_known_by_what_the_files_count(root: str) -> None:
+    size = len(kinds(root))
+    os.unlink(signer.seal_path(FIRST))
+    go_on(root)
+    os.unlink(signer.seal_path(FIRST))
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{root}/ledger.db{suffix}").unlink(missing_ok=True)
+    Path(f"{root}/ledger.db").write_bytes(Path(backup_of(root)).read_bytes())
+    done = copies.restore(root, backup_of(root))
+    assert (done.forked, done.size) == (True, size)
+    reason = read(f"{root}/ledger.db")[size].data["reason"]
+    assert reason.startswith("counts.json counts entry")
+    assert failures(root) == []
+
+
 def test_a_name_can_be_asked_for_and_is_used_once(root: str) -> None:
     done = copies.restore(root, backup_of(root), SECOND)
     assert done.origin == SECOND

@@ -96,6 +96,18 @@ def test_the_json_is_as_kept(name: str) -> None:
     assert written.isascii()
 
 
+@pytest.mark.parametrize(
+    ("seconds", "age"),
+    [(0, "0 seconds"), (1, "1 second"), (119, "119 seconds"), (120, "2 minutes"),
+     (7199, "119 minutes"), (7200, "2 hours"), (172_799, "47 hours"), (172_800, "2 days")],
+)  # fmt: skip
+def test_the_newest_seal_is_told_with_its_age(seconds: int, age: str) -> None:
+    at = "2026-11-21T20:57:55.123456Z"
+    report = Report("x", (Outcome("drift", CLEAN),), (9, "ab" * 32), sealed=(1, at, seconds))
+    assert text.render(report).endswith(f"root {'ab' * 8}…; sealed 1 entry, {age} ago\n")
+    assert json.loads(json_.render(report))["sealed"] == {"size": 1, "at": at}
+
+
 def test_colour_changes_nothing_but_colour() -> None:
     import re
 

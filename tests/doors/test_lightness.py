@@ -77,6 +77,31 @@ def test_hot_commands_import_little(tmp_path: Path, arguments: tuple[str, ...]) 
     assert "projections.intake" not in names
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bus", "publish", "ann", "done", "low"),
+        ("bus", "check"),
+        ("chat", "send", "live", "ann", "hello @bob"),
+    ],
+    ids=" ".join,
+)
+def test_a_key_weighs_nothing_where_no_seal_is_due(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    begin(tmp_path)
+    imported(tmp_path, "key", "new")
+    assert imported(tmp_path, *arguments) & HEAVY == set()
+
+
+def test_a_seal_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: Path) -> None:
+    begin(tmp_path)
+    imported(tmp_path, "key", "new")
+    log = ("scribe", "log", "Title", "-p", "ann", "-r", "why", "--ref", "live.chat:~L7")
+    names = imported(tmp_path, *log)
+    assert {name.partition(".")[0] for name in names} & HEAVY == {"cryptography"}
+
+
 FORMATS = """
 import sys
 import ledger.note, ledger.policy, ledger.proof, ledger.seal, ledger.tiles

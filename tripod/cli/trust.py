@@ -14,7 +14,7 @@ import click
 from tripod import keys, sealing
 from tripod.cli.door import Door, opened, team_option
 from tripod.cli.output import emit, emit_json
-from tripod.errors import BadArgumentError
+from tripod.errors import BadArgumentError, NotFoundError
 
 __all__ = ["key", "seal"]
 
@@ -110,17 +110,16 @@ def _tell(vkey: str, *, as_json: bool) -> None:
 @key.command()
 @team_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.pass_context
-def show(ctx: click.Context, *, team_path: str | None, as_json: bool) -> None:
-    """Show the key in force, where its private part is, and the newest seal; 1 if there is none."""
+def show(*, team_path: str | None, as_json: bool) -> None:
+    """Show the key in force, where its private part is, and the newest seal."""
     with opened(team_path) as team:
         team.refresh()
         db = team.store.db
         vkey, last = sealing.in_force(db), sealing.newest(db)
         earlier = [row[0] for row in db.execute("SELECT vkey FROM keys ORDER BY seq")]
     if vkey is None:
-        emit_json([{"vkey": None}]) if as_json else emit(["No key: `tripod key new` makes one"])
-        ctx.exit(1)
+        message = "this ledger has no key: `tripod key new` makes one"
+        raise NotFoundError(message)
     path = keys.key_path(sealing.name_of(vkey))
     here = os.path.exists(path)
     encrypted = here and keys.is_encrypted(path)
