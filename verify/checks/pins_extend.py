@@ -41,10 +41,7 @@ def judge(evidence: Evidence) -> Outcome:
     found = compared.findings
     heads = compared.heads
     if not heads and not found:
-        reason = (
-            "no head of this ledger is known from outside: commit the record, or keep a pin "
-            "(`tripod verify --pin FILE --update-pin`)"
-        )
+        reason = "no head is known from outside: keep a pin, or commit the seal"
         return not_applicable(NAME, reason, required=REQUIRED)
     if compared.untold and not found:
         reason = f"{compared.untold} heads cannot be compared: entries before them are missing"
