@@ -57,7 +57,6 @@ class Outside:
     broken: tuple[tuple[str, str], ...] = ()
     policy: Policy | None = None
     rules: Rules = field(default_factory=Rules)
-    sources: tuple[str, ...] = ()
     pin: Seal | None = None
     log: History | None = None
 

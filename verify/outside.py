@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ledger.errors import LedgerError, MalformedError
-from ledger.policy import Policy, parse_policy
+from ledger.policy import parse_policy
 from projections import LOG
 from verify import rules as rules_format
 from verify.git import Change, GitError, Repository
@@ -104,10 +104,9 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
                 message = f"--policy: there is no file {path}"
                 raise OutsideError(message)
             continue
-        outside.sources += (path,)
         try:
             if name == POLICY:
-                outside.policy = _trust(data)
+                outside.policy = parse_policy(data)
             else:
                 outside.rules = rules_format.parse(data)
         except MalformedError as error:
@@ -115,10 +114,6 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
             if paths:
                 raise OutsideError(f"{path}: {message}") from error
             outside.broken += ((path, message),)
-
-
-def _trust(data: bytes) -> Policy:
-    return parse_policy(data)
 
 
 # Git -------------------------------------------------------------------------------------------
