@@ -14,9 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ledger.errors import LedgerError
-from ledger.policy import Policy
-from ledger.seal import open_seal
 from verify.known import Known
 
 __all__ = ["Bound", "Bounds", "bounds", "times"]
@@ -39,34 +36,29 @@ class Bounds(NamedTuple):
     not_after_signed: Bound | None
 
 
-def times(known: Known, policy: Policy | None) -> list[Bound]:
-    """Every moment that a head names: cosignatures of known witnesses, and its own date."""
+def times(known: Known) -> list[Bound]:
+    """Every moment that a head names: its own date, and the cosignatures that count."""
     found = []
     if known.seconds is not None:
         found.append(Bound(known.seconds, known.where, known.stamped))
-    if known.note is not None and policy is not None:
-        keys = [log.key for log in policy.logs]
-        try:
-            opened = open_seal(
-                known.note, keys, [witness.key for witness in policy.witnesses], extensions=True
-            )
-        except LedgerError:
-            return found
-        for cosigned in opened.cosignatures:
-            by = f"the witness {cosigned.key.name} ({known.where})"
-            found.append(Bound(cosigned.seconds, by, signed=True))
+    for cosigned in known.cosigned:
+        by = f"the witness {cosigned.key.name} ({known.where})"
+        found.append(Bound(cosigned.seconds, by, signed=True))
     return found
 
 
-def bounds(seq: int, agreeing: Iterable[Known], policy: Policy | None) -> Bounds:
-    """The bounds of the entry ``seq``; ``agreeing`` are heads that are those of this ledger."""
+def bounds(seq: int, agreeing: Iterable[Known]) -> Bounds:
+    """The bounds of the entry ``seq``; ``agreeing`` are heads that are those of this ledger.
+
+    What a source's clock may be off by, as it says itself, widens them.
+    """
     before: list[Bound] = []
     after: list[Bound] = []
     for known in agreeing:
         if known.seq is not None and known.seq < seq:
-            before += times(known, policy)
+            before += [one._replace(seconds=one.seconds - known.give) for one in times(known)]
         if known.seal.size > seq:
-            after += times(known, policy)
+            after += [one._replace(seconds=one.seconds + known.give) for one in times(known)]
     return Bounds(
         max(before, default=None),
         max((bound for bound in before if bound.signed), default=None),

@@ -346,7 +346,7 @@ def collect(
 def look_outside(evidence: Evidence, asked: Asked) -> None:
     """Collect what is remembered elsewhere; who remembers a head tells that a ledger was here."""
     try:
-        evidence.outside = gather(evidence.root, asked)
+        evidence.outside = gather(evidence.root, asked, live=evidence.db is not None)
     except OutsideError as error:
         evidence.problem = evidence.problem or str(error)
     evidence.traces += tuple(

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ledger.errors import LedgerError
-from ledger.seal import open_seal
 from ledger.vkey import VerifierKey
-from verify.finding import Anchored, Finding, Severity
-from verify.known import Known, Outside
-from verify.rules import LEVELS, PINNED
+from verify.finding import Anchored, Finding, Severity, Tally
+from verify.known import Known, Outside, opened
+from verify.rules import SELF, Rules
 
-__all__ = ["NAME", "Compared", "Fork", "Ledger", "compare", "demanded"]
+__all__ = [
+    "NAME",
+    "Compared",
+    "Fork",
+    "Ledger",
+    "compare",
+    "demanded",
+    "trusted",
+    "wanted_size",
+]
 
 NAME = "pins-extend"
-LISTED = 20
 
 _ROLLBACK = (
     "the ledger was rolled back or cut off, or this is an old copy: find the newest one. A "
@@ -39,6 +45,14 @@ _STALE = (
     "and --update-pin where the team cannot write, or ask a witness"
 )
 
+_FORGED = (
+    "a receipt is checked before it is logged, so this was not logged by an anchor's round: find "
+    "out who appended it (`tripod show SEQ`), and ask the witness or authority itself"
+)
+_UNREAD = (
+    "it vouches for nothing here: put back what stood there, or name who made it in the policy"
+)
+
 
 class Fork(NamedTuple):
     """A line that the ledger left, as it says itself: its origin, and the head at the parting."""
@@ -49,7 +63,11 @@ class Fork(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """What heads are held against. ``roots`` lacks a size where rows are missing before it."""
+    """What heads are held against. ``roots`` lacks a size where rows are missing before it.
+
+    ``keys`` are those that may have sealed it, whatever a policy says. ``seals`` counts those that
+    it holds. ``bodies``: False where it was read from headers alone, so that no key is known.
+    """
 
     origin: str
     size: int
@@ -57,41 +75,76 @@ class Ledger(NamedTuple):
     forks: Sequence[Fork] = ()
     keys: Sequence[VerifierKey] = ()
     seals: int = 0
+    bodies: bool = True
 
 
 @dataclass
 class Compared:
-    """What came of it: findings, the heads that agree, and those that could not be compared."""
+    """What came of it: findings, the heads that agree, and why others could not be compared."""
 
     heads: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    failures: Tally = field(default_factory=Tally)
+    warnings: Tally = field(default_factory=Tally)
     agreeing: list[Known] = field(default_factory=list)
-    untold: int = 0
+    untold: list[str] = field(default_factory=list)
     anchored: Anchored | None = None
 
-    def add(self, message: str, where: str, help_: str, *, warning: bool = False) -> None:
-        """Keep a finding of this check."""
-        severity: Severity = "warning" if warning else "failure"
-        if len(self.findings) < LISTED:
-            self.findings.append(Finding(NAME, message, where, (), help_, severity))
+    @property
+    def findings(self) -> list[Finding]:
+        """The first few that fail, then the first few that do not, and how many more there are."""
+        warned = self.warnings.of(NAME)
+        return [*self.failures.of(NAME), *(replace(one, severity="warning") for one in warned)]
+
+    def add(self, message: str, where: str, help_: str, severity: Severity = "failure") -> None:
+        """Keep a finding; whoever makes many warnings hides no failure by that."""
+        tally = self.failures if severity == "failure" else self.warnings
+        tally.add(Finding(NAME, message, where, (), help_, severity))
 
 
 def compare(outside: Outside, ledger: Ledger) -> Compared:
     """Judge every head that is known; what the policy demands besides is not asked here."""
     told = Compared(len(outside.known))
     for where, problem in outside.unread:
-        told.add(f"unreadable: {problem}", where, "put back what stood there", warning=True)
+        told.add(problem, where, _UNREAD, "warning")
+    for where, problem in outside.forged:
+        told.add(f"forged: {problem}", where, _FORGED)
     for where, problem in outside.broken:
         told.add(problem, where, "mend it; `--policy FILE` takes one from elsewhere in its place")
+    told.untold += [f"{where}: {problem}" for where, problem in outside.untold]
+    problems = []
     for known in outside.known:
-        _one(told, known, ledger)
-    _signatures(told, outside, ledger)
+        keys = trusted(outside, ledger.keys, known.seal.origin)
+        one, problem = known, ""
+        if keys or ledger.bodies:
+            one, problem = opened(known, keys, outside.policy)
+        _one(told, one, outside, ledger)
+        if problem and known.seal.origin == ledger.origin:
+            problems.append((problem, known.where))
+    for problem, where in problems:
+        told.add(problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
+    _sealed(told, outside, ledger)
     return told
 
 
-def _one(told: Compared, known: Known, ledger: Ledger) -> None:
+def trusted(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[VerifierKey]:
+    """The keys that may have sealed the log ``origin``: the policy's, or else those ``keys``."""
+    named = [log.key for log in outside.policy.logs] if outside.policy is not None else []
+    ours = [key for key in named if key.name == origin]
+    return ours or [key for key in keys if key.name == origin]
+
+
+def _one(told: Compared, known: Known, outside: Outside, ledger: Ledger) -> None:
     seal, where = known.seal, known.where
     left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
+    if seal.origin in outside.rules.given_up and seal.origin != ledger.origin:
+        told.add(
+            f"given up: it remembers {seal.origin} with {seal.size} entries, which the policy says "
+            "was begun anew",
+            where,
+            "whoever has that ledger can still show what it held",
+            "warning",
+        )
+        return
     if seal.origin != ledger.origin and left is None:
         told.add(
             f"unknown log: it remembers {seal.origin} with {seal.size} entries, and this ledger is "
@@ -106,7 +159,7 @@ def _one(told: Compared, known: Known, ledger: Ledger) -> None:
             f"says that this ledger left that line at {left.size}",
             where,
             "the entries between are lost here; whoever has them can still show them",
-            warning=True,
+            "warning",
         )
         return
     if seal.size > ledger.size:
@@ -114,12 +167,12 @@ def _one(told: Compared, known: Known, ledger: Ledger) -> None:
             f"rollback: it remembers {seal.size} entries, and the ledger has {ledger.size}",
             where,
             _ROLLBACK,
-            warning=not known.binding,
+            "failure" if known.binding else "warning",
         )
         return
     root = ledger.roots.get(seal.size)
     if root is None:
-        told.untold += 1
+        told.untold.append(f"{where}: entries before it are missing here")
     elif root != seal.root:
         told.add(
             f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries, "
@@ -131,51 +184,60 @@ def _one(told: Compared, known: Known, ledger: Ledger) -> None:
         told.agreeing.append(known)
 
 
-def _signatures(told: Compared, outside: Outside, ledger: Ledger) -> None:
-    """Where a signature is to be had, it must be there, and be that of a key that is known."""
-    logs = [log.key for log in outside.policy.logs] if outside.policy is not None else []
-    for known in outside.known:
-        if known.note is None or known.seal.origin != ledger.origin:
-            continue
-        keys = [key for key in (logs or ledger.keys) if key.name == ledger.origin]
-        try:
-            open_seal(known.note, keys, extensions=True)
-        except LedgerError as error:
-            told.add(f"unsealed: {error}", known.where, _UNSEALED)
-    sealed = any(known.note is not None for known in outside.known)
-    if ledger.seals:
+def _sealed(told: Compared, outside: Outside, ledger: Ledger) -> None:
+    """A ledger that was sealed once, or whose key the policy names, has a seal.
+
+    One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
+    from its record ends where its seal does, before the entry that would tell of it.
+    """
+    signed = [known for known in outside.known if known.note is not None]
+    if ledger.seals or any(known.note is not None for known in told.agreeing):
         return
-    if sealed:
+    if signed:
         told.add(
             "unsealed: this ledger was sealed once, as is remembered outside, and holds no seal",
             "ledger",
             _UNSEALED,
         )
-    elif any(key.name == ledger.origin for key in logs):
+    elif outside.policy is not None and trusted(outside, (), ledger.origin):
         message = "unsealed: the policy names the key of this ledger, which holds no seal"
         told.add(message, "ledger", _UNSEALED)
 
 
-def demanded(outside: Outside, level: str, tail: tuple[int, int]) -> list[Finding]:
-    """Where the ledger falls short of the level or the freshness that the rules ask for.
+def wanted_size(rules: Rules, anchored: Anchored) -> int:
+    """Up to which size every level that the rules ask for is reached; without one, any level."""
+    sizes = {name: size for name, (size, _) in anchored.sizes.items()}
+    if not rules.level:
+        return max(sizes.values(), default=0)
+    return min(_reached(sizes, name) for name in rules.level)
 
-    ``tail`` is what stands behind the newest head of at least the rules' level.
+
+def _reached(sizes: Mapping[str, int], level: str) -> int:
+    """Up to which size a level is reached; nobody outside is needed for SELF."""
+    return max(sizes.values(), default=0) if level == SELF else sizes.get(level, 0)
+
+
+def demanded(told: Compared, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
+    """Add where the ledger falls short of the levels or the freshness that the rules ask for.
+
+    ``tail`` is what stands behind ``wanted_size``.
     """
-    rules, found = outside.rules, []
-    wanted = rules.level or PINNED
-    if rules.level is not None and LEVELS.index(level) < LEVELS.index(rules.level):
-        message = (
-            f"unanchored: the policy asks for {rules.level}, and what is known outside makes it "
-            f"{level}"
+    missing = [name for name in rules.level if name != SELF and name not in anchored.sizes]
+    if missing:
+        told.add(
+            f"unanchored: the policy asks for {', '.join(missing)}, and what is known outside "
+            f"makes it {anchored.level}",
+            "policy",
+            _STALE,
         )
-        found.append(Finding(NAME, message, "policy", (), _STALE))
-        return found
+        return
     limits = ((rules.tail_entries, "entries"), (rules.tail_seconds, "seconds"))
     for (limit, word), have in zip(limits, tail, strict=True):
         if limit is not None and have > limit:
-            message = (
-                f"stale anchor: the tail behind the newest head of level {wanted} is {have} "
-                f"{word}, and the policy allows {limit}"
+            level = f" of level {', '.join(rules.level)}" if rules.level else ""
+            told.add(
+                f"stale anchor: the tail behind the newest head{level} is {have} {word}, and the "
+                f"policy allows {limit}",
+                "policy",
+                _STALE,
             )
-            found.append(Finding(NAME, message, "policy", (), _STALE))
-    return found

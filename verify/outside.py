@@ -7,14 +7,15 @@ in the team directory, since whoever can write the ledger can write that, too.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ledger.errors import LedgerError, MalformedError
 from ledger.policy import parse_policy
+from ledger.timestamp import parse_authorities
 from projections import LOG
 from verify import rules as rules_format
-from verify.git import Change, GitError, Repository
+from verify.git import GitError, Repository
 from verify.history import read_history, words
 from verify.known import MAX_HEAD, Known, Outside, parse_head
 
@@ -22,6 +23,7 @@ __all__ = ["CHECKPOINT", "POLICY", "RULES", "USUAL", "Asked", "OutsideError", "g
 
 POLICY = "policy.tlog"
 RULES = "policy.yaml"
+AUTHORITIES = "policy.pem"
 CHECKPOINT = "record/checkpoint"
 _MAX_FILE = 256 * 1024
 
@@ -49,8 +51,11 @@ USUAL = Asked()
 """No pin, the team's own policies, the history of the repository that it lies in."""
 
 
-def gather(root: str | None, asked: Asked) -> Outside:
+def gather(root: str | None, asked: Asked, *, live: bool = True) -> Outside:
     """Everything that is known outside of the ledger of the team directory ``root``.
+
+    ``live``: its database is there, and git does not keep that, so every seal in git is of its own
+    past, on whichever branch. A record is as old as the commit that is checked out.
 
     Raises:
         OutsideError: the pin or a policy that was given cannot be read.
@@ -69,7 +74,7 @@ def gather(root: str | None, asked: Asked) -> Outside:
             outside.known += (pin,)
             outside.pin = pin.seal if asked.new_only else None
     if root is not None and asked.git and _in_repository(root):
-        _walk(outside, root, log=not asked.new_only)
+        _walk(outside, root, log=not asked.new_only, live=live)
     return outside
 
 
@@ -95,9 +100,15 @@ def read_pin(path: str) -> Known | None:
 
 def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> None:
     """The files given, by the ends of their names; the team's own for each kind not given."""
-    trusted = [path for path in given if not path.endswith((".yaml", ".yml"))]
-    demands = [path for path in given if path not in trusted]
-    for paths, name, what in ((trusted, POLICY, "logs"), (demands, RULES, "demands")):
+    demands = [path for path in given if path.endswith((".yaml", ".yml"))]
+    stamping = [path for path in given if path.endswith(".pem")]
+    trusted = [path for path in given if path not in (*demands, *stamping)]
+    kinds: tuple[tuple[list[str], str, str, Callable[[Outside, bytes], None]], ...] = (
+        (trusted, POLICY, "whose signatures count", _trust),
+        (demands, RULES, "what must be there", _rules),
+        (stamping, AUTHORITIES, "whose timestamps count", _authorities),
+    )
+    for paths, name, what, take in kinds:
         if len(paths) > 1:
             message = f"--policy: {paths[0]} and {paths[1]} both say {what}; give one of them"
             raise OutsideError(message)
@@ -109,15 +120,24 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
                 raise OutsideError(message)
             continue
         try:
-            if name == POLICY:
-                outside.policy = parse_policy(data)
-            else:
-                outside.rules = rules_format.parse(data)
+            take(outside, data)
         except MalformedError as error:
             message = f"{error}; a policy that is not understood is not passed over"
             if paths:
                 raise OutsideError(f"{path}: {message}") from error
             outside.broken += ((path, message),)
+
+
+def _trust(outside: Outside, data: bytes) -> None:
+    outside.policy = parse_policy(data)
+
+
+def _rules(outside: Outside, data: bytes) -> None:
+    outside.rules = rules_format.parse(data)
+
+
+def _authorities(outside: Outside, data: bytes) -> None:
+    outside.authorities = parse_authorities(data)
 
 
 # Git -------------------------------------------------------------------------------------------
@@ -134,7 +154,7 @@ def _in_repository(root: str) -> bool:
     return True
 
 
-def _walk(outside: Outside, root: str, *, log: bool) -> None:
+def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
     """Every seal that the repository ever held, on any branch, and the history of the log."""
     try:
         with Repository(root) as repository:
@@ -143,20 +163,22 @@ def _walk(outside: Outside, root: str, *, log: bool) -> None:
             paths = [f"{root}/{CHECKPOINT}"]
             paths += [os.path.join(repository.top, name) for name in outside.rules.seals]
             names = [repository.name_of(path) for path in paths]
-            outside.known += tuple(_seals(outside, repository, names))
+            outside.known += tuple(_seals(outside, repository, names, live=live))
             if log and repository.changes((repository.name_of(_log(root)),), "HEAD"):
                 outside.log = read_history(_log(root))
     except GitError as error:
-        outside.unread += (("git", str(error)),)
+        message = f"{error}; --no-git leaves the history alone"
+        outside.untold += (("git", message),)
 
 
 def _log(root: str) -> str:
     return f"{root}/{LOG.folder}/log.md"
 
 
-def _seals(outside: Outside, repository: Repository, names: Iterable[str]) -> Iterator[Known]:
-    """Each seal once, by the first commit that has it; those of HEAD's own history bind."""
-    names = list(names)
+def _seals(
+    outside: Outside, repository: Repository, names: list[str], *, live: bool
+) -> Iterator[Known]:
+    """Each seal once, by the first commit that has it; see ``gather`` for those that bind."""
     mine = {change.new for change in repository.changes(names, "HEAD")}
     seen: set[str] = set()
     for change in repository.changes(names, "--all", "--reflog", "HEAD"):
@@ -164,17 +186,18 @@ def _seals(outside: Outside, repository: Repository, names: Iterable[str]) -> It
             continue
         seen.add(change.new)
         where = f"{words(change.commit)}, {change.path}"
-        try:
-            seal, note = parse_head(_small(repository, change))
-        except LedgerError as error:
-            outside.unread += ((where, str(error)),)
+        data = repository.blob(change.new)
+        if data is None:
+            message = f"the object {change.new} is missing: run `git fsck`, or fetch it"
+            outside.untold += ((where, message),)
             continue
-        yield Known("git", where, seal, change.commit.seconds, note, binding=change.new in mine)
-
-
-def _small(repository: Repository, change: Change) -> bytes:
-    data = repository.blob(change.new)
-    return b"" if data is None else data[: MAX_HEAD + 1]
+        try:
+            seal, note = parse_head(data[: MAX_HEAD + 1])
+        except LedgerError as error:
+            outside.unread += ((where, f"unreadable: {error}"),)
+            continue
+        binding = live or change.new in mine
+        yield Known("git", where, seal, change.commit.seconds, note, binding=binding)
 
 
 def _read(path: str) -> bytes | None:

@@ -3,11 +3,12 @@ r"""What a team demands of its own ledger: ``policy.yaml``, ``key: value`` lines
 ::
 
     # missing protection is a failure, not a skip
-    level: PINNED                     # SELF, PINNED, WITNESSED or TIMESTAMPED
+    level: PINNED                     # or WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
     tail-entries: 256                 # so many entries may stand behind the newest such head,
     tail-seconds: 86400               # ... the oldest of them for so long
     required: [pins-extend, drift]    # checks that must have something to judge, and be clean
     seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
+    given-up: [example.com/old]       # ledgers that were begun anew: their heads only warn
 
 It is read as lines, not as YAML: nothing is nested or expanded. Unlike the bus's configuration it
 is refused whole where a line is not understood: a demand that is misspelled would demand nothing.
@@ -29,17 +30,19 @@ SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", 
 MAX_RULES = 64 * 1024
 _LINE = re.compile(r"([a-z][a-z-]*)[ \t]*:[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
+_LISTS = ("level", "required", "seals", "given-up")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")
 
 
 class Rules(NamedTuple):
-    """What must be there; None and () ask for nothing."""
+    """What must be there; None and () ask for nothing. Each of ``level`` must be reached."""
 
-    level: str | None = None
+    level: tuple[str, ...] = ()
     tail_entries: int | None = None
     tail_seconds: int | None = None
     required: tuple[str, ...] = ()
     seals: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
 
 
 def parse(data: bytes) -> Rules:
@@ -81,19 +84,21 @@ def _once(key: str, values: Container[str]) -> None:
 
 
 def _value(key: str, text: str) -> str | int | tuple[str, ...]:
-    if key == "level":
-        if text not in LEVELS:
-            message = f"{text[:40]!r} is none of {', '.join(LEVELS)}"
-            raise MalformedError(message)
-        return text
     if key in ("tail-entries", "tail-seconds"):
         if not _NUMBER.fullmatch(text):
             message = f"{key}: {text[:40]!r} is no whole number"
             raise MalformedError(message)
         return int(text)
-    if key in ("required", "seals"):
-        inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
-        return tuple(name.strip().strip("\"'") for name in inner.split(",") if name.strip())
-    known = ("level", "tail-entries", "tail-seconds", "required", "seals")
-    message = f"{key[:40]!r} is none of {', '.join(known)}"
-    raise MalformedError(message)
+    if key not in _LISTS:
+        message = f"{key[:40]!r} is none of {', '.join((*_LISTS, 'tail-entries', 'tail-seconds'))}"
+        raise MalformedError(message)
+    inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
+    names = tuple(name.strip().strip("\"'") for name in inner.split(",") if name.strip())
+    for name in names if key == "level" else ():
+        if name not in LEVELS:
+            message = f"{name[:40]!r} is none of {', '.join(LEVELS)}"
+            raise MalformedError(message)
+    if not names:
+        message = f"{key}: it names nothing"
+        raise MalformedError(message)
+    return names

@@ -10,13 +10,13 @@ from sealed import LOG, POLICY, TIME, WITNESSES
 
 from ledger.drafts import anchor_received
 from ledger.note import Note, format_note
-from ledger.policy import format_policy
+from ledger.policy import Policy, format_policy
 from ledger.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod import adopt, chat
 from tripod.cli import main
 from tripod.team import Team
 from verify.bounds import Bound, bounds, times
-from verify.known import Known
+from verify.known import Known, opened
 
 ROOT = b"r" * 32
 
@@ -31,18 +31,34 @@ def known(size: int, seconds: int | None = None, **fields: object) -> Known:
     return Known("git", "somewhere", Seal(LOG.name, size, ROOT), seconds, **fields)  # type: ignore[arg-type]
 
 
+def looked(one: Known, policy: Policy | None) -> Known:
+    """A head with the cosignatures that the policy lets count."""
+    opening, problem = opened(one, [LOG.verifier()], policy)
+    assert problem == ""
+    return opening
+
+
 def test_a_date_is_a_claim_and_a_cosignature_is_none() -> None:
-    assert times(known(5), POLICY) == []
-    assert times(known(5, 100), POLICY) == [Bound(100, "somewhere", signed=False)]
-    assert times(known(5, 100, stamped=True), None) == [Bound(100, "somewhere", signed=True)]
-    (bound,) = times(known(5, note=cosigned(5, TIME)), POLICY)
+    assert times(known(5)) == []
+    assert times(known(5, 100)) == [Bound(100, "somewhere", signed=False)]
+    assert times(known(5, 100, stamped=True)) == [Bound(100, "somewhere", signed=True)]
+    (bound,) = times(looked(known(5, note=cosigned(5, TIME)), POLICY))
     assert (bound.seconds, bound.signed) == (TIME, True)
     assert bound.by == "the witness witness.example/w1 (somewhere)"
 
 
-@pytest.mark.parametrize("policy", [None, POLICY._replace(logs=()), POLICY])
-def test_a_witness_that_nobody_knows_says_nothing(policy: object) -> None:
-    assert times(known(5, note=cosigned(5, TIME, witness=1)), policy) == []  # type: ignore[arg-type]
+@pytest.mark.parametrize("policy", [None, POLICY._replace(witnesses=()), POLICY])
+def test_a_witness_that_nobody_knows_says_nothing(policy: Policy | None) -> None:
+    assert times(looked(known(5, note=cosigned(5, TIME, witness=1)), policy)) == []
+
+
+def test_a_clock_that_may_be_off_widens_both_sides() -> None:
+    heads = [known(3, 100, seq=3, stamped=True, give=2), known(9, 200, stamped=True, give=2)]
+    found = bounds(5, heads)
+    assert (found.not_before, found.not_after) == (
+        Bound(98, "somewhere", signed=True),
+        Bound(202, "somewhere", signed=True),
+    )
 
 
 def test_what_covers_it_bounds_it_above_and_receipts_before_it_below() -> None:
@@ -54,13 +70,13 @@ def test_what_covers_it_bounds_it_above_and_receipts_before_it_below() -> None:
         known(3, 40, seq=4, stamped=True),
         known(3, 300, seq=7),  # received behind the entry: no lower bound for it
     ]
-    found = bounds(6, heads, None)
+    found = bounds(6, heads)
     assert found.not_before == Bound(50, "somewhere", signed=False)
     assert found.not_before_signed == Bound(40, "somewhere", signed=True)
     assert found.not_after == Bound(150, "somewhere", signed=False)
     assert found.not_after_signed == Bound(200, "somewhere", signed=True)
-    assert bounds(9, heads, None)[2:] == (None, None)
-    assert bounds(3, heads, None)[:2] == (None, None)
+    assert bounds(9, heads)[2:] == (None, None)
+    assert bounds(3, heads)[:2] == (None, None)
 
 
 @given(
@@ -71,8 +87,8 @@ def test_more_heads_never_widen_the_bounds(
     drawn: list[tuple[int, int, int | None]], seq: int
 ) -> None:
     heads = [known(size, seconds, seq=at) for size, seconds, at in drawn]
-    before = bounds(seq, heads[:-1], None)
-    after = bounds(seq, heads, None)
+    before = bounds(seq, heads[:-1])
+    after = bounds(seq, heads)
     if before.not_before is not None:
         assert after.not_before is not None
         assert after.not_before.seconds >= before.not_before.seconds

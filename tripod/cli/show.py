@@ -16,6 +16,7 @@ from tripod.team import Team
 
 if TYPE_CHECKING:
     from verify.bounds import Bound
+    from verify.outside import Asked
 
 __all__ = ["show"]
 
@@ -34,6 +35,14 @@ LISTED = 20
 @click.option(
     "--pin", type=TEXT, metavar="FILE", help="With --bounds: a head that is kept elsewhere."
 )
+@click.option(
+    "--policy",
+    "policies",
+    type=TEXT,
+    multiple=True,
+    metavar="FILE",
+    help="With --bounds: a policy from elsewhere (.tlog or .pem) in place of the team's own.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def show(
     *,
@@ -44,6 +53,7 @@ def show(
     stream: str | None,
     bounds: bool,
     pin: str | None,
+    policies: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Print entries, or a projection.
@@ -61,13 +71,15 @@ def show(
     if bounds and re.fullmatch("[0-9]+", what) is None:
         message = "--bounds goes with the number of an entry"
         raise BadArgumentError(message)
-    if pin is not None and not bounds:
-        message = "--pin goes with --bounds"
+    if (pin is not None or policies) and not bounds:
+        message = "--pin and --policy go with --bounds"
         raise BadArgumentError(message)
     with opened(team_path) as team:
         team.refresh()
         if bounds:
-            _bounds(team, int(what), pin, as_json=as_json)
+            from verify.outside import Asked
+
+            _bounds(team, int(what), Asked(pin, policies=policies), as_json=as_json)
         elif not what:
             _list(team, LISTED if last is None else last, stream, as_json=as_json)
         elif is_entry:
@@ -125,20 +137,19 @@ def _entry(team: Team, what: str, *, as_json: bool) -> None:
         emit_pretty(_value(entry))
 
 
-def _bounds(team: Team, seq: int, pin: str | None, *, as_json: bool) -> None:
+def _bounds(team: Team, seq: int, asked: Asked, *, as_json: bool) -> None:
     """What the host claims, and what others say of the time of an entry."""
     from verify.bounds import bounds
     from verify.comparing import agreeing
     from verify.evidence import collect
-    from verify.outside import Asked
 
     if seq >= team.store.head().size:
         message = f"no entry {seq}; `tripod show` lists the newest"
         raise NotFoundError(message)
-    with collect(team.root, asked=Asked(pin)) as evidence:
+    with collect(team.root, asked=asked) as evidence:
         if evidence.problem:
             raise BadArgumentError(evidence.problem)
-        found = bounds(seq, agreeing(evidence), evidence.outside.policy)
+        found = bounds(seq, agreeing(evidence))
         at = evidence.at(seq)
     if as_json:
         shown = {name: bound and bound._asdict() for name, bound in found._asdict().items()}

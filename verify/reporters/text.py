@@ -22,6 +22,7 @@ from typing import TypeAlias
 
 from verify.escape import escape
 from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Anchored, Finding, Outcome, Report
+from verify.rules import PINNED, WITNESSED
 
 __all__ = ["NAME", "render"]
 
@@ -86,6 +87,7 @@ def _anchored(anchored: Anchored) -> str:
     parts = [
         f"{name} by {escape(by)} up to entry {size - 1}"
         for name, (size, by) in reversed(anchored.sizes.items())
+        if name != PINNED or (size, by) != anchored.sizes.get(WITNESSED)  # whoever saw it remembers
     ]
     if not parts:
         return f"{anchored.level}: no head of this ledger is known from outside"
