@@ -94,7 +94,8 @@ class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
 
     ``sealed`` is the newest seal that the ledger holds: how many entries it covers, when it was
-    made by the host's clock, and how many seconds ago.
+    made by the host's clock, and how many seconds ago. Where the ledger was read from its record
+    it is the record's own, and the time that of the newest entry.
     ``problem`` says why nothing could be judged at all. ``notes`` are said beside the verdict:
     above all, what was not looked at.
     """

@@ -132,7 +132,10 @@ def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:
     """Of the newest seal: how many entries it covers, its time, how many seconds ago that was."""
     if evidence.db is None or evidence.folded is None:
         return None
-    for seq, size in evidence.query("SELECT seq, size FROM seals ORDER BY seq DESC LIMIT 1"):
+    newest = evidence.query("SELECT seq, size FROM seals ORDER BY seq DESC LIMIT 1")
+    if evidence.loaded:  # its seal covers all of it; when it was made, no entry of it says
+        newest = [(evidence.rows - 1, evidence.rows)] if evidence.rows else []
+    for seq, size in newest:
         at = evidence.at(seq)
         with suppress(ValueError):
             return size, at, max(0, evidence.now_us - parse_at(at)) // 1_000_000
