@@ -66,7 +66,8 @@ def begin_scan(
 
 
 def _beside(path: str, disk: Disk | None) -> tuple[Scanned, Compared | None]:
-    compared = None if disk is None else compare_own(path, disk)
+    # In a process of its own: what it held is given back before the pass begins.
+    compared = None if disk is None else start(partial(compare_own, path, disk))()
     return scan(read_only(path)), compared
 
 
