@@ -11,7 +11,7 @@ from ledger.ids import parse_at
 from ledger.seal import Seal, format_seal
 from ledger.vkey import VerifierKey
 from verify.evidence import Evidence
-from verify.extends import Compared, Fork, Ledger, compare, demanded, trusted, wanted_size
+from verify.extends import Fork, Held, Ledger, compare, demanded, trusted, wanted_size
 from verify.finding import Anchored, Scanned
 from verify.known import Known, anchored, opened
 from verify.receipts import read_receipts, rows
@@ -23,7 +23,7 @@ _KEPT_BY = "('seal.made', 'anchor.received')"
 """Kinds of entries that only say what became of entries before them: no tail needs an anchor."""
 
 
-def hold(evidence: Evidence) -> Compared | None:
+def hold(evidence: Evidence) -> Held | None:
     """Hold the ledger against every head that is known; None where nothing was scanned."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:

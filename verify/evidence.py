@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
@@ -25,22 +25,16 @@ from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
 from projections.places import recorded
 from projections.projection import Source
-from projections.rebuild import compare, desired, renders
-from verify.extends import Compared
-from verify.finding import (
-    Coverage,
-    FilesJudged,
-    Outcome,
-    Scanned,
-    Severity,
-    not_applicable,
-    outcome,
-)  # fmt: skip
-from verify.folded import RENDER_ERRORS, Folded, fold_evidence
+from projections.rebuild import compare, desired
+from verify.compared import Compared
+from verify.extends import Held
+from verify.finding import FilesJudged, Outcome, Scanned, Severity, not_applicable, outcome
+from verify.folded import Folded, fold_evidence
 from verify.heads import Heads
 from verify.known import Outside
 from verify.outside import USUAL, Asked, OutsideError, gather
 from verify.rows import one
+from verify.sources import RENDER_ERRORS
 from verify.surroundings import DATABASE, FOLDER, team_of, traces
 
 __all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "begin", "collect", "look_outside"]
@@ -61,7 +55,7 @@ class Evidence:
     the files add, once ``verify.run`` made them; ``record`` what was found in the record's files.
     ``loaded`` says that the ledger was read from such files, ``bodies`` whether they held any;
     ``scratch`` is the folder of the database that was made of them, ``keys`` may have sealed them.
-    ``outside`` is what is remembered elsewhere, and ``compared`` what came of holding the ledger
+    ``outside`` is what is remembered elsewhere, and ``held`` what came of holding the ledger
     against it.
     """
 
@@ -79,7 +73,7 @@ class Evidence:
     folded: Folded | None = None
     scan: Scanned | None = None
     outside: Outside = field(default_factory=Outside)
-    compared: Compared | None = None
+    held: Held | None = None
     old_heads: Heads | None = None
     record: FilesJudged | None = None
     loaded: bool = False
@@ -89,11 +83,11 @@ class Evidence:
 
     # Tables and bodies -------------------------------------------------------------------------
 
-    def fold(self) -> None:
+    def fold(self, beside: Callable[[], Compared | None] = lambda: None) -> None:
         """Make the tables; what cannot be read at all is said in ``problem``."""
         if self.folded is None and not self.problem:
             try:
-                self.folded = fold_evidence(self.db, self.disk, derived=not self.loaded)
+                self.folded = fold_evidence(self.db, self.disk, beside, derived=not self.loaded)
             except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
                 self.problem = _problem(error, self.database)
 
@@ -202,8 +196,8 @@ class Evidence:
         """
         disk = self.disk
         assert disk is not None
-        for path, render in over(renders(self.source), "comparing files"):
-            if path in self.team.agreed:
+        for path, render in over(self.team.renders(), "comparing files"):
+            if render is None:
                 yield path, b"", b"", None
                 continue
             try:
@@ -289,7 +283,7 @@ class Evidence:
         found = self.scan.tally.of(check)
         if not self.scan.rows and not found:
             return not_applicable(check, "the ledger holds no entry", required=True)
-        seen: Coverage = {word: self.scan.coverage.get(word, 0) for word in words}
+        seen = {word: self.scan.coverage.get(word, 0) for word in words}
         return outcome(check, found, seen, required=True)
 
     def close(self) -> None:

@@ -13,8 +13,8 @@ from verify.rules import SELF, Rules
 
 __all__ = [
     "NAME",
-    "Compared",
     "Fork",
+    "Held",
     "Ledger",
     "compare",
     "demanded",
@@ -79,8 +79,8 @@ class Ledger(NamedTuple):
 
 
 @dataclass
-class Compared:
-    """What came of it: findings, the heads that agree, and why others could not be compared."""
+class Held:
+    """What came of it: findings, the heads that agree, and why others could not be held."""
 
     heads: int = 0
     failures: Tally = field(default_factory=Tally)
@@ -101,9 +101,9 @@ class Compared:
         tally.add(Finding(NAME, message, where, (), help_, severity))
 
 
-def compare(outside: Outside, ledger: Ledger) -> Compared:
+def compare(outside: Outside, ledger: Ledger) -> Held:
     """Judge every head that is known; what the policy demands besides is not asked here."""
-    told = Compared(len(outside.known))
+    told = Held(len(outside.known))
     for where, problem in outside.unread:
         told.add(problem, where, _UNREAD, "warning")
     for where, problem in outside.forged:
@@ -133,7 +133,7 @@ def trusted(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[
     return ours or [key for key in keys if key.name == origin]
 
 
-def _one(told: Compared, known: Known, outside: Outside, ledger: Ledger) -> None:
+def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
     seal, where = known.seal, known.where
     left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
     if seal.origin in outside.rules.given_up and seal.origin != ledger.origin:
@@ -184,7 +184,7 @@ def _one(told: Compared, known: Known, outside: Outside, ledger: Ledger) -> None
         told.agreeing.append(known)
 
 
-def _sealed(told: Compared, outside: Outside, ledger: Ledger) -> None:
+def _sealed(told: Held, outside: Outside, ledger: Ledger) -> None:
     """A ledger that was sealed once, or whose key the policy names, has a seal.
 
     One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
@@ -217,7 +217,7 @@ def _reached(sizes: Mapping[str, int], level: str) -> int:
     return max(sizes.values(), default=0) if level == SELF else sizes.get(level, 0)
 
 
-def demanded(told: Compared, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
+def demanded(told: Held, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
     """Add where the ledger falls short of the levels or the freshness that the rules ask for.
 
     ``tail`` is what stands behind ``wanted_size``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from types import ModuleType
@@ -19,6 +19,7 @@ from verify.checks import (
     pins_extend,
     record_agrees,
 )
+from verify.compared import Compared
 from verify.comparing import hold
 from verify.evidence import Evidence
 from verify.finding import (
@@ -64,11 +65,14 @@ def run(
     folded = evidence.bodies and not since and any(check not in _UNFOLDED for check in chosen)
     if scanned and evidence.db is not None and not evidence.problem and evidence.scan is None:
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=folded)
+        disk = None if evidence.loaded else evidence.disk
+        beside = begin_scan(
+            evidence.database, evidence.db, evidence.rows, folding=folded, disk=disk
+        )
         if folded:
-            _fold(evidence)
+            _fold(evidence, beside.compared)
         tell("checking entries")
-        evidence.scan = wait()
+        evidence.scan = beside.scanned()
     elif folded:
         _fold(evidence)
     if evidence.problem:
@@ -82,7 +86,7 @@ def run(
         for check in asked
     )
     head = evidence.scan.head if evidence.scan else None
-    anchored = evidence.compared.anchored if evidence.compared else None
+    anchored = evidence.held.anchored if evidence.held else None
     return Report(
         evidence.what,
         outcomes,
@@ -150,12 +154,12 @@ def _bodiless(check: ModuleType, evidence: Evidence) -> Outcome:
     return cannot_tell(name, reason, required=required)
 
 
-def _fold(evidence: Evidence) -> None:
+def _fold(evidence: Evidence, compared: Callable[[], Compared | None] = lambda: None) -> None:
     """Fold without the collector of cycles: none are made, and it would look at every object."""
     enabled = gc.isenabled()
     gc.disable()
     try:
-        evidence.fold()
+        evidence.fold(compared)
     finally:
         if enabled:
             gc.enable()
@@ -165,7 +169,7 @@ def _judge(check: ModuleType, evidence: Evidence) -> Outcome:
     tell(f"judging {check.NAME}")
     try:
         if check is pins_extend:
-            evidence.compared = hold(evidence)
+            evidence.held = hold(evidence)
         verdict: Outcome = check.judge(evidence)
     except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not an end
         name = check.NAME

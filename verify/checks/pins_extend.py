@@ -39,17 +39,17 @@ REQUIRED = True
 
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
-    compared = evidence.compared
-    if compared is None:
+    held = evidence.held
+    if held is None:
         return not_applicable(NAME, "there is no ledger", required=REQUIRED)
-    found = compared.findings
-    if not compared.heads and not compared.untold and not found:
+    found = held.findings
+    if not held.heads and not held.untold and not found:
         reason = "no head is known from outside: keep a pin, or commit the seal"
         return not_applicable(NAME, reason, required=REQUIRED)
-    seen: Coverage = {"heads": compared.heads, "agree": len(compared.agreeing)}
+    seen: Coverage = {"heads": held.heads, "agree": len(held.agreeing)}
     told = outcome(NAME, found, seen, required=REQUIRED)
-    if compared.untold and not told.failures:
-        more = f"; and {len(compared.untold) - 1} more" if compared.untold[1:] else ""
-        reason = f"a head cannot be compared: {compared.untold[0]}{more}"
+    if held.untold and not told.failures:
+        more = f"; and {len(held.untold) - 1} more" if held.untold[1:] else ""
+        reason = f"a head cannot be compared: {held.untold[0]}{more}"
         return replace(cannot_tell(NAME, reason, required=REQUIRED), findings=told.findings)
     return told
