@@ -21,6 +21,7 @@ from tripod import recover
 from tripod.team import DATABASE, Team
 from verify.checks import LEDGER_CHECKS
 from verify.evidence import collect
+from verify.known import Known
 from verify.run import run
 
 __all__ = ["ACTS", "peak"]
@@ -54,7 +55,9 @@ def judge_new(root: str) -> None:
         size = evidence.rows - NEW
         pinned = evidence.heads.root_at(size)
         assert pinned is not None
-        evidence.outside.pin = Seal(evidence.heads.line(0), size, pinned)
+        seal = Seal(evidence.heads.line(0), size, pinned)
+        evidence.outside.pin = seal
+        evidence.outside.known = (Known("pin", "a pin", seal),)
         report = run(evidence)
     assert "were looked at" in report.notes[0]
     _clean(report.exit_code)

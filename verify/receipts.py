@@ -8,7 +8,6 @@ logged by us, for each is checked before that.
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
 
 import orjson
 
@@ -20,27 +19,19 @@ from projections.projection import Source, content_bytes
 from projections.tables import source_of
 from verify.evidence import Evidence
 from verify.known import Known, Outside
+from verify.trust import Trust
 
-__all__ = ["read_receipts", "rows"]
+__all__ = ["read_receipts"]
 
 _MICROS = 1_000_000  # in a second
-_RECEIPTS = "SELECT seq, method, name, size, root FROM anchors ORDER BY seq"
 
 
-def rows(evidence: Evidence, db: sqlite3.Connection, sql: str) -> list[tuple[Any, ...]]:
-    """From the folded tables; where only new entries are looked at, from the ledger's own."""
-    if evidence.folded is not None:
-        return evidence.query(sql)
-    try:
-        return db.execute(sql).fetchall()
-    except sqlite3.Error:
-        return []
-
-
-def read_receipts(evidence: Evidence, db: sqlite3.Connection, outside: Outside) -> None:
+def read_receipts(
+    evidence: Evidence, db: sqlite3.Connection, told: Trust, outside: Outside
+) -> None:
     """Add what the receipts remember to ``outside.known``, and what is wrong with them beside."""
     source = source_of(db) if evidence.folded is None else evidence.source
-    for seq, method, name, size, root in rows(evidence, db, _RECEIPTS):
+    for seq, method, name, size, root in told.anchors:
         where = f"the receipt of {method} {name} in entry {seq}"
         try:
             seal = Seal(_line(db, seq), size, bytes.fromhex(root))

@@ -11,18 +11,23 @@ from specimens import database, forge, read, unguarded
 from ledger.drafts import sent
 from ledger.entry import leaf_hash
 from ledger.merkle import Tree
-from ledger.seal import Seal, format_seal
+from ledger.note import Note, format_note, parse_note
+from ledger.seal import Seal, format_seal, sign_seal
+from ledger.vkey import SigningKey
 from tripod import adopt, chat
 from tripod.team import Team
 from verify.checks import NEW_ONLY
+from verify.comparing import pin_of
 from verify.evidence import collect
 from verify.finding import Report
+from verify.known import Known
 from verify.outside import Asked
 from verify.run import run
 
 ORIGIN = "example.com/long"
 SIZE = 800
 PINS = (257, 300, 511, 512, 513, 767, 768, 799, 800)
+KEY = SigningKey(ORIGIN, bytes(32))
 NAMES = tuple(check.NAME for check in NEW_ONLY)
 
 
@@ -169,3 +174,55 @@ def test_a_ledger_shorter_than_its_pin_is_a_rollback(root: str) -> None:
     report = judge(root, seal)
     assert any("rollback" in f.message for o in report.outcomes for f in o.findings)
     assert report.exit_code == 1
+
+
+# What the ledger's own tables say, which no fold holds against the entries here ------------------
+
+
+def forged(root: str, sql: str, *values: object) -> None:
+    with unguarded(database(root)) as db:
+        db.execute(sql, values)
+
+
+def remembered(root: str, *known: Known) -> Report:
+    """A run from the pin at 600, with heads that are known besides."""
+    seal = heads(root, (600,))[600]
+    with collect(root) as evidence:
+        evidence.outside.pin = seal
+        evidence.outside.known = (Known("pin", "the pin", seal), *known)
+        return run(evidence, select=NAMES)
+
+
+def test_a_fork_that_no_entry_tells_of_excuses_no_rollback(root: str) -> None:
+    newer = Known("git", "a commit", heads(root, (800,))[800])
+    forge(root, read(database(root))[:-3])
+    forged(root, "INSERT INTO forks VALUES (700, ?, 600, ?)", ORIGIN, "00" * 32)
+    report = remembered(root, newer)
+    (text,) = [f.message for o in report.outcomes for f in o.findings]
+    assert text.startswith("rollback: it remembers 800 entries")
+
+
+def test_a_key_or_receipt_that_no_entry_holds_counts_for_nothing(root: str) -> None:
+    seal = heads(root, (700,))[700]
+    note = parse_note(format_note(Note(format_seal(seal), (sign_seal(seal, KEY),))))
+    forged(root, "INSERT INTO keys VALUES (5, ?)", KEY.verifier().format())
+    report = remembered(root, Known("git", "a commit", seal, note=note))
+    assert any("unsealed" in f.message for o in report.outcomes for f in o.findings)
+    forged(root, "INSERT INTO anchors VALUES (9, 'tsa', 'x', 700, ?)", "ab" * 32)
+    report = remembered(root)
+    assert report.exit_code == 0
+    assert report.outcomes[-1].coverage == {"heads": 1, "agree": 1}
+
+
+def test_a_seal_that_no_entry_holds_becomes_no_pin(root: str) -> None:
+    seal = heads(root, (800,))[800]
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, KEY),))).decode()
+    for size, entry in ((800, 799), (3, 4)):
+        forged(root, "DELETE FROM seals")
+        forged(root, "INSERT INTO seals VALUES (?, ?, ?, ?)", entry, size, "ab" * 32, note)
+        pinned = heads(root, (600,))[600]
+        with collect(root) as evidence:
+            evidence.outside.pin = pinned
+            evidence.outside.known = (Known("pin", "the pin", pinned),)
+            assert run(evidence, select=NAMES).exit_code == 0
+            assert pin_of(evidence) == format_seal(seal).encode()

@@ -233,6 +233,33 @@ def test_a_sealed_ledger_gives_its_seal_as_the_pin(root: str, tmp_path: Path) ->
     assert "—" not in path.read_text(encoding="utf-8")
 
 
+def test_a_pin_never_goes_back_to_a_seal_behind_it(root: str, tmp_path: Path) -> None:
+    with Team(root) as team:
+        sealing.new_key(team)
+    path = Path(pin(tmp_path, head(root)).pin or "")
+    kept = path.read_text(encoding="utf-8")
+    assert command(root, "--pin", str(path), "--update-pin") == 0
+    assert path.read_text(encoding="utf-8") == kept
+
+
+def test_a_seal_that_is_not_the_ledgers_becomes_no_pin(root: str, tmp_path: Path) -> None:
+    """Signed by its key, over what it never was; the run that says so keeps no pin anyway."""
+    from verify.comparing import pin_of
+
+    with Team(root) as team:
+        sealing.new_key(team)
+    rows = read(database(root))
+    seq = next(n for n, row in enumerate(rows) if row.head["kind"] == "seal.made")
+    other = Seal(ORIGIN, seq, b"r" * 32)
+    rows[seq] = rows[seq].saying(
+        note=format_note(Note(format_seal(other), (sign_seal(other, LOG),))).decode()
+    )
+    forge(root, rows)
+    with collect(root) as evidence:
+        assert run(evidence).exit_code == 1
+        assert pin_of(evidence) == format_seal(head(root)).encode()
+
+
 # Git -------------------------------------------------------------------------------------------
 
 
