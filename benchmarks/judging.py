@@ -41,7 +41,7 @@ def rows(folder: str, entries: int, rounds: int, say: Callable[[str], None]) -> 
     small = make_team(os.path.join(folder, "small"), Scale(entries // 10))
     costs: dict[str, list[Cost]] = {}
     for number in range(rounds):
-        for act in ("floor", "ledger", "all", "rebuild", "restore"):
+        for act in ("floor", "ledger", "all", "new", "rebuild", "restore"):
             for root, where in ((large, ""), (small, "/10")):
                 say(f"round {number + 1} of {rounds}: {act}{where}")
                 if act == "restore":
@@ -57,6 +57,7 @@ def _times(costs: dict[str, list[Cost]], size: str) -> Iterator[Row]:
     for name, act, floor, what, at_most in (
         ("verify-ledger", "ledger", "floor", f"`verify` ledger checks, {size} / {read}", 3.5),
         ("verify", "all", "floor", f"`verify` all checks, {size} / {read}", 8.0),
+        ("verify-new", "new", "all", f"`verify --new-only`, 1,000 of {size} / all checks", 0.03),
         ("rebuild", "rebuild", "all", f"`rebuild`, {size}, files as they are / all checks", 2.0),
         ("restore", "restore", "all", f"`rebuild`, {size}, every file gone / all checks", 2.0),
     ):

@@ -10,8 +10,10 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from git_repo import Git
 from plain_export import files_of, write_files
 
 from ledger import drafts
@@ -21,7 +23,7 @@ from ledger.merkle import Tree
 from ledger.note import Note, format_note, parse_note
 from ledger.reader import read_entries
 from ledger.schema import MIGRATIONS
-from ledger.seal import format_seal, parse_seal, sign_seal
+from ledger.seal import Seal, format_seal, parse_seal, sign_seal
 from ledger.vkey import SigningKey
 from projections import manifest
 from projections.disk import Disk
@@ -362,6 +364,34 @@ def _edit_log(root: str) -> None:
     _write(path, text.replace("Agreed in the chat.", "Nobody asked us.", 1))
 
 
+def _remembered(root: str) -> Git:
+    """A head of the ledger, committed where its policy says that heads are."""
+    rows = read(database(root))
+    leaves = Tree()
+    with closing(sqlite3.connect(database(root))) as db:
+        for (header,) in db.execute("SELECT header FROM entries ORDER BY seq"):
+            leaves.append(leaf_hash(header))
+    _write(f"{root}/policy.yaml", "seals: [SEAL]\n")
+    git = Git(Path(root).parent)
+    head = format_seal(Seal(rows[0].head["ledger"], leaves.size, leaves.root()))
+    git.commit("SEAL", head.encode(), "remember the ledger")
+    return git
+
+
+def _rewritten(root: str) -> None:
+    _remembered(root)
+    _changed("bus.published", -1, lambda row: row.saying(payload={"text": "something else"}))(root)
+
+
+def _rolled_back(root: str) -> None:
+    _remembered(root)
+    forge(root, read(database(root))[:-1])
+
+
+def _stripped(root: str) -> None:
+    _write(f"{root}/policy.yaml", "level: PINNED\n")
+
+
 def _sealed(root: str) -> None:
     with Team(root) as team:
         sealing.new_key(team)
@@ -455,6 +485,9 @@ def _keeps_more(root: str) -> None:
 
 
 SPECIMENS: tuple[Specimen, ...] = (
+    Specimen("pins-extend", "fork: it remembers root", _rewritten),
+    Specimen("pins-extend", "rollback: it remembers", _rolled_back),
+    Specimen("pins-extend", "unanchored: the policy asks for PINNED", _stripped),
     Specimen("ledger-missing", "no ledger.db, but there was one", _gone),
     Specimen("sequence", "the column kind says 'bus.acked'", _other_column),
     Specimen("sequence", "stands at entry 4 already", _twice),

@@ -104,6 +104,40 @@ def tsa(*, team_path: str | None, url: str, authorities: str, timeout: int, as_j
 
 @anchor.command()
 @team_option
+@click.option(
+    "--ref",
+    "name",
+    type=TEXT,
+    default="seals",
+    show_default=True,
+    metavar="NAME",
+    help="The seal is committed to refs/tripod/NAME.",
+)
+@click.option("--push", "remote", type=TEXT, metavar="REMOTE", help="Give the ref to this remote.")
+@_json_option
+def git(*, team_path: str | None, name: str, remote: str | None, as_json: bool) -> None:
+    """Commit the seal to a ref of its own in the repository around the team.
+
+    The record's seal, committed with the work, needs no such ref. This remembers a seal between two
+    commits; branches, index and files are left alone. `tripod verify` finds it by itself.
+    """
+    from tripod import git_ref
+
+    ref = git_ref.ref_of(name)
+    with opened(team_path) as team:
+        team.refresh()
+        _seal_first(team)
+        got = git_ref.remember(team, ref)
+        if got is not None:
+            _tell(got, as_json=as_json)
+        else:
+            remark(f"the newest seal stands on {ref} already")
+        if remote is not None:
+            git_ref.push(team, ref, remote)
+
+
+@anchor.command()
+@team_option
 @click.argument("name", type=TEXT, default="")
 @click.option("--old", type=Number(), help="How many entries the witness has cosigned.")
 def ask(*, team_path: str | None, name: str, old: int | None) -> None:
@@ -262,6 +296,6 @@ def _tell(got: Receipt, *, as_json: bool) -> None:
             ]
         )
         return
-    what = "Cosigned" if got.method == "witness" else "Stamped"
-    told = f"{what} by {one_line(got.name)} at {format_utc(got.seconds)}"
+    what = {"git": "Committed to", "tsa": "Stamped by", "witness": "Cosigned by"}[got.method]
+    told = f"{what} {one_line(got.name)} at {format_utc(got.seconds)}"
     emit([f"{told}: {seal.size} entries, root {seal.root.hex()}"])
