@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import appends, commands, judging, table
+from benchmarks import appends, commands, evidence, judging, table
 from benchmarks.measure import Row
 
 ENTRIES = 100_000
-GROUPS = ("appends", "commands", "judging")
-ROUNDS = {"appends": 15, "commands": 21, "judging": 3}
+GROUPS = ("appends", "commands", "judging", "evidence")
+ROUNDS = {"appends": 15, "commands": 21, "judging": 3, "evidence": 3}
 
 
 def main() -> None:
@@ -62,6 +62,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "appends": lambda: appends.rows(folder, rounds),
         "commands": lambda: commands.rows(folder, rounds, _say),
         "judging": lambda: judging.rows(folder, entries, rounds, _say),
+        "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
     }
     return run[group]()
 

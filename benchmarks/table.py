@@ -18,7 +18,7 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    places = 0 if row.unit == "MB" else 2
+    places = 0 if row.unit == "MB" else 2 if row.median >= 0.1 else 4
     low, high = min(row.samples), max(row.samples)
     ratio = f"{row.median:,.{places}f} {row.unit} ({low:,.{places}f} to {high:,.{places}f})"
     target = ""
