@@ -35,7 +35,8 @@ def main() -> None:
         options.json.write_text(json.dumps(table.values(rows), indent=1) + "\n", encoding="utf-8")
     if options.page:
         page = options.page.read_text(encoding="utf-8")
-        options.page.write_text(table.put_into_page(page, figures), encoding="utf-8")
+        page = table.put_into_page(page, figures, part=options.only is not None)
+        options.page.write_text(page, encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:

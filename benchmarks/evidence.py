@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from time import perf_counter
+from types import ModuleType
 from unittest import mock
 
 from benchmarks.appends import AFTER_US
-from benchmarks.exports import NEW, seal_by_hand
+from benchmarks.exports import NEW, keep_record, seal_by_hand
 from benchmarks.judging import Cost, cost_of
 from benchmarks.measure import Pair, Row, cost_row, in_turn, rate_row, time_row
 from benchmarks.workload import Scale, event_draft, make_team
@@ -26,7 +27,7 @@ from ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
 from ledger.reader import block_nodes, read_only
 from ledger.sqlite import SQLiteStore
 from tripod.team import DATABASE
-from verify.checks import CHECKS, seals_open
+from verify.checks import CHECKS, record_agrees, seals_open
 from verify.evidence import collect
 from verify.finding import CLEAN
 from verify.run import run
@@ -44,7 +45,7 @@ _OPENED = opened(
     events="events",
     chat="chat",
 )
-_OTHERS = tuple(check.NAME for check in CHECKS if check is not seals_open)
+_OTHERS = tuple(check.NAME for check in CHECKS if check not in (seals_open, record_agrees))
 
 
 class NoTree(Tree):
@@ -68,7 +69,8 @@ def rows(folder: str, entries: int, rounds: int, say: Callable[[str], None]) -> 
     say(f"a sealed team of {entries:,} entries")
     root = make_team(os.path.join(folder, "sealed"), Scale(entries))
     seal_by_hand(root)
-    yield _seal(root, f"{entries:,} entries", rounds)
+    what = f"one seal in `verify`, {entries:,} entries / all other checks"
+    yield cost_row("seal", what, _added(root, seals_open, rounds), 0.01)
     yield from _proofs(f"{root}/{DATABASE}", f"{entries:,} entries")
     costs: dict[str, list[Cost]] = {}
     for number in range(rounds):
@@ -76,6 +78,9 @@ def rows(folder: str, entries: int, rounds: int, say: Callable[[str], None]) -> 
             say(f"round {number + 1} of {rounds}: {act}")
             costs.setdefault(act, []).append(cost_of(act, root))
     yield from _exports(costs, f"{entries:,} entries")
+    keep_record(root)
+    what = f"a record beside the ledger in `verify`, {entries:,} entries / all other checks"
+    yield cost_row("record", what, _added(root, record_agrees, rounds))
 
 
 # Appending --------------------------------------------------------------------------------------
@@ -130,11 +135,11 @@ class Ledger:
             return perf_counter() - begin
 
 
-# A seal -----------------------------------------------------------------------------------------
+# What sealing adds to a verify ------------------------------------------------------------------
 
 
-def _seal(root: str, size: str, rounds: int) -> Row:
-    """The check that opens the only seal, by itself, beside all others in the same process.
+def _added(root: str, check: ModuleType, rounds: int) -> list[Pair]:
+    """A check by itself, beside all others but those of seals, in the same process.
 
     A difference of two whole runs would drown in their noise.
     """
@@ -144,10 +149,10 @@ def _seal(root: str, size: str, rounds: int) -> Row:
             begin = perf_counter()
             run(evidence, select=_OTHERS)
             middle = perf_counter()
-            report = run(evidence, select=(seals_open.NAME,))
+            report = run(evidence, select=(check.NAME,))
             pairs.append(Pair(perf_counter() - middle, middle - begin))
         assert [outcome.verdict for outcome in report.outcomes] == [CLEAN]
-    return cost_row("seal", f"one seal in `verify`, {size} / all other checks", pairs, 0.01)
+    return pairs
 
 
 # Proofs -----------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from ledger.note import Note, format_note
 from ledger.reader import block_nodes, read_only
 from ledger.seal import Seal, format_seal, sign_seal
 from ledger.vkey import SigningKey
-from tripod.export import export
+from tripod.export import export, update
 from tripod.team import DATABASE, Team
 
-__all__ = ["EXPORTS", "NEW", "seal_by_hand"]
+__all__ = ["EXPORTS", "NEW", "keep_record", "seal_by_hand"]
 
 NEW = 1_000  # entries
 
@@ -30,6 +30,13 @@ def seal_by_hand(root: str) -> None:
         size = team.store.head().size
         note = _note_at(team.store.db, size)
         team.append_apart(lambda: (drafts.seal_made(note, size, "asked"),))
+
+
+def keep_record(root: str) -> None:
+    """Write the record of a team that was sealed."""
+    with closing(read_only(f"{root}/{DATABASE}")) as db:
+        note = db.execute("SELECT note FROM seals ORDER BY seq DESC LIMIT 1").fetchone()[0]
+    update(root, f"{root}/{DATABASE}", note)
 
 
 def _key(origin: str) -> SigningKey:

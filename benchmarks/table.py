@@ -48,14 +48,29 @@ def markdown(rows: Sequence[Row], where: str) -> str:
     return "\n".join(lines)
 
 
-def put_into_page(page: str, figures: str) -> str:
-    """The page with its figures replaced; ValueError where it has no place for them."""
+def put_into_page(page: str, figures: str, *, part: bool = False) -> str:
+    """The page with its figures replaced; ValueError where it has no place for them.
+
+    Where only a ``part`` was measured, the rows of the page that are none of these stay.
+    """
     before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not begin or not end:
         message = f"the page has no {BEGIN} ... {END}"
         raise ValueError(message)
+    if part:
+        figures = _joined(old, figures)
     return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+
+
+def _joined(old: str, new: str) -> str:
+    """Two tables as one: what was measured anew in its place, or at the end."""
+    rows = {line.split(" | ")[0]: line for line in new.splitlines() if line.startswith("| ")}
+    kept = [line for line in old.splitlines() if line.startswith("| ")]
+    fresh = [rows.pop(line.split(" | ")[0], line) for line in kept[1:]]
+    head = new.splitlines()[:4]
+    rows.pop(head[2].split(" | ")[0], None)
+    return "\n".join([*head, *fresh, *rows.values()])
 
 
 def values(rows: Sequence[Row]) -> list[dict[str, Any]]:

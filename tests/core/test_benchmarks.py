@@ -13,6 +13,7 @@ from benchmarks import child, exports, judging, table
 from benchmarks import evidence as evidence_rows
 from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
 from benchmarks.workload import Scale, fill_queue, make_team
+from verify.checks import record_agrees, seals_open
 from verify.evidence import collect
 from verify.finding import FINDINGS
 from verify.opening import open_evidence
@@ -77,7 +78,10 @@ def test_exports_grow_beside_a_sealed_team(tmp_path: Path) -> None:
         with open_evidence(f"{root}-{folder}") as evidence:
             report = run(evidence)
         assert (report.failures, report.head and report.head[0]) == (0, size)
-    assert 0 < evidence_rows._seal(root, "", 1).median < 1
+    exports.keep_record(root)
+    for check in (seals_open, record_agrees):
+        ((added, others),) = evidence_rows._added(root, check, 1)
+        assert 0 < added < others
     for row in evidence_rows._proofs(f"{root}/ledger.db", ""):
         assert len(row.samples) == evidence_rows.PROOFS
 
@@ -156,6 +160,20 @@ def test_figures_are_put_into_their_place_in_a_page() -> None:
     assert new == page.replace("old", "new")
     with pytest.raises(ValueError, match="no <!-- figures -->"):
         table.put_into_page("a page", "new")
+
+
+def test_what_was_not_measured_stays_in_a_page() -> None:
+    page = f"{table.BEGIN}\n{table.markdown(ROWS, 'before')}\n{table.END}\n"
+    again = [cost_row("start", "starts", [Pair(9.0, 1.0)]), cost_row("x", "new", [Pair(2.0, 1.0)])]
+    part = table.put_into_page(page, table.markdown(again, "after"), part=True)
+    lines = [line for line in part.splitlines() if line.startswith("| ")]
+    names = [line.split(" | ")[0] for line in lines]
+    assert names == ["| what", "| appends", "| starts", "| no target", "| memory", "| growth",
+                     "| proofs", "| new"]  # fmt: skip
+    assert "9.00 x" in lines[2]
+    assert ("before" in part, "after" in part) == (False, True)
+    whole = table.put_into_page(part, table.markdown(again, "after"))
+    assert whole.count("\n| ") == 3
 
 
 def test_a_row_without_target_is_neither_met_nor_missed() -> None:
