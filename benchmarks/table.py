@@ -6,6 +6,7 @@ import os
 import platform
 import sqlite3
 from collections.abc import Sequence
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -65,12 +66,23 @@ def put_into_page(page: str, figures: str, *, part: bool = False) -> str:
 
 def _joined(old: str, new: str) -> str:
     """Two tables as one: what was measured anew in its place, or at the end."""
-    rows = {line.split(" | ")[0]: line for line in new.splitlines() if line.startswith("| ")}
-    kept = [line for line in old.splitlines() if line.startswith("| ")]
-    fresh = [rows.pop(line.split(" | ")[0], line) for line in kept[1:]]
+    fresh = _by_name(new)
+    fresh.pop(TITLES[0], None)
+    rows = [fresh.pop(name, lines) for name, lines in _by_name(old).items() if name != TITLES[0]]
     head = new.splitlines()[:4]
-    rows.pop(head[2].split(" | ")[0], None)
-    return "\n".join([*head, *fresh, *rows.values()])
+    return "\n".join([*head, *chain.from_iterable((*rows, *fresh.values()))])
+
+
+def _by_name(figures: str) -> dict[str, list[str]]:
+    """The lines of a table by what they measure; those of "the same" go with the one before."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in figures.splitlines():
+        if line.startswith("| "):
+            what = line[2:].partition(" | ")[0]
+            name = name if what.startswith("the same ") else what
+            found.setdefault(name, []).append(line)
+    return found
 
 
 def values(rows: Sequence[Row]) -> list[dict[str, Any]]:
