@@ -149,6 +149,7 @@ def _record_line(case: Case) -> int:
 
 # Entries that go, come and change places --------------------------------------------------------
 
+_COLUMNS = "seq, id, kind, stream, header, salt, body"
 _UPDATE = "UPDATE entries SET header = ?, salt = ?, body = ? WHERE seq = ?"
 
 
@@ -227,8 +228,8 @@ def _swap_and_number(case: Case) -> int:
 def _repeat(case: Case) -> int:
     with unguarded(database(case.root)) as db:
         db.execute(
-            "INSERT INTO entries SELECT ?, id || 'x', kind, stream, header, salt, body"
-            " FROM entries WHERE seq = ?",
+            f"INSERT INTO entries ({_COLUMNS}) SELECT ?, id || 'x', kind, stream, header, salt,"
+            " body FROM entries WHERE seq = ?",
             (len(case.rows), case.seq(0)),
         )
     return len(case.rows)
@@ -256,7 +257,8 @@ def _foreign_row(case: Case) -> int:
     head["prev"] = leaf_hash(format_value(case.rows[-1].head)).hex()
     values = (size, head["id"], head["kind"], head["stream"], format_value(head))
     with unguarded(database(case.root)) as db:
-        db.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, *row[1:]))
+        sql = f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        db.execute(sql, (*values, row.salt, row.body))
     return size
 
 
