@@ -65,11 +65,14 @@ def put_into_page(page: str, figures: str, *, part: bool = False) -> str:
 
 
 def _joined(old: str, new: str) -> str:
-    """Two tables as one: what was measured anew in its place, or at the end."""
+    """Two tables as one: what was measured anew in its place, or at the end.
+
+    Where it was measured is said of the whole, as it was when all of it was.
+    """
     fresh = _by_name(new)
     fresh.pop(TITLES[0], None)
     rows = [fresh.pop(name, lines) for name, lines in _by_name(old).items() if name != TITLES[0]]
-    head = new.splitlines()[:4]
+    head = (old.strip() or new).splitlines()[:4]
     return "\n".join([*head, *chain.from_iterable((*rows, *fresh.values()))])
 
 

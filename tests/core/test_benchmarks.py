@@ -189,7 +189,7 @@ def test_what_was_not_measured_stays_in_a_page() -> None:
     assert names == ["what", "appends", same.what, "starts", same.what, "no target", same.what,
                      "new"]  # fmt: skip
     assert rows[3][3].startswith("9.00 x")
-    assert ("before" in part, "after" in part) == (False, True)
+    assert ("before" in part, "after" in part) == (True, False)
     whole = table.put_into_page(part, table.markdown(again, "after"))
     assert whole.count("\n| ") == 3
 
