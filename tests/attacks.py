@@ -107,10 +107,13 @@ def _put(path: str, lines: list[bytes]) -> None:
 
 @_deed("edit file")
 def _edit_file(case: Case) -> int:
-    path, lines = _lines(case)
+    root = Path(case.root)
+    paths = [*root.glob("*/*.chat"), *root.glob("events/**/*.event"), root / "scribe/log.md"]
+    path = case.rng.choice(sorted(paths))
+    lines = path.read_bytes().split(b"\n")
     at = case.rng.choice([number for number, line in enumerate(lines) if len(line) > 4])
     lines[at] = lines[at][:-1] + (b"x" if lines[at][-1:] != b"x" else b"y")
-    _put(path, lines)
+    _put(str(path), lines)
     return len(case.rows)
 
 

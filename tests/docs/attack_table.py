@@ -41,7 +41,9 @@ ATTACKS = (
     Attack("edit salt", "a salt is changed, or taken away", ("bodies-present",)),
     Attack("edit body", "bytes of a body are changed, or taken away", ("bodies-present",)),
     Attack("edit blob", "a long text, its digest or its number is changed", ("bodies-present",)),
-    Attack("edit file", "a line of a projected file is changed", ("append-only", "drift")),
+    Attack(
+        "edit file", "a line of a chat, an event or the log is changed", ("append-only", "drift")
+    ),
     Attack("edit record", "a byte of a file of the record is changed", ("record-agrees",)),
     Attack(
         "edit and own hash",
