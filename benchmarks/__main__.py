@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import appends, commands, judging, table
+from benchmarks import appends, commands, evidence, judging, table
 from benchmarks.measure import Row
 
 ENTRIES = 100_000
-GROUPS = ("appends", "commands", "judging")
-ROUNDS = {"appends": 15, "commands": 21, "judging": 3}
+GROUPS = ("appends", "commands", "judging", "evidence")
+ROUNDS = {"appends": 15, "commands": 21, "judging": 3, "evidence": 3}
 
 
 def main() -> None:
@@ -35,7 +35,8 @@ def main() -> None:
         options.json.write_text(json.dumps(table.values(rows), indent=1) + "\n", encoding="utf-8")
     if options.page:
         page = options.page.read_text(encoding="utf-8")
-        options.page.write_text(table.put_into_page(page, figures), encoding="utf-8")
+        page = table.put_into_page(page, figures, part=options.only is not None)
+        options.page.write_text(page, encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:
@@ -62,6 +63,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "appends": lambda: appends.rows(folder, rounds),
         "commands": lambda: commands.rows(folder, rounds, _say),
         "judging": lambda: judging.rows(folder, entries, rounds, _say),
+        "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
     }
     return run[group]()
 

@@ -20,7 +20,7 @@ from benchmarks.workload import Scale, make_team
 from projections.rebuild import renders
 from tripod.team import Team
 
-__all__ = ["forked", "own_memory", "resident", "rows", "set_aside"]
+__all__ = ["Cost", "cost_of", "forked", "own_memory", "resident", "rows", "set_aside"]
 
 LOOK_EVERY = 0.1  # seconds
 
@@ -46,7 +46,7 @@ def rows(folder: str, entries: int, rounds: int, say: Callable[[str], None]) -> 
                 say(f"round {number + 1} of {rounds}: {act}{where}")
                 if act == "restore":
                     set_aside(root, f"{root}-gone-{number}")
-                cost = _child("rebuild" if act == "restore" else act, root)
+                cost = cost_of("rebuild" if act == "restore" else act, root)
                 costs.setdefault(act + where, []).append(cost)
     yield from _times(costs, f"{entries:,} entries")
     yield from _sizes(costs, f"{entries:,} entries")
@@ -83,7 +83,7 @@ def _sizes(costs: dict[str, list[Cost]], size: str) -> Iterator[Row]:
         )
 
 
-def _child(act: str, root: str) -> Cost:
+def cost_of(act: str, root: str) -> Cost:
     """Do an act in a process of its own; what its forks hold at the same moment counts as well."""
     command = (sys.executable, "-m", "benchmarks.child", act, root)
     together = 0

@@ -160,15 +160,22 @@ def read(path: str) -> list[Row]:
         ]
 
 
-def forge(root: str, rows: list[Row], **keep: set[int]) -> None:
+def forge(
+    root: str,
+    rows: list[Row],
+    *,
+    spell: Callable[[int, bytes], bytes] = lambda _, header: header,
+    **keep: set[int],
+) -> None:
     """Write a ledger anew from ``rows``, everything that can fit made to fit.
 
-    ``commitment``, ``link`` and ``seq`` name the entries whose field stays as the row has it.
+    ``commitment``, ``link`` and ``seq`` name the entries whose field stays as the row has it;
+    ``spell`` may spell a header in another way than the canonical one.
     """
     with unguarded(database(root)) as db:
         for table in ("entries", "nodes", "head"):
             db.execute(f"DELETE FROM {table}")
-        _insert(db, rows, keep)
+        _insert(db, rows, keep, spell)
         drop_tables(db)
         create_tables(db)
         for batch in batches(read_entries(db), 1000):
@@ -191,7 +198,12 @@ def _unchecked(db: sqlite3.Connection) -> Source:
     return Source(db, body, source_of(db).blob, lambda _: {})
 
 
-def _insert(db: sqlite3.Connection, rows: list[Row], keep: dict[str, set[int]]) -> None:
+def _insert(
+    db: sqlite3.Connection,
+    rows: list[Row],
+    keep: dict[str, set[int]],
+    spell: Callable[[int, bytes], bytes],
+) -> None:
     prev, tree, header = GENESIS, Tree(), b""
     for seq, row in enumerate(rows):
         head = dict(row.head)
@@ -201,7 +213,7 @@ def _insert(db: sqlite3.Connection, rows: list[Row], keep: dict[str, set[int]]) 
             head["prev"] = prev
         if seq not in keep.get("seq", set()):
             head["seq"] = seq
-        header = format_value(head)
+        header = spell(seq, format_value(head))
         db.execute(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
             (seq, head["id"], head["kind"], head["stream"], header, row.salt, row.body),
@@ -264,7 +276,8 @@ def _changed(
         rows = read(database(root))
         seq = _find(rows, kind, nth)
         rows[seq] = change(rows[seq])
-        forge(root, rows, **{name: {seq} for name in keep})
+        fields: Any = {name: {seq} for name in keep}
+        forge(root, rows, **fields)
 
     return do
 
