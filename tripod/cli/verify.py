@@ -97,7 +97,7 @@ def verify(
 
     keys, subject = log_keys(vkeys), _subject(path)
     if is_proof(subject):
-        from tripod.newest_seal import seal_from
+        from tripod.export_seal import seal_from
 
         report = judge_proof(subject, keys, seal_from(old)[1] if old else None)
     else:
