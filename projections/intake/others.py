@@ -263,8 +263,9 @@ def _left_alone(reader: Reader) -> list[str]:
                 found.append(f"{front}{name}/" if what == "folder" else front + name)
         alone += sorted(found)
     scribe = reader.disk.names(LOG.folder)
-    logs = {LIVE, *log_archives(scribe)} if LIVE in scribe else set()
-    return [path for path in alone if path.removeprefix(f"{LOG.folder}/") not in logs]
+    logs = [LIVE, *log_archives(scribe)] if LIVE in scribe else []
+    ours = {f"{LOG.folder}/{name}" for name in logs}
+    return [path for path in alone if path not in ours]
 
 
 _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

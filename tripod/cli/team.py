@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 
 import click
 
 from ledger.places import RECORD
+from projections import LOG
+from projections.decision_log import LIVE
 from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
 from tripod.cli.output import emit, emit_json, one_line, remark
@@ -17,6 +20,29 @@ from tripod.team import DATABASE
 
 __all__ = ["init", "rebuild", "sync"]
 
+_EXPLAINED = (
+    (
+        rf"{re.escape(DATABASE)}\.replaced-[0-9]+",
+        "a ledger that `tripod restore` replaced: remove it if you need it no more",
+    ),
+    (
+        rf"{RECORD}\.replaced-[0-9]+/",
+        "the record of the line that `tripod restore` left: remove it if you need it no more",
+    ),
+    (
+        rf"{LOG.folder}/[^/]*\.md",
+        f"no part of this ledger's log: that is {LOG.folder}/{LIVE} with its archives, "
+        "log-<time>-archive.md",
+    ),
+)
+"""What is left alone and may be taken for a file of ours: its path, and what it is."""
+
+
+def _explained(path: str) -> str:
+    """A path that is left alone, and what stands there where that is known."""
+    what = next((what for pattern, what in _EXPLAINED if re.fullmatch(pattern, path)), None)
+    return one_line(path) if what is None else f"{one_line(path)} ({what})"
+
 
 def _report(found: adopt.Adoption) -> None:
     if found.entries:
@@ -25,8 +51,9 @@ def _report(found: adopt.Adoption) -> None:
     else:
         emit(["Nothing new to take in"])
     if found.left_alone:
-        emit([f"Left alone: {len(found.left_alone)} files that are none of ours"])
-        emit(f"  {one_line(path)}" for path in found.left_alone)
+        count = len(found.left_alone)
+        emit([f"Left alone: {count} files and folders, of which nothing is taken in"])
+        emit(f"  {_explained(path)}" for path in found.left_alone)
 
 
 def _refuse_options(*given: str | None) -> None:
