@@ -41,7 +41,8 @@ def scribe() -> None:
     type=TEXT,
     multiple=True,
     metavar="FILE:~Ln",
-    help="Where in a chat it was decided, such as live.chat:~L342; once for each.",
+    help="Where in a chat it was decided, such as live.chat:~L342; once for each. No message "
+    "there: refused. Left out: logged, and a finding of `tripod verify` for good.",
 )
 @click.option(
     "--artefact", "artefacts", type=TEXT, multiple=True, help="A file or commit; once for each."
