@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from ledger.entry import Draft, Entry
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
+from projections import COUNTS
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import Disk, UnreadableError
+from projections.in_the_way import in_the_way
 from projections.projection import Source
 from tripod.errors import RefusedError
 from tripod.files import Files, digest_of, touched_by
@@ -77,6 +79,8 @@ class Act:
 
     def take_in(self) -> None:
         """Append what others wrote; what is missing is written again, what contradicts is told."""
+        from projections.intake import BLOCKED
+
         found = self._look()
         self._drop_known(found)
         if not self.disk.is_file(COUNTS_PATH):
@@ -84,7 +88,14 @@ class Act:
         for path, digest in found.digests.items():
             self.writer.account(path, digest)
         for conflict in found.conflicts:
-            if conflict.what == "missing":
+            if conflict.what == BLOCKED:
+                self.conflicts[conflict.path] = conflict
+                self.rewrite.discard(conflict.path)
+                self.warn(
+                    f"{conflict.path}: {conflict.detail}; it is left as it is, and what would "
+                    "write there is refused"
+                )
+            elif conflict.what == "missing":
                 self.rewrite.add(conflict.path)
                 self.warn(f"{conflict.path}: {conflict.detail}; it is written again")
             else:
@@ -205,6 +216,26 @@ class Act:
             self.rewrite.add(path)
             if not self.writer.is_ours(path, digest_of(self.disk, path)):
                 self.displace(path, "another program wrote it while we did")
+
+    def refuse_blocked(self) -> None:
+        """What stands where this act would write a file, and is none, is somebody's setup.
+
+        Raises:
+            RefusedError: it would be replaced; nothing was recorded.
+        """
+        ours = [e for e in self.entries if e.stream != "bus" and "observed" not in e.data]
+        paths = {*self.rewrite, *touched_by(ours, self.source)}
+        if any(entry.kind in COUNTS.kinds for entry in ours):
+            paths.add(COUNTS_PATH)
+        for path in sorted(path for path in paths if not path.endswith(".event")):
+            odd = in_the_way(self.disk, path)
+            if odd is not None:
+                message = (
+                    f"{self.disk.full(path)} is {odd}, where a file of the ledger belongs: writing "
+                    "it would replace that, so nothing was recorded. Remove it, or move the file "
+                    "itself there, and link to it from where you want to have it"
+                )
+                raise RefusedError(message)
 
     def keep_displaced(self) -> None:
         """Keep what others left where this act is about to write, before it is written over."""

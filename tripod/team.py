@@ -224,6 +224,7 @@ class Team:
                 )
                 pending.append(act)
                 yield act
+                act.refuse_blocked()
                 act.keep_displaced()
 
     def _lock_foreign(self, held: ExitStack, path: str) -> None:

@@ -31,8 +31,7 @@ _EXPLAINED = (
     ),
     (
         rf"{LOG.folder}/[^/]*\.md",
-        f"no part of this ledger's log: that is {LOG.folder}/{LIVE} with its archives, "
-        "log-<time>-archive.md",
+        f"no part of this ledger's log: that is {LOG.folder}/{LIVE} with its log-*-archive.md",
     ),
 )
 """What is left alone and may be taken for a file of ours: its path, and what it is."""
