@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Act"]
 
 MAX_DISPLACED = 16 * 1024 * 1024
+FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
+NAMED = 3  # of those
 
 
 class Act:
@@ -83,8 +85,13 @@ class Act:
 
         found = self._look()
         self._drop_known(found)
+        shown = int(self.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+        gone: dict[str, str] = {}
         if not self.disk.is_file(COUNTS_PATH):
             self.rewrite.add(COUNTS_PATH)
+            if shown and not self.disk.stands(COUNTS_PATH):
+                gone[COUNTS_PATH] = "the file is gone"
+                self.warn(f"{COUNTS_PATH}: the file is gone; it is written again")
         for path, digest in found.digests.items():
             self.writer.account(path, digest)
         for conflict in found.conflicts:
@@ -97,6 +104,7 @@ class Act:
                 )
             elif conflict.what == "missing":
                 self.rewrite.add(conflict.path)
+                gone[conflict.path] = conflict.detail
                 self.warn(f"{conflict.path}: {conflict.detail}; it is written again")
             else:
                 self.conflicts[conflict.path] = conflict
@@ -113,6 +121,7 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+        self._note_gone(gone, shown)
 
     def _look(self) -> Found:
         from projections.intake import take_in
@@ -142,6 +151,35 @@ class Act:
             else:
                 fresh.append(piece)
         found.pieces = fresh
+
+    def _note_gone(self, gone: dict[str, str], shown: int) -> None:
+        """Leave a trace of files that vanished: what is written again looks as if it never had.
+
+        ``shown`` is how many entries the files showed. Behind it stand entries whose files could
+        not be written yet: what they tell of is not told again.
+        """
+        if not gone:
+            return
+        from ledger import drafts
+
+        folders: dict[str, list[str]] = {}
+        for path in gone:
+            folders.setdefault(path.rpartition("/")[0], []).append(path)
+        told: dict[str, str] = {}
+        for folder, paths in folders.items():
+            if len(paths) > FEW:
+                told[folder] = f"{len(paths)} files were gone: {_some(paths)}"
+            else:
+                told.update((path, gone[path]) for path in paths)
+        sql = "SELECT stream FROM entries WHERE seq >= ? AND kind = 'file.displaced'"
+        before = {stream for (stream,) in self.transaction.tables.execute(sql, (shown,))}
+        self.append(
+            [
+                drafts.displaced(path, reason, None)
+                for path, reason in sorted(told.items())
+                if f"files/{path}" not in before
+            ]
+        )
 
     def _note_config(self, drafts: Sequence[Draft]) -> None:
         """A changed configuration is announced on the bus (seeds: nbs-bus, event types).
@@ -244,3 +282,9 @@ class Act:
             touched = self.rewrite | touched_by(ours, self.source).keys()
             for path in sorted(touched & self.conflicts.keys()):
                 self.displace(path, self.conflicts[path].detail)
+
+
+def _some(paths: Sequence[str]) -> str:
+    """The names of the first few paths, and how many more there are."""
+    names = ", ".join(path.rpartition("/")[2] for path in paths[:NAMED])
+    return f"{names} and {len(paths) - NAMED} more"

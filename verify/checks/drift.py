@@ -16,8 +16,9 @@ folded None``.
 
 **What to do.** ``tripod rebuild`` writes all of it anew from the ledger and keeps the bytes that it
 replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as warnings: a
-line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular file, and
-each file whose bytes were written over (``tripod show`` has them).
+line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular file, each
+file whose bytes were written over (``tripod show`` has them), and each that vanished and was
+written anew, by whichever command came next (of many in one folder, the folder).
 """
 
 from __future__ import annotations
@@ -136,20 +137,24 @@ def _gone(evidence: Evidence, kept: set[str]) -> list[tuple[str, str]]:
 
 
 def _displaced(evidence: Evidence) -> list[Finding]:
-    """Files whose bytes were written over: each had said something else than the ledger."""
+    """Files that said something else than the ledger and were written over, or were gone."""
     found = []
     count = evidence.query("SELECT count(*) FROM displaced")[0][0]
     sql = "SELECT seq FROM displaced ORDER BY seq LIMIT ?"
     for (seq,) in evidence.query(sql, DISPLACED):
         body = evidence.body(seq)
+        path, reason = body.get("path"), body.get("reason")
         message = (
-            f"entry {seq}: bytes that stood in {body.get('path')} were kept before they were "
-            f"written over: {body.get('reason')}"
+            f"entry {seq}: bytes that stood in {path} were kept before they were written over: "
+            f"{reason}"
         )
         help_ = f"`tripod show {seq}` shows them"
+        if body and "content" not in body:
+            message = f"entry {seq}: {path} was written anew: {reason}"
+            help_ = "nothing recorded is lost: find out who removed it"
         found.append(Finding(NAME, message, f"entry {seq}", (), help_, "warning", seq=seq))
     if count > DISPLACED:
-        message = f"and {count - DISPLACED} more entries keep bytes that were written over"
+        message = f"and {count - DISPLACED} more entries tell of files that were written over"
         help_ = "`tripod show` lists them"
         found.append(Finding(NAME, message, "ledger", (), help_, "warning"))
     return found
