@@ -36,6 +36,7 @@ class Act:
 
     ``conflicts`` are files that contradict the ledger, by path; ``rewrite`` those to be written
     besides the ones that the entries change. ``full`` also looks at evidence and read positions.
+    ``triggers`` of the database were put back.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Act:
         self.left_alone: list[str] = []
         self.files = 0
         self.ahead = False
+        self.triggers: list[str] = []
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
         """Append; all acts of one transaction stand or fall together."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ledger import drafts
 from ledger.durable import rename_file, sync_name, sync_path
 from ledger.errors import LedgerError, UnwritableError
+from ledger.guards import put_back
 from ledger.head import Head
 from ledger.ids import fresh_ids
 from ledger.lock import FileLock
@@ -204,6 +205,8 @@ def _take(path: str, fresh: str) -> None:
         with closing(read_only(path)) as source:
             check_ours(source)
             _copy(source, fresh)
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
+            put_back(db)  # the entries are judged below; a copy may lack its triggers
     except (LedgerError, sqlite3.Error) as error:
         message = f"{path} cannot be restored: {error}"
         raise RefusedError(message) from error

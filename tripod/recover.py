@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 
@@ -28,14 +28,18 @@ __all__ = ["Rebuilt", "past", "rebuild", "rendered"]
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Paths that were written, and how many of them had held other bytes (kept in the ledger)."""
+    """Paths that were written, and how many of them had held other bytes (kept in the ledger).
+
+    ``triggers`` are those of the database that were missing or altered, and were put back.
+    """
 
     written: list[str]
     displaced: int
+    triggers: list[str] = field(default_factory=list)
 
 
 def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
-    """Fold all tables anew and write every projected file that differs.
+    """Fold all tables anew, put lost triggers back, and write every projected file that differs.
 
     ``evidence`` also gives back kept logs whose files are gone or changed.
 
@@ -72,7 +76,7 @@ def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
         path, problem = next(iter(team.files.failed.items()))
         message = f"{path}: {problem}; {len(team.files.failed)} files could not be written"
         raise UnwritableError(message)
-    return Rebuilt(sorted(paths), kept)
+    return Rebuilt(sorted(paths), kept, act.triggers)
 
 
 def _holds_others(team: Team, act: Act, difference: Difference) -> bool:

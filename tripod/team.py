@@ -291,6 +291,10 @@ class Team:
                 "never dated back, so new ones get that time until the clock is there"
             )
         written: manifest.Manifest = {}
+        if anew:
+            from ledger.guards import put_back
+
+            act.triggers = put_back(transaction.tables)
         if anew or not tables_current(transaction.tables):
             written = manifest.load_any(transaction.tables)
             entries = self.store.read()

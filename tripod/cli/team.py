@@ -182,4 +182,6 @@ def rebuild(*, team_path: str | None, evidence: bool, as_json: bool) -> None:
         emit_json([vars(done)])
         return
     emit(f"  {one_line(path)}" for path in done.written)
+    if done.triggers:
+        emit([f"Triggers put back: {', '.join(done.triggers)}"])
     emit([f"Rebuilt: {len(done.written)} files written, {done.displaced} had held other bytes"])

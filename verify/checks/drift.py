@@ -12,7 +12,11 @@ ledger tell that it was rolled back or swapped.
 
 **What a finding looks like.** ``chat/live.chat: message line 12 differs from the ledger`` with
 both versions; ``events/… is missing``; ``the table events: in the row of seq 31: acked is 40,
-folded None``.
+folded None``. The files' cursor may stay behind the head: that is what a command leaves that died
+between its COMMIT and its files, so it is a warning, and the next command makes it good. The
+tables' cursor moves in the transaction of the entries themselves; no crash leaves it behind, so
+``the tables show 40 of 41 entries`` is a failure. (One that is ahead of the head is named by
+``sequence``.)
 
 **What to do.** ``tripod rebuild`` writes all of it anew from the ledger and keeps the bytes that it
 replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as warnings: a
@@ -165,13 +169,18 @@ def _words(problem: str, conflict: Conflict | None) -> str:
 
 
 def _cursor(evidence: Evidence) -> list[Finding]:
-    """Cursors that stay behind the head."""
+    """Cursors that stay behind the head: the files' after a crash, the tables' by no accident."""
     found = []
     for name, cursor, size in evidence.cursors():
-        if cursor < size:
-            message = f"the {name} show {cursor} of {size} entries: a command died, or is at work"
+        behind = f"the {name} show {cursor} of {size} entries"
+        if cursor < size and name == "files":
+            message = f"{behind}: a command died, or is at work"
             help_ = "the next command that acts finishes it"
             found.append(Finding(NAME, message, "head", (), help_, "warning"))
+        elif cursor < size:
+            message = f"{behind}, and each append moves both at once: the head row was altered"
+            help_ = "`tripod rebuild` folds them anew; find out who wrote to the database"
+            found.append(Finding(NAME, message, "head", (), help_))
     count = evidence.unswept()
     if count:
         message = f"{count} bodies were erased, and the file may still hold their bytes"
