@@ -11,6 +11,7 @@ __all__ = [
     "MissingExtraError",
     "NoLedgerError",
     "NotVerifiedError",
+    "PagesDamagedError",
     "TooLargeError",
     "UnwritableError",
 ]
@@ -50,6 +51,10 @@ class NoLedgerError(LedgerError):
 
 class LedgerDamagedError(LedgerError):
     """The database cannot be read as a ledger; ``tripod verify`` says what it can of it."""
+
+
+class PagesDamagedError(LedgerDamagedError):
+    """SQLite met pages that make no sense; where the entries are sound, ``rebuild`` writes anew."""
 
 
 class UnwritableError(LedgerError):

@@ -33,7 +33,7 @@ from projections.tables import fold_into, refold, tables_current
 from tripod import keys, recover, sealing
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
 from tripod.signer import continues, last_note, last_seal
-from tripod.swapping import copy_pages, put_in_place, remove
+from tripod.swapping import close_log, copy_pages, put_in_place, remove
 from tripod.team import DATABASE, FOLDER, Team
 
 __all__ = ["Restored", "backup", "place", "restore"]
@@ -276,8 +276,7 @@ def _prepare(fresh: str, fork: _Fork) -> int:
             if fork.new != fork.old:
                 draft = drafts.forked_from(fork.old, head.size, head.root, fork.reason, fork.seal)
                 transaction.fork(fork.new, draft)
-        store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        store.db.execute("PRAGMA journal_mode=DELETE")
+        close_log(store.db)
     return head.size
 
 

@@ -16,8 +16,9 @@ from ledger.errors import LedgerError
 from ledger.reader import read_only
 from ledger.writing import explained
 
-__all__ = ["copy_pages", "put_in_place", "remove"]
+__all__ = ["RENEWING", "close_log", "copy_pages", "put_in_place", "remove"]
 
+RENEWING = "renewing"  # ledger.db.renewing: kept out of git as every ledger.db*
 _FILES = ("", "-wal", "-shm", "-journal")
 
 
@@ -27,8 +28,14 @@ def copy_pages(source: sqlite3.Connection, path: str) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with closing(sqlite3.connect(path, isolation_level=None)) as target:
         source.backup(target)
-        target.execute("PRAGMA journal_mode=DELETE")  # one file, whole in itself
+        close_log(target)
     sync_path(path)
+
+
+def close_log(db: sqlite3.Connection) -> None:
+    """Bring a database that nobody else has open into its one file, without a log beside it."""
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("PRAGMA journal_mode=DELETE")
 
 
 def remove(path: str) -> None:

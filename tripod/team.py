@@ -354,7 +354,7 @@ class Team:
                 with self.store.derived() as derived:
                     manifest.save(derived, noted)
                     derived.execute("UPDATE head SET files = ?", (shown,))
-            except sqlite3.OperationalError as error:
+            except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.
                 act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")
                 return
