@@ -13,6 +13,7 @@ __all__ = [
     "NotVerifiedError",
     "PagesDamagedError",
     "TooLargeError",
+    "UnknownCauseError",
     "UnwritableError",
 ]
 
@@ -55,6 +56,10 @@ class LedgerDamagedError(LedgerError):
 
 class PagesDamagedError(LedgerDamagedError):
     """SQLite met pages that make no sense; where the entries are sound, ``rebuild`` writes anew."""
+
+
+class UnknownCauseError(LedgerError):
+    """An entry was to follow from one that does not stand before it; nothing was recorded."""
 
 
 class UnwritableError(LedgerError):

@@ -109,7 +109,9 @@ class SQLiteTransaction:
         self.check_whole()
         tip = self._tip.copy()
         minted = over(fresh_ids(len(drafts)), "linking entries", len(drafts))
-        entries, fresh, blobs = link_all(tip, drafts, now_at(), minted, self._known)
+        entries, fresh, blobs = link_all(
+            tip, drafts, now_at(), minted, self._known, stands=self._stands
+        )
         if guard is not None and (fresh or not drafts):  # a retry conflicts with nothing
             self._check_guard(guard)
         if fresh:
@@ -185,6 +187,10 @@ class SQLiteTransaction:
         if row is None:
             return None
         return next(read_entries(self.tables, row[0], row[0] + 1))
+
+    def _stands(self, entry_id: str) -> bool:
+        row = self.tables.execute("SELECT 1 FROM entries WHERE id = ?", (entry_id,)).fetchone()
+        return row is not None
 
     def _check_guard(self, guard: Guard) -> None:
         row = self.tables.execute(
