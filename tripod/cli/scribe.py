@@ -149,11 +149,16 @@ def query(
 
 @scribe.command()
 @team_option
-def count(*, team_path: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def count(*, team_path: str | None, as_json: bool) -> None:
     """Print how many decisions the log holds."""
     with opened(team_path) as team:
         team.refresh()
-        emit([str(acts.count(team))])
+        found = acts.count(team)
+    if as_json:
+        emit_json([{"count": found}])
+    else:
+        emit([str(found)])
 
 
 @scribe.command()
