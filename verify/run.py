@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from types import ModuleType
 
 from ledger.ids import parse_at
 from ledger.progress import tell
 from verify.checks import CHECKS, HEADER_CHECKS, LEDGER_CHECKS, record_agrees
+from verify.compared import Compared
 from verify.evidence import Evidence
 from verify.finding import FINDINGS, Finding, Outcome, Report, cannot_tell, not_applicable
 from verify.recorded import hold_record
@@ -30,12 +31,14 @@ def run(
     folded = any(check not in (*LEDGER_CHECKS, *HEADER_CHECKS) for check in chosen)
     if ledger and evidence.db is not None and not evidence.problem and evidence.scan is None:
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        busy = folded
-        wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=busy)
-        if busy:
-            _fold(evidence)
+        disk = None if evidence.loaded else evidence.disk
+        beside = begin_scan(
+            evidence.database, evidence.db, evidence.rows, folding=folded, disk=disk
+        )
+        if folded:
+            _fold(evidence, beside.compared)
         tell("checking entries")
-        evidence.scan = wait()
+        evidence.scan = beside.scanned()
     elif folded:
         _fold(evidence)
     if evidence.problem:
@@ -69,12 +72,12 @@ def _bodiless(check: ModuleType, evidence: Evidence) -> Outcome:
     return cannot_tell(name, reason, required=required)
 
 
-def _fold(evidence: Evidence) -> None:
+def _fold(evidence: Evidence, compared: Callable[[], Compared | None] = lambda: None) -> None:
     """Fold without the collector of cycles: none are made, and it would look at every object."""
     enabled = gc.isenabled()
     gc.disable()
     try:
-        evidence.fold()
+        evidence.fold(compared)
     finally:
         if enabled:
             gc.enable()
