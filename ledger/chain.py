@@ -22,7 +22,7 @@ from ledger.entry import (
     header_bytes,
     leaf_hash,
 )
-from ledger.errors import IdReusedError, MalformedError, TooLargeError
+from ledger.errors import IdReusedError, MalformedError, TooLargeError, UnknownCauseError
 from ledger.merkle import Tree
 
 __all__ = ["Linked", "Tip", "check_link", "link", "link_all"]
@@ -112,6 +112,8 @@ def link_all(
     at: str,
     minted: Iterable[tuple[str, bytes]],
     known: Callable[[str], Entry | None],
+    *,
+    stands: Callable[[str], bool],
 ) -> Linked:
     """Link a batch and move the tip behind it; what stands in the ledger already is not repeated.
 
@@ -121,14 +123,17 @@ def link_all(
         at: the time of the append.
         minted: a new id and a salt for each draft.
         known: the entry that has a given id, if there is one.
+        stands: whether there is one, which is cheaper; asked of causes from outside the batch.
 
     Raises:
+        UnknownCauseError: an entry would follow from one that does not stand before it.
         IdReusedError: an id stands there (or in the batch) with another body.
         TooLargeError: a body is too large.
         MalformedError: a body has no canonical spelling, or the first entry opens no ledger.
     """
     linked = Linked([], [], {})
     given: dict[str, Entry] = {}
+    made: set[str] = set()
     if tip.tree.size == 0 and drafts and drafts[0].kind == "ledger.opened":
         tip.origin = str(drafts[0].body.get("origin", ""))
     for draft, (new_id, salt) in zip(drafts, minted, strict=True):
@@ -139,6 +144,11 @@ def link_all(
                 linked.entries.append(there)
                 continue
         entry = link(tip, draft, at, draft.id or new_id, salt)
+        cause = draft.cause
+        if cause is not None and cause not in made and not stands(cause):
+            message = f"{cause!r} is the id of no entry before this {draft.kind}: give its cause's"
+            raise UnknownCauseError(message)
+        made.add(entry.id)
         if draft.id:
             given[draft.id] = entry
         for blob in draft.blobs:

@@ -48,6 +48,7 @@ class Transaction(Protocol):
         Raises:
             ConflictError: the guard's stream has grown.
             IdReusedError: the id stands there with another body.
+            UnknownCauseError: a cause is the id of no entry that stands before.
         """
 
     def erase(self, redaction: Draft) -> Entry:

@@ -34,6 +34,10 @@ __all__ = ["Decision", "Logged", "Request", "count", "log", "query", "summary"]
 
 MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047
+_NO_REF = (
+    "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
+    "now on (what is recorded cannot be changed); give --ref live.chat:~L342 with the next"
+)
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,7 @@ def _known(act: Act, decision: str) -> bool:
 def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
     """Bind each ref to the message at that line of the file now: its number, seq and leaf hash."""
     if not request.refs:
-        return [], ["no chat ref: nothing says where this was decided (--ref live.chat:~L342)"]
+        return [], [_NO_REF]
     bound = []
     db = act.transaction.tables
     for text in request.refs:
@@ -198,7 +202,10 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
             have = f"messages in lines {HEADER_LINES + 1} to {last}"
             if last <= HEADER_LINES:
                 have = "no message yet"
-            message = f"ref: {format_ref(ref)} is no message; {ref.file} has {have}"
+            message = (
+                f"ref: {format_ref(ref)} is no message; {ref.file} has {have}. Nothing was "
+                "recorded: what leads nowhere could never be mended"
+            )
             raise BadArgumentError(message)
         header = db.execute("SELECT header FROM entries WHERE seq = ?", (line[0],)).fetchone()[0]
         bound.append(

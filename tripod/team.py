@@ -224,6 +224,7 @@ class Team:
                 )
                 pending.append(act)
                 yield act
+                act.refuse_blocked()
                 act.keep_displaced()
 
     def _lock_foreign(self, held: ExitStack, path: str) -> None:
@@ -290,6 +291,10 @@ class Team:
                 "never dated back, so new ones get that time until the clock is there"
             )
         written: manifest.Manifest = {}
+        if anew:
+            from ledger.guards import put_back
+
+            act.triggers = put_back(transaction.tables)
         if anew or not tables_current(transaction.tables):
             written = manifest.load_any(transaction.tables)
             entries = self.store.read()
@@ -349,7 +354,7 @@ class Team:
                 with self.store.derived() as derived:
                     manifest.save(derived, noted)
                     derived.execute("UPDATE head SET files = ?", (shown,))
-            except sqlite3.OperationalError as error:
+            except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.
                 act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")
                 return

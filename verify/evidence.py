@@ -384,5 +384,5 @@ def begin(evidence: Evidence) -> None:
         return
     with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
         evidence.places = recorded(db)
-    count = one(db, "SELECT count(*) FROM entries")
-    evidence.rows = count[0] if count else 0
+    count = one(db, "SELECT count(*) FROM entries")  # by an index, which may be damaged
+    evidence.rows = (count or one(db, "SELECT max(seq) + 1 FROM entries") or (0,))[0] or 0

@@ -339,11 +339,8 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
         if 0 < version < SCHEMA_VERSION and not _faults(_objects(db), version):
             problems, version = [], SCHEMA_VERSION
     except sqlite3.Error as error:
-        problems, version, application = (
-            [f"the schema cannot be read: {error}"],
-            SCHEMA_VERSION,
-            APPLICATION_ID,
-        )
+        _add(tally, sequence, f"the schema cannot be read: {error}", "schema")
+        return
     for name, have, ours_, words in (
         ("user_version", version, SCHEMA_VERSION, "schema version"),
         ("application_id", application, APPLICATION_ID, "application id"),
@@ -352,14 +349,11 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
             message = f"the file's {words} was changed: it is {have}, ours is {ours_}"
             help_ = f"set it back: `sqlite3 ledger.db 'pragma {name}={ours_}'`"
             tally.add(Finding(sequence.NAME, message, "database", help=help_))
-    if problems:
-        message = f"the database's schema is not ours: {problems[0]}"
-        help_ = "triggers guard against accident: find out who changed the schema"
-        finding = Finding(sequence.NAME, message, "schema", tuple(problems[1:]), help_, "warning")
+    for finding in sequence.schema_findings(problems):
         tally.add(finding)
 
 
-def _faults(found: dict[tuple[str, str], str], version: int) -> list[str]:
+def _faults(found: dict[tuple[str, str], str], version: int) -> list[sequence.Fault]:
     """How a schema differs from that of a version.
 
     The tables of projections are looked at for this one alone: an older one had others.

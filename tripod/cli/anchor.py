@@ -200,7 +200,8 @@ def list_(*, team_path: str | None, as_json: bool) -> None:
 @team_option
 @click.argument("seq", type=TEXT)
 @click.argument("folder")
-def receipt(*, team_path: str | None, seq: str, folder: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def receipt(*, team_path: str | None, seq: str, folder: str, as_json: bool) -> None:
     """Write the receipt of entry SEQ into FOLDER, for other tools to check.
 
     A witness: receipt.note, the seal with its signatures and the cosignature (C2SP). A timestamp:
@@ -214,11 +215,14 @@ def receipt(*, team_path: str | None, seq: str, folder: str) -> None:
         team.refresh()
         files = anchoring.receipt_files(team, number)
     os.makedirs(folder, exist_ok=True)
-    for name, data in files.items():
-        path = os.path.join(folder, name)
+    paths = {os.path.join(folder, name): data for name, data in files.items()}
+    for path, data in paths.items():
         with open(path, "wb") as stream:
             stream.write(data)
-        emit([one_line(path)])
+    if as_json:
+        emit_json([{"files": list(paths)}])
+    else:
+        emit(one_line(path) for path in paths)
 
 
 # Within ----------------------------------------------------------------------------------------

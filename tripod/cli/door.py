@@ -21,6 +21,7 @@ from ledger.errors import (
     TooLargeError,
     UnwritableError,
 )
+from ledger.writing import is_malformed, pages_damaged
 from tripod.cli.output import remark
 from tripod.errors import (
     BadArgumentError,
@@ -241,6 +242,8 @@ def readable(root: str) -> Iterator[None]:
         message = f"{root}: another program has held the database for 30 s; try again"
         raise UnwritableError(message) from error
     except (sqlite3.DatabaseError, *_MISREAD) as error:
+        if is_malformed(error):
+            raise pages_damaged(error, f"{root}/{DATABASE}") from error
         raise LedgerDamagedError(_unreadable(root, error)) from error
 
 

@@ -153,7 +153,7 @@ class _Wanted(NamedTuple):
 
 def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> int:
     """Judge a proof file; give the exit code."""
-    from tripod.newest_seal import seal_from
+    from tripod.export_seal import seal_from
     from verify.proofs import judge_proof
 
     if asked.pin is not None or asked.policies:
