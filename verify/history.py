@@ -15,6 +15,7 @@ from itertools import groupby
 from ledger.progress import over
 from verify.git import MAX_BLOB, Change, Commit, GitError, Repository
 from verify.growth import Break, History, Lost, follows, keeps, unconverted
+from verify.plain import read_plain
 
 __all__ = ["read_history", "words"]
 
@@ -116,8 +117,7 @@ class _Walk:
             if os.path.islink(self.path):
                 have: bytes | None = None
             else:
-                with open(self.path, "rb") as file:
-                    have = file.read(MAX_BLOB + 1)
+                have = read_plain(self.path, MAX_BLOB)
         except OSError:
             have = None
         if have is None:

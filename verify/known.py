@@ -1,7 +1,7 @@
 """Heads of the ledger that something outside remembers, and what they vouch for. Pure.
 
 A head comes as a signed seal or, where nothing is signed, as the seal's three lines alone (origin,
-size, root). Each is of a method: ``git``, ``pin``, ``witness`` or ``tsa``.
+size, root). Each comes from ``git``, from a ``pin``, or from a ``receipt`` in the ledger.
 """
 
 from __future__ import annotations

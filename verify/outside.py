@@ -18,6 +18,7 @@ from verify import rules as rules_format
 from verify.git import GitError, Repository
 from verify.history import read_history, words
 from verify.known import MAX_HEAD, Known, Outside, parse_head
+from verify.plain import read_plain
 
 __all__ = ["CHECKPOINT", "POLICY", "RULES", "USUAL", "Asked", "OutsideError", "gather", "read_pin"]
 
@@ -25,7 +26,11 @@ POLICY = "policy.tlog"
 RULES = "policy.yaml"
 AUTHORITIES = "policy.pem"
 CHECKPOINT = "record/checkpoint"
-_MAX_FILE = 256 * 1024
+_SHALLOW = (
+    "this clone is shallow: seals before its first commit are not known here; `git fetch "
+    "--unshallow` brings them (in CI: fetch-depth: 0)"
+)
+_MAX_FILE = 4 * 1024 * 1024  # the certificates of a whole system; each form has its own limit
 
 
 class OutsideError(Exception):
@@ -164,6 +169,8 @@ def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
             paths += [os.path.join(repository.top, name) for name in outside.rules.seals]
             names = [repository.name_of(path) for path in paths]
             outside.known += tuple(_seals(outside, repository, names, live=live))
+            if repository.shallow and outside.known:
+                outside.unread += (("git", _SHALLOW),)
             if log and repository.changes((repository.name_of(_log(root)),), "HEAD"):
                 outside.log = read_history(_log(root))
     except GitError as error:
@@ -203,8 +210,7 @@ def _seals(
 def _read(path: str) -> bytes | None:
     """A small file; None where there is none (OutsideError: it cannot be read)."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_FILE + 1)
+        data = read_plain(path, _MAX_FILE)
     except FileNotFoundError:
         return None
     except OSError as error:

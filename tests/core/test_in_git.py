@@ -181,6 +181,17 @@ def test_a_record_that_is_gone_is_a_missing_ledger(git: Git) -> None:
     assert code == 1
 
 
+def test_a_shallow_clone_says_what_it_does_not_know(git: Git) -> None:
+    decide(git, "Open on Tuesday")
+    commit(git, "Work")
+    path = git.root.parent / "shallow"
+    git("clone", "--quiet", "--depth=1", f"file://{git.root}", str(path))
+    code, found = verdict(Git(path, made=False), "--select", "pins-extend")
+    ((severity, _, text),) = found["pins-extend"]
+    assert (code, severity) == (0, "warning")
+    assert text.startswith("this clone is shallow")
+
+
 def test_an_older_commit_is_judged_though_a_branch_has_newer_seals(git: Git) -> None:
     first = git("rev-parse", "HEAD")
     decide(git, "Open on Tuesday")
