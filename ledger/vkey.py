@@ -18,11 +18,15 @@ fast. Where keys are kept is not decided here. Source: spec: tlog-formats 2 and 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ledger.errors import MalformedError
 from ledger.spelling import format_base64, name_problem, parse_base64
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 __all__ = ["COSIGNATURE", "ED25519", "SigningKey", "VerifierKey", "cosignature_message"]
 
@@ -80,6 +84,10 @@ class VerifierKey(NamedTuple):
         message = cosignature_message(text, int.from_bytes(data[:8], "big"))
         return _ed25519_accepts(self.public, data[8:], message)
 
+    def verifies(self, message: bytes, signature: bytes) -> bool:
+        """Whether the key made ``signature`` over plain bytes, as ``SigningKey.sign`` does."""
+        return self.kind == ED25519 and _ed25519_accepts(self.public, signature, message)
+
 
 class SigningKey:
     """A private key: its name, its type (0x01 or 0x04) and the 32-byte seed of Ed25519.
@@ -108,7 +116,7 @@ class SigningKey:
         return VerifierKey(self.name, self.kind, public.public_bytes_raw())
 
     def sign(self, message: bytes) -> bytes:
-        """Sign what the key's type makes of a text (64 bytes); callers use ``ledger.note``."""
+        """Sign plain bytes (64 bytes); what a type of key makes of a text, ``ledger.note`` has."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return Ed25519PrivateKey.from_private_bytes(self.seed).sign(message)
@@ -145,13 +153,20 @@ def cosignature_message(text: str, seconds: int) -> bytes:
 
 def _ed25519_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+        _loaded(public).verify(signature, message)
     except InvalidSignature:
         return False
     return True
+
+
+@lru_cache(256)
+def _loaded(public: bytes) -> Ed25519PublicKey:
+    """A key taken apart once: who writes many entries is checked many times."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    return Ed25519PublicKey.from_public_bytes(public)
 
 
 def _check_key(name: str, kind: int, key: bytes, where: str) -> None:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["SQLiteTransaction", "Writing", "explained", "split_stack", "stored_tree"]
 
 _INSERT = (
-    "INSERT INTO entries (seq, id, kind, stream, header, salt, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -137,7 +138,7 @@ class SQLiteTransaction:
     def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:
         db = self.tables
         tip = self._tip
-        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body) for e in fresh]
+        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body, e.auth) for e in fresh]
         if len(rows) == 1:
             db.execute(_INSERT, rows[0])
         else:

@@ -21,6 +21,7 @@ from tripod.files import Files, digest_of, touched_by
 
 if TYPE_CHECKING:
     from projections.intake import Conflict, Found
+    from tripod.authors import Signing
 
 __all__ = ["Act"]
 
@@ -32,6 +33,7 @@ class Act:
 
     ``conflicts`` are files that contradict the ledger, by path; ``rewrite`` those to be written
     besides the ones that the entries change. ``full`` also looks at evidence and read positions.
+    ``signing`` signs for the actors that have a key, where any has.
     """
 
     def __init__(
@@ -60,12 +62,27 @@ class Act:
         self.left_alone: list[str] = []
         self.files = 0
         self.ahead = False
+        self.signing: Signing | None = None
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
-        """Append; all acts of one transaction stand or fall together."""
+        """Append; all acts of one transaction stand or fall together.
+
+        What one actor with a key does is signed together.
+
+        Raises:
+            RefusedError: an actor has a key, and it cannot be used here; nothing is recorded.
+        """
+        if self.signing is not None:
+            drafts = self.signing.sign(drafts)
         entries = self.transaction.append(drafts)
         self.entries.extend(entries)
         return entries
+
+    def erase(self, redaction: Draft) -> None:
+        """Append a redaction and carry it out; signed, and refused, as what is appended."""
+        if self.signing is not None:
+            (redaction,) = self.signing.sign((redaction,))
+        self.entries.append(self.transaction.erase(redaction))
 
     def warn(self, text: str) -> None:
         """Have something said at the end of the command, once."""
@@ -146,9 +163,7 @@ class Act:
         for draft in drafts:
             if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
                 text = f"{CONFIG} changed"
-                event = draft_event(
-                    self, "nbs-bus", "config-change", "normal", text, cause=draft.id
-                )
+                event = draft_event(self, "nbs-bus", "config-change", "normal", text, cause=draft)
                 self.append([event])
 
     def refuse_if_ahead(self, *, anew: bool) -> bool:

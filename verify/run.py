@@ -9,10 +9,17 @@ from types import ModuleType
 
 from ledger.ids import parse_at
 from ledger.progress import tell
-from verify.checks import CHECKS, HEADER_CHECKS, LEDGER_CHECKS, record_agrees
+from verify.checks import (
+    CHECKS,
+    HEADER_CHECKS,
+    LEDGER_CHECKS,
+    record_agrees,
+    writers_authorised,
+)
 from verify.evidence import Evidence
 from verify.finding import FINDINGS, Finding, Outcome, Report, cannot_tell, not_applicable
 from verify.recorded import hold_record
+from verify.signatures import judge_signatures
 from verify.storage import begin_scan
 
 __all__ = ["run"]
@@ -36,6 +43,9 @@ def run(
             _fold(evidence)
         tell("checking entries")
         evidence.scan = wait()
+        if writers_authorised in chosen:
+            tell("checking signatures")
+            judge_signatures(evidence.db, evidence.scan)
     elif folded:
         _fold(evidence)
     if evidence.problem:
