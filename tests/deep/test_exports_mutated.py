@@ -22,14 +22,14 @@ from specimens import SPECIMENS, Specimen, build, copy, database
 
 from ledger.entry import commit
 from ledger.schema import MIGRATIONS
-from verify.checks import HEADER_CHECKS, bodies_present
+from verify.checks import HEADER_CHECKS, bodies_present, writers_authorised
 from verify.opening import open_evidence
 from verify.run import run
 
 TOOL = Path(__file__).resolve().parents[2] / "tools/audit_export.py"
 ORIGIN = "sample.example/1"
 VKEY = key_of(ORIGIN).verifier()
-SHARED = {check.NAME for check in (*HEADER_CHECKS, bodies_present)}
+SHARED = {check.NAME for check in (*HEADER_CHECKS, bodies_present, writers_authorised)}
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "300"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
 
@@ -217,7 +217,7 @@ def _forge(rng: random.Random, files: Files, how: str) -> str:
     rows = RESEALED["rows"]
     rows = [list(row) for row in rows]
     seq = rng.randrange(len(rows))
-    header, salt, body = rows[seq]
+    header, salt, body, auth = rows[seq]
     head = json.loads(header)
     if how == "header":
         name = rng.choice([*head, "auth", "extra", "cause"])
@@ -230,9 +230,14 @@ def _forge(rng: random.Random, files: Files, how: str) -> str:
         head["body"] = commit(salt, head["kind"], body)
         what = f"body {body[:40]!r} of {seq}"
     try:
-        rows[seq] = [_spelled(head), salt, body]
+        rows[seq] = [_spelled(head), salt, body, auth]
     except UnicodeEncodeError:
-        rows[seq] = [json.dumps(head, sort_keys=True, separators=(",", ":")).encode(), salt, body]
+        rows[seq] = [
+            json.dumps(head, sort_keys=True, separators=(",", ":")).encode(),
+            salt,
+            body,
+            auth,
+        ]
     prev = "0" * 64
     for number, row in enumerate(rows):
         if number != seq or how == "body":
@@ -261,7 +266,9 @@ def _again(rows: list[list[Any]], *, bodies: bool) -> Files:
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("DELETE FROM entries")
         for seq, row in enumerate(rows):
-            db.execute("INSERT INTO entries VALUES (?, ?, '', '', ?, ?, ?)", (seq, str(seq), *row))
+            db.execute(
+                "INSERT INTO entries VALUES (?, ?, '', '', ?, ?, ?, ?)", (seq, str(seq), *row)
+            )
         db.commit()
     return files_of(path, bodies=bodies, origin=ORIGIN)
 
@@ -274,10 +281,10 @@ def test_both_agree_on_mutated_exports(tmp_path: Path, sample: str) -> None:
     RESEALED["scratch"] = str(tmp_path / "scratch.db")
     with contextlib.closing(sqlite3.connect(database(sample))) as db:
         blobs = db.execute("SELECT * FROM blobs").fetchall()
-        sql = "SELECT header, salt, body FROM entries ORDER BY seq"
+        sql = "SELECT header, salt, body, auth FROM entries ORDER BY seq"
         RESEALED["rows"] = db.execute(sql).fetchall()
     with contextlib.closing(sqlite3.connect(RESEALED["scratch"])) as db:
-        for statement in MIGRATIONS[0].split(";")[:2]:
+        for statement in (*MIGRATIONS[0].split(";")[:2], MIGRATIONS[2].split(";")[0]):
             db.execute(statement)
         db.executemany("INSERT INTO blobs VALUES (?, ?, ?)", blobs)
         db.commit()
