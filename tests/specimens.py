@@ -40,11 +40,14 @@ __all__ = [
     "SPECIMENS",
     "Row",
     "Specimen",
+    "authored",
     "build",
     "database",
     "forge",
     "guards",
+    "private",
     "read",
+    "resigned",
     "unguarded",
 ]
 
@@ -462,7 +465,7 @@ def _keeps_more(root: str) -> None:
 # Who signed what --------------------------------------------------------------------------------
 
 
-def _authored(root: str) -> None:
+def authored(root: str) -> None:
     """Two actors have keys and act; the ledger has none of its own."""
     with Team(root) as team:
         for handle in ("bench", "alex"):
@@ -517,7 +520,7 @@ def _authored_then(
         rows[seq : seq + 1] = [] if changed is None else [changed]
         forge(root, rows)
 
-    return _then(_authored, *deeds, damage)
+    return _then(authored, *deeds, damage)
 
 
 def private(root: str, handle: str, *, since: int = -1) -> SigningKey:
@@ -720,17 +723,17 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
         "writers-authorised",
         "it says that 'bench' did it, and the key of 'alex' signed it",
-        _then(_authored, _by("alex", actor="bench", kind="bus.published")),
+        _then(authored, _by("alex", actor="bench", kind="bus.published")),
     ),
     Specimen(
         "writers-authorised",
         "signed with a key of 'bench' that was replaced at entry",
-        _then(_authored, _with_kept_key(_rotated_actor)),
+        _then(authored, _with_kept_key(_rotated_actor)),
     ),
     Specimen(
         "writers-authorised",
         "signed with a key of 'bench' that was revoked at entry",
-        _then(_authored, _with_kept_key(_revoked_actor)),
+        _then(authored, _with_kept_key(_revoked_actor)),
     ),
     Specimen("writers-authorised", "signed with a key that nobody enrolled", _unknown_key),
     Specimen(
@@ -751,12 +754,12 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen(
         "writers-authorised",
         "the key of 'bench' was changed: bench+",
-        _then(_authored, _stranger(2, sealed=False)),
+        _then(authored, _stranger(2, sealed=False)),
     ),
     Specimen(
         "writers-authorised",
         "it is change 5 of the key of 'bench', where 2 follows",
-        _then(_authored, _stranger(5, sealed=False)),
+        _then(authored, _stranger(5, sealed=False)),
     ),
     Specimen(
         "writers-authorised",

@@ -16,7 +16,7 @@ import orjson
 from ledger.authorship import Record, message_of, parse_record, statement
 from ledger.enrolment import CHANGES
 from ledger.entry import Header
-from ledger.errors import MalformedError
+from ledger.errors import LedgerError, MalformedError
 from ledger.ids import CHANGE_IDS
 from ledger.progress import over
 from ledger.reader import read_only
@@ -40,7 +40,7 @@ __all__ = ["judge_signatures"]
 
 MANY = 2_000  # signatures: below, a second process costs more than it saves
 _NONE = Demand()
-_BROKEN = (LookupError, TypeError, ValueError, AttributeError, orjson.JSONDecodeError)
+_BROKEN = (LookupError, TypeError, ValueError, AttributeError, LedgerError)
 
 
 class Change(NamedTuple):
@@ -126,7 +126,7 @@ def _logs(db: sqlite3.Connection) -> Iterator[tuple[int, VerifierKey]]:
     for seq, body in rows.fetchall():
         try:
             yield seq, VerifierKey.parse(orjson.loads(body)["vkey"])
-        except (*_BROKEN, MalformedError):
+        except _BROKEN:
             continue
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from plain_export import files_of, key_of, seal_note, write_files
-from specimens import SPECIMENS, Specimen, build, copy, database
+from specimens import SPECIMENS, Specimen, authored, build, copy, database
 
 from ledger.entry import commit
 from ledger.schema import MIGRATIONS
@@ -96,6 +96,14 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
     return build(str(tmp_path_factory.mktemp("sample")))
 
 
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A sample in which two actors sign what they do."""
+    root = build(str(tmp_path_factory.mktemp("signed")))
+    authored(root)
+    return root
+
+
 def test_it_is_one_short_file_of_the_standard_library() -> None:
     text = TOOL.read_text()
     assert len(text.splitlines()) < 400
@@ -105,8 +113,11 @@ def test_it_is_one_short_file_of_the_standard_library() -> None:
 
 
 @pytest.mark.parametrize("bodies", [True, False])
-def test_both_accept_a_sound_export(tmp_path: Path, sample: str, *, bodies: bool) -> None:
-    write_files(str(tmp_path), files_of(database(sample), bodies=bodies))
+@pytest.mark.parametrize("which", ["sample", "signed"])
+def test_both_accept_a_sound_export(
+    tmp_path: Path, request: pytest.FixtureRequest, which: str, *, bodies: bool
+) -> None:
+    write_files(str(tmp_path), files_of(database(request.getfixturevalue(which)), bodies=bodies))
     assert (ours(str(tmp_path)), theirs(str(tmp_path))) == (0, 0)
     # Without a key nobody vouches for it, and neither says that it is sound.
     assert (ours(str(tmp_path), key=False), theirs(str(tmp_path), key=False)) == (3, 3)
@@ -163,7 +174,7 @@ def mutate(rng: random.Random, files: Files) -> str:
     data = files[path]
     at = rng.randrange(len(data) + 1)
     how = rng.choice(["flip", "cut", "insert", "drop", "swap", "rename", "repeat", "digit",
-                      "line", "header", "body", "empty", "seal", "token"])  # fmt: skip
+                      "line", "header", "body", "auth", "empty", "seal", "token"])  # fmt: skip
     if how == "flip" and data:
         at = rng.randrange(len(data))
         files[path] = data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
@@ -188,7 +199,7 @@ def mutate(rng: random.Random, files: Files) -> str:
         lines = data.split(b"\n")
         rng.shuffle(lines)
         files[path] = b"\n".join(lines)
-    elif how in ("header", "body"):
+    elif how in ("header", "body", "auth"):
         return f"resealed {_forge(rng, files, how)}"
     elif how == "empty":
         files[path] = b""
@@ -221,9 +232,14 @@ def _forge(rng: random.Random, files: Files, how: str) -> str:
     head = json.loads(header)
     if how == "header":
         name = rng.choice([*head, "auth", "extra", "cause"])
-        values = [*FIELDS, head["id"], json.loads(rows[0][0])["id"], seq]
+        other = json.loads(rng.choice(rows)[0])
+        values = [*FIELDS, head["id"], json.loads(rows[0][0])["id"], seq, other.get(name, "bench")]
         head[name] = rng.choice(values)
         what = f"{name}={head[name]!r} of {seq}"
+    elif how == "auth":
+        auth = rng.choice([None, rng.choice(rows)[3], b"\x01", auth and auth[:-1], bytes(101)])
+        head |= {} if auth is None else {"auth": AUDIT.sha(b"\x03" + auth).hex()}
+        what = f"record {auth!r} of {seq}"
     else:
         spelled = [*BODIES, body + b" ", body.replace(b",", b", ", 1)]
         body = rng.choice(spelled)
@@ -240,7 +256,7 @@ def _forge(rng: random.Random, files: Files, how: str) -> str:
         ]
     prev = "0" * 64
     for number, row in enumerate(rows):
-        if number != seq or how == "body":
+        if number != seq or how != "header":
             row[0] = _spelled(json.loads(row[0]) | {"prev": prev})
         elif rng.random() < 0.8 and head.get("prev") != "z" * 64:
             with contextlib.suppress(UnicodeEncodeError):
@@ -274,12 +290,12 @@ def _again(rows: list[list[Any]], *, bodies: bool) -> Files:
 
 
 @pytest.mark.slow
-def test_both_agree_on_mutated_exports(tmp_path: Path, sample: str) -> None:
+def test_both_agree_on_mutated_exports(tmp_path: Path, signed: str) -> None:
     import sqlite3
 
-    base = files_of(database(sample))
+    base = files_of(database(signed))
     RESEALED["scratch"] = str(tmp_path / "scratch.db")
-    with contextlib.closing(sqlite3.connect(database(sample))) as db:
+    with contextlib.closing(sqlite3.connect(database(signed))) as db:
         blobs = db.execute("SELECT * FROM blobs").fetchall()
         sql = "SELECT header, salt, body, auth FROM entries ORDER BY seq"
         RESEALED["rows"] = db.execute(sql).fetchall()
