@@ -190,13 +190,14 @@ def _ids(passed: Pass, _stack: bytes) -> None:
     A sum of keyed hashes over the index equals that over the table (an attacker does not know the
     key); so nothing has to be sorted or kept.
     """
-    db, before, total, rising = passed.db, "", 0, True
+    db, total, rising = passed.db, 0, True
+    before: str | None = None
     try:
         for (id_,) in db.execute(
             "SELECT id FROM entries INDEXED BY sqlite_autoindex_entries_1 ORDER BY id"
         ):
             total += hash(id_)
-            rising = rising and id_ > before
+            rising = rising and (before is None or id_ > before)
             before = id_
     except (sqlite3.Error, TypeError):
         rising = False
