@@ -164,7 +164,7 @@ class Act:
             if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
                 text = f"{CONFIG} changed"
                 event = draft_event(self, "nbs-bus", "config-change", "normal", text, cause=draft)
-                self.append([event])
+                self.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
 
     def refuse_if_ahead(self, *, anew: bool) -> bool:
         """A ledger that lacks what its files show was rolled back: nothing is taken in.

@@ -140,7 +140,7 @@ class Pass:
         """The fast path; anything unusual goes to ``_slow``."""
         dumps, kinds, tree = orjson.dumps, USUAL, self.tree
         expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
-        size = rows = ids = signed = 0
+        size = rows = ids = 0
         told, calm = self.told, True
         for row in over(all_rows(self.db, self.start or None, self.stop), "checking entries"):
             seq, id_, kind, stream, header, salt, body, auth = row
@@ -181,8 +181,7 @@ class Pass:
                     self._nodes()
                 if _MARK in body:
                     self._name(seq, orjson.loads(body))
-                if auth is not None or front[2] is not None:
-                    signed += 1
+                self.signed += auth is not None or front[2] is not None
                 if front.lastindex == 3:  # no cause
                     told = id_
                 elif front[4].decode() != told:
@@ -193,12 +192,10 @@ class Pass:
                 self._slow(row)
                 told = self.told
                 calm = self.pending is None and not self.explained
-                expected, prev, origin = self.expected, self.prev, self.origin
-                at = self.at.encode()
+                expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
         self.expected, self.prev, self.at = expected, prev, at.decode()
         self.rows, self.ids, self.leaves = rows, ids, tree.size
         self.size += size
-        self.signed += signed
 
     # One row by its rules ----------------------------------------------------------------------
 
