@@ -41,13 +41,13 @@ def desired(source: Source, path: str) -> File | None:
     return None
 
 
-def renders(source: Source) -> Iterator[tuple[str, Render]]:
-    """Every projected path with what renders it now.
+def renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render]]:
+    """Every projected path with what renders it now; without the event files if not ``queue``.
 
     The queue is tens of thousands of small files: it fetches what it needs for many at once.
     """
     for projection in PROJECTIONS:
-        if projection is BUS:
+        if projection is BUS and queue:
             yield from BUS.renders(source)
         for path in () if projection is BUS else projection.paths(source):
             yield path, partial(desired, source, path)  # an event's file goes before a kept one

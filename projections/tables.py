@@ -32,6 +32,7 @@ __all__ = [
     "refold",
     "source_of",
     "tables_current",
+    "together",
     "versions",
 ]
 
@@ -124,34 +125,33 @@ def fold_into(
         if all(op[1] is sql for op in listed):
             _run(db, sql, [op[2] for op in listed], unfoldable)
             continue
-        for sql, rows in _together(listed):
+        for sql, rows in together(listed):
             _run(db, sql, rows, unfoldable)
 
 
-def _together(ops: Iterable[Op]) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+def together(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """Put equal statements of one table together, as far as that changes no row.
 
-    An operation may move in front of others that concern other rows. Without this, a batch in
-    which events come and go is as many statements as events.
+    An operation may move in front of others that concern other rows; where it may not, its
+    statement begins another lane behind them. Without this, a batch in which events come and go is
+    as many statements as events.
     """
-    lanes: dict[str, tuple[int, list[tuple[Any, ...]]]] = {}
+    lanes: list[tuple[str, list[tuple[Any, ...]]]] = []
+    newest: dict[str, int] = {}  # of each statement
     touched: dict[str, int] = {}  # the last lane that concerns a row
     first = 0  # nothing may move in front of this lane
     for _, sql, values, row in ops:
-        number, rows = lanes.get(sql) or (len(lanes), [])
+        number = newest.get(sql, -1)
         last = len(lanes) - 1 if row is None else touched.get(row, 0)
         if number < max(first, last):
-            yield from ((text, listed) for text, (_, listed) in lanes.items())
-            lanes, touched, first = {}, {}, 0
-            number, rows = 0, []
-        if not rows:
-            lanes[sql] = (number, rows)
-        rows.append(values)
+            number = newest[sql] = len(lanes)
+            lanes.append((sql, []))
+        lanes[number][1].append(values)
         if row is None:
             first = number
         else:
             touched[row] = number
-    yield from ((text, listed) for text, (_, listed) in lanes.items())
+    return lanes
 
 
 def _run(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
@@ -25,19 +25,13 @@ from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
 from projections.places import recorded
 from projections.projection import Source
-from projections.rebuild import compare, desired, renders
-from verify.finding import (
-    Coverage,
-    FilesJudged,
-    Outcome,
-    Scanned,
-    Severity,
-    not_applicable,
-    outcome,
-)  # fmt: skip
-from verify.folded import RENDER_ERRORS, Folded, fold_evidence
+from projections.rebuild import compare, desired
+from verify.compared import Compared
+from verify.finding import FilesJudged, Outcome, Scanned, Severity, not_applicable, outcome
+from verify.folded import Folded, fold_evidence
 from verify.heads import Heads
 from verify.rows import one
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "begin", "collect"]
 
@@ -84,11 +78,11 @@ class Evidence:
 
     # Tables and bodies -------------------------------------------------------------------------
 
-    def fold(self) -> None:
+    def fold(self, beside: Callable[[], Compared | None] = lambda: None) -> None:
         """Make the tables; what cannot be read at all is said in ``problem``."""
         if self.folded is None and not self.problem:
             try:
-                self.folded = fold_evidence(self.db, self.disk, derived=not self.loaded)
+                self.folded = fold_evidence(self.db, self.disk, beside, derived=not self.loaded)
             except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
                 self.problem = _problem(error, self.database)
 
@@ -197,8 +191,8 @@ class Evidence:
         """
         disk = self.disk
         assert disk is not None
-        for path, render in over(renders(self.source), "comparing files"):
-            if path in self.team.agreed:
+        for path, render in over(self.team.renders(), "comparing files"):
+            if render is None:
                 yield path, b"", b"", None
                 continue
             try:
@@ -284,7 +278,7 @@ class Evidence:
         found = self.scan.tally.of(check)
         if not self.scan.rows and not found:
             return not_applicable(check, "the ledger holds no entry", required=True)
-        seen: Coverage = {word: self.scan.coverage.get(word, 0) for word in words}
+        seen = {word: self.scan.coverage.get(word, 0) for word in words}
         return outcome(check, found, seen, required=True)
 
     def close(self) -> None:

@@ -6,26 +6,26 @@ The tables of the ledger's own database are never started from; they are compare
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
-import orjson
-
 from ledger.entry import Draft, Entry
-from ledger.errors import LedgerError
 from ledger.progress import over
-from projections import CHAT, COUNTS, counts
+from projections import BUS, CHAT, COUNTS, counts
 from projections.disk import Disk
 from projections.intake import Found, sort_pieces, take_in
-from projections.projection import File, Source
-from projections.rebuild import agreed_chats
+from projections.manifest import Manifest
+from projections.projection import File, Render, Source
+from projections.rebuild import agreed_chats, renders
 from projections.tables import TABLES, batches, bulk, create_tables, fold_into, versions
-from verify.rows import kept_of, one, readable_entries
+from verify.compared import Compared, head_of
+from verify.rows import one, readable_entries
+from verify.sources import RENDER_ERRORS, source_over
 
-__all__ = ["RENDER_ERRORS", "Folded", "fold_evidence"]
+__all__ = ["Folded", "fold_evidence"]
 
 BATCH = 1000
 _MARKS = """
@@ -37,7 +37,6 @@ _BODIES = (
     "SELECT seq, body FROM entries"
     " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
 )
-RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 
 @dataclass
@@ -47,7 +46,8 @@ class Folded:
     ``source`` serves renders and checks; entries from ``size`` on are provisional: what the files
     show and the ledger does not hold yet, judged as if it had been taken in. ``tables`` and
     ``unread`` say what was wrong on the way; ``own`` is ``counts.json`` as of the ledger alone.
-    ``agreed`` are chat files that were compared already, and agree.
+    ``agreed`` are chat files that were compared already, and agree; ``queue_agrees`` says that
+    all event files were and do.
     """
 
     source: Source
@@ -60,6 +60,14 @@ class Folded:
     own: File | None = None
     drafts: dict[int, Draft] = field(default_factory=dict)
     agreed: set[str] = field(default_factory=set)
+    queue_agrees: bool = False
+
+    def renders(self) -> Iterator[tuple[str, Render | None]]:
+        """Every projected path with what renders it; None where its file is known to agree."""
+        if self.queue_agrees:
+            yield from ((path, None) for path in BUS.paths(self.source))
+        for path, render in renders(self.source, queue=not self.queue_agrees):
+            yield path, None if path in self.agreed else render
 
     def close(self) -> None:
         """Give the scratch database back."""
@@ -67,11 +75,16 @@ class Folded:
 
 
 def fold_evidence(
-    db: sqlite3.Connection | None, disk: Disk | None, *, derived: bool = True
+    db: sqlite3.Connection | None,
+    disk: Disk | None,
+    beside: Callable[[], Compared | None],
+    *,
+    derived: bool,
 ) -> Folded:
     """Fold the ledger's entries, compare its tables, and add what the team's files show.
 
-    ``derived`` says whether the database has tables of its own to compare.
+    ``derived`` says whether the database has tables of its own to compare; ``beside`` gives what
+    was compared with those meanwhile.
 
     Raises:
         OSError: a file of the team cannot be read.
@@ -84,7 +97,7 @@ def fold_evidence(
         scratch.execute(statement)
     drafts: dict[int, Draft] = {}
     blobs: dict[str, bytes] = {}
-    folded = Folded(_source(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
+    folded = Folded(source_over(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
     if db is not None:
         size = one(db, "SELECT max(seq) + 1 FROM entries")
         folded.size = size[0] or 0 if size else 0
@@ -98,50 +111,12 @@ def fold_evidence(
     except RENDER_ERRORS:
         folded.own = None
     if disk is not None:
-        _add_files(folded, disk, db, blobs)
+        own = derived and not folded.tables and not folded.unfolded
+        compared = beside() if own else None
+        if compared is not None and db is not None and compared.head != head_of(db):
+            compared = None
+        _add_files(folded, disk, db, blobs, compared)
     return folded
-
-
-def _source(
-    scratch: sqlite3.Connection,
-    db: sqlite3.Connection | None,
-    drafts: dict[int, Draft],
-    blobs: dict[str, bytes],
-) -> Source:
-    """Bodies and blobs from the ledger and from what was found on disk (LookupError: not there)."""
-
-    def body(seq: int) -> dict[str, Any]:
-        if seq in drafts:
-            return drafts[seq].body
-        row = None if db is None else one(db, "SELECT body FROM entries WHERE seq = ?", (seq,))
-        said = kept_of(db, seq) if db is not None and row is not None and row[0] is None else None
-        if said is not None:
-            return said[1]["keep"]  # type: ignore[no-any-return]
-        if row is None or row[0] is None:
-            message = f"entry {seq} has no body"
-            raise LookupError(message)
-        return orjson.loads(row[0])  # type: ignore[no-any-return]
-
-    def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
-        if db is None or not drafts.keys().isdisjoint(seqs):
-            return {}
-        try:
-            rows = db.execute(_BODIES, (orjson.dumps(seqs).decode(),))
-            return {seq: orjson.loads(data) for seq, data in rows}
-        except (sqlite3.Error, orjson.JSONDecodeError, TypeError):
-            return {}
-
-    def blob(digest: str) -> bytes:
-        if digest in blobs:
-            return blobs[digest]
-        sql = "SELECT bytes FROM blobs WHERE sha256 = ?"
-        row = None if db is None else one(db, sql, (bytes.fromhex(digest),))
-        if row is None or type(row[0]) is not bytes:
-            message = f"blob {digest[:12]}… is not there"
-            raise LookupError(message)
-        return row[0]
-
-    return Source(scratch, body, blob, bodies)
 
 
 def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
@@ -178,7 +153,11 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
 
 
 def _add_files(
-    folded: Folded, disk: Disk, db: sqlite3.Connection | None, blobs: dict[str, bytes]
+    folded: Folded,
+    disk: Disk,
+    db: sqlite3.Connection | None,
+    blobs: dict[str, bytes],
+    compared: Compared | None,
 ) -> None:
     """Judge unsynced foreign bytes as if they had been taken in; what contradicts is kept apart."""
 
@@ -187,7 +166,9 @@ def _add_files(
 
     cursor = None if db is None else one(db, "SELECT files FROM head")
     files = cursor[0] if cursor is not None and type(cursor[0]) is int else 2**62
-    known = {} if db is None else agreed_chats(folded.source, disk, RENDER_ERRORS)
+    known: Manifest = {} if compared is None else compared.chats
+    if db is not None and compared is None:
+        known = agreed_chats(folded.source, disk, RENDER_ERRORS)
     folded.found = take_in(
         folded.source, disk, known, full=True, files=files, size=folded.size, broken=broken
     )
@@ -208,6 +189,8 @@ def _add_files(
             )  # fmt: skip
 
     _fold(folded, entries())
+    moved = any(draft.kind in BUS.kinds for draft in folded.drafts.values())
+    folded.queue_agrees = compared is not None and compared.queue and not moved
 
 
 def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from types import ModuleType
 
@@ -16,6 +16,7 @@ from verify.checks import (
     record_agrees,
     writers_authorised,
 )
+from verify.compared import Compared
 from verify.evidence import Evidence
 from verify.finding import FINDINGS, Finding, Outcome, Report, cannot_tell, not_applicable
 from verify.recorded import hold_record
@@ -37,21 +38,22 @@ def run(
     folded = any(check not in (*LEDGER_CHECKS, *HEADER_CHECKS) for check in chosen)
     if ledger and evidence.db is not None and not evidence.problem and evidence.scan is None:
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        busy = folded
-        wait = begin_scan(evidence.database, evidence.db, evidence.rows, busy=busy)
-        if busy:
-            _fold(evidence)
+        disk = None if evidence.loaded else evidence.disk
+        beside = begin_scan(
+            evidence.database, evidence.db, evidence.rows, folding=folded, disk=disk
+        )
+        if folded:
+            _fold(evidence, beside.compared)
         tell("checking entries")
-        evidence.scan = wait()
-        if writers_authorised in chosen:
-            tell("checking signatures")
-            judge_signatures(evidence.db, evidence.scan)
+        evidence.scan = beside.scanned()
     elif folded:
         _fold(evidence)
     if evidence.problem:
         return Report(evidence.what, (), problem=evidence.problem)
     if record_agrees in chosen and evidence.record is None:
         hold_record(evidence)
+    if writers_authorised in chosen and evidence.db is not None and evidence.scan is not None:
+        judge_signatures(evidence.db, evidence.scan)
     outcomes = tuple(
         _judge(check, evidence) if check in chosen else _bodiless(check, evidence)
         for check in asked
@@ -79,12 +81,12 @@ def _bodiless(check: ModuleType, evidence: Evidence) -> Outcome:
     return cannot_tell(name, reason, required=required)
 
 
-def _fold(evidence: Evidence) -> None:
+def _fold(evidence: Evidence, compared: Callable[[], Compared | None] = lambda: None) -> None:
     """Fold without the collector of cycles: none are made, and it would look at every object."""
     enabled = gc.isenabled()
     gc.disable()
     try:
-        evidence.fold()
+        evidence.fold(compared)
     finally:
         if enabled:
             gc.enable()

@@ -77,8 +77,11 @@ class Seen(NamedTuple):
 def judge_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NONE) -> None:
     """Judge who signed what, and add what is found to what the pass over the rows found.
 
-    Without a key on the chain, a signature or a demand there is nothing to walk for.
+    Without a key on the chain, a signature or a demand there is nothing to walk for. What was
+    judged once is not judged again.
     """
+    if "keys" in scan.coverage:
+        return
     try:
         changes = list(_changes(db))
         if not changes and not scan.coverage.get("signed") and not demand.kinds:

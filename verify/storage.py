@@ -10,19 +10,23 @@ import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache, partial
 from hashlib import sha256
+from typing import NamedTuple
 
 from ledger.entry import Header, leaf_hash
 from ledger.merkle import EMPTY_ROOT, Tree
 from ledger.reader import read_only
 from ledger.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+from projections.disk import Disk
 from projections.tables import create_tables
 from verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from verify.children import cores, start
+from verify.compared import Compared, compare_own
 from verify.finding import Coverage, Finding, Scanned, Tally
 from verify.scan import Half, Pass
 
-__all__ = ["begin_scan", "scan"]
+__all__ = ["Beside", "begin_scan", "scan"]
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 
@@ -33,21 +37,38 @@ WITHOUT ROWID
 _BLANK = re.compile(r"\s+")
 
 
-def begin_scan(
-    path: str, db: sqlite3.Connection, rows: int, *, busy: bool
-) -> Callable[[], Scanned]:
-    """Begin to judge a ledger of about ``rows`` entries; the function given back has the outcome.
+class Beside(NamedTuple):
+    """Work that was begun: each function waits for its outcome.
 
-    A large one is judged in two processes: where the caller is ``busy`` with other work meanwhile,
-    the whole pass is the child's, else each takes half. The child opens ``path`` itself.
+    ``compared`` gives None where nobody compared the files meanwhile.
+    """
+
+    scanned: Callable[[], Scanned]
+    compared: Callable[[], Compared | None] = lambda: None
+
+
+def begin_scan(
+    path: str, db: sqlite3.Connection, rows: int, *, folding: bool, disk: Disk | None = None
+) -> Beside:
+    """Begin to judge a ledger of about ``rows`` entries.
+
+    A large one is judged in two processes. Where the caller is ``folding`` meanwhile, the pass over
+    the rows is the child's, and so are the files of ``disk``, as far as they can be compared before
+    the fold; else each takes half of the pass. The child opens ``path`` itself.
     """
     if rows < LARGE or cores() < 2:
-        return lambda: scan(db)
-    if not busy:
+        return Beside(lambda: scan(db))
+    if not folding:
         half = rows // 2 >> 8 << 8
-        return lambda: _scan_halves(path, db, half) or scan(db)
-    wait = start(lambda: scan(read_only(path)))
-    return lambda: wait() or scan(db)
+        return Beside(lambda: _scan_halves(path, db, half) or scan(db))
+    wait = cache(start(partial(_beside, path, disk)))
+    return Beside(lambda: (wait() or (scan(db),))[0], lambda: (wait() or (None, None))[1])
+
+
+def _beside(path: str, disk: Disk | None) -> tuple[Scanned, Compared | None]:
+    # In a process of its own: what it held is given back before the pass begins.
+    compared = None if disk is None else start(partial(compare_own, path, disk))()
+    return scan(read_only(path)), compared
 
 
 def scan(db: sqlite3.Connection) -> Scanned:

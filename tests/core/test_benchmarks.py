@@ -78,8 +78,24 @@ def test_what_a_fork_holds_for_itself_is_counted() -> None:
         process.stdout.read(1)
         assert process.pid in judging.forked(os.getpid())
         assert judging.own_memory(process.pid) > 30_000_000
+        assert judging.resident(process.pid) > judging.own_memory(process.pid)
         process.kill()
-    assert judging.own_memory(process.pid) == 0
+    assert judging.own_memory(process.pid) == judging.resident(process.pid) == 0
+
+
+def test_the_forks_of_a_fork_are_counted() -> None:
+    if not Path("/proc/self/smaps_rollup").exists():
+        return
+    words = "import subprocess, sys; subprocess.run((sys.executable, '-c', sys.argv[1]))"
+    inner = "import sys; print('.', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        (sys.executable, "-c", words, inner), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        assert len(judging.forked(process.pid)) == 1
+        assert set(judging.forked(process.pid)) < set(judging.forked(os.getpid()))
+        process.communicate()
 
 
 def test_a_queue_is_filled(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ Source: style, "The properties that matter most", 5 and 6; kernel K-7, K-8.
 """
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from strategies import FEWER, blows, gaps, stories
 
 from projections.disk import Disk
 from projections.rebuild import differences, restore
-from projections.tables import TABLES, create_tables, fold_into
+from projections.tables import TABLES, create_tables, fold_into, together
 from tripod import adopt, recover
 
 
@@ -151,3 +152,29 @@ def test_a_render_knows_nothing_of_where_it_runs(
         check=True,
     )
     assert tree(moved / ".nbs") == before
+
+
+_STATEMENTS = (
+    "INSERT OR IGNORE INTO rows VALUES (?2, ?1)",
+    "UPDATE rows SET said = said || ?1 WHERE name = ?2",
+    "DELETE FROM rows WHERE name = ?2",
+    "UPDATE rows SET said = said || ?1 WHERE ?2 != ''",  # concerns every row
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"))))
+def test_statements_that_were_put_together_do_what_each_did_in_turn(
+    said: list[tuple[int, str]],
+) -> None:
+    ops = [
+        ("rows", _STATEMENTS[which], (f"{number}.", name), None if which == 3 else name)
+        for number, (which, name) in enumerate(said)
+    ]
+    found = []
+    for runs in ([(op[1], [op[2]]) for op in ops], list(together(ops))):
+        with closing(sqlite3.connect(":memory:")) as db:
+            db.execute("CREATE TABLE rows (name TEXT PRIMARY KEY, said TEXT)")
+            for sql, values in runs:
+                db.executemany(sql, values)
+            found.append(db.execute("SELECT * FROM rows ORDER BY name").fetchall())
+    assert found[0] == found[1]

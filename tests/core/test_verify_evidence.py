@@ -331,9 +331,9 @@ def _said(number: int) -> Draft:
 
 
 @pytest.mark.parametrize("damage", [None, 0, 200, 767, 768, 1023, 1024, 1499])
-@pytest.mark.parametrize("busy", [True, False])
+@pytest.mark.parametrize("folding", [True, False])
 def test_two_processes_find_what_one_finds(
-    many: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: int | None, busy: bool
+    many: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: int | None, folding: bool
 ) -> None:
     path = str(shutil.copy(many, tmp_path))
     if damage is not None:
@@ -344,7 +344,7 @@ def test_two_processes_find_what_one_finds(
         one = storage.scan(evidence.db)
         monkeypatch.setattr(storage, "LARGE", 1)
         monkeypatch.setattr(storage, "cores", lambda: 2)
-        two = storage.begin_scan(path, evidence.db, evidence.rows, busy=busy)()
+        two = storage.begin_scan(path, evidence.db, evidence.rows, folding=folding).scanned()
     assert two == one
     assert one.coverage["nodes"] == 5
     assert [f.seq for f in one.tally.of("bodies-present")] == ([] if damage is None else [damage])

@@ -166,6 +166,6 @@ def test_a_fork_is_judged_the_same_in_one_pass_and_in_two_halves(
         whole = storage.scan(db)
         monkeypatch.setattr(storage, "LARGE", 1)
         rows = db.execute("SELECT count(*) FROM entries").fetchone()[0]
-        halves = storage.begin_scan(f"{root}/ledger.db", db, rows, busy=False)()
+        halves = storage.begin_scan(f"{root}/ledger.db", db, rows, folding=False).scanned()
     assert (halves.head, halves.coverage) == (whole.head, whole.coverage)
     assert whole.tally.found == halves.tally.found == {}
