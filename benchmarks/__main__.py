@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import appends, commands, judging, table
+from benchmarks import appends, commands, judging, signing, table
 from benchmarks.measure import Row
 
 ENTRIES = 100_000
-GROUPS = ("appends", "commands", "judging")
-ROUNDS = {"appends": 15, "commands": 21, "judging": 3}
+SIGNED = 20_000  # entries: checking a signature costs the same in a ledger of any size
+GROUPS = ("appends", "commands", "judging", "signing")
+ROUNDS = {"appends": 15, "commands": 21, "judging": 3, "signing": 7}
 
 
 def main() -> None:
@@ -62,6 +63,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "appends": lambda: appends.rows(folder, rounds),
         "commands": lambda: commands.rows(folder, rounds, _say),
         "judging": lambda: judging.rows(folder, entries, rounds, _say),
+        "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),
     }
     return run[group]()
 

@@ -66,7 +66,10 @@ def statement(header: Mapping[str, object]) -> bytes:
     >>> statement({"actor": "ann", "at": "...", "id": "x", "seq": 7})
     b'{"actor":"ann","id":"x"}'
     """
-    return format_ordered({name: header[name] for name in header if name not in _UNSIGNED})
+    stated = dict(header)
+    for name in _UNSIGNED:
+        stated.pop(name, None)
+    return format_ordered(stated)
 
 
 def format_record(record: Record) -> bytes:
@@ -89,6 +92,8 @@ def parse_record(data: bytes) -> Record:
     Raises:
         MalformedError: anything else.
     """
+    if len(data) == _HEAD and data[0] == _ONE:
+        return Record(data[1:5], data[5:])
     digests = tuple(data[at : at + 32] for at in range(_HEAD, len(data), 32))
     record = Record(data[1:5], data[5:_HEAD], digests)
     try:

@@ -18,15 +18,13 @@ fast. Where keys are kept is not decided here. Source: spec: tlog-formats 2 and 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ledger.errors import MalformedError
 from ledger.spelling import format_base64, name_problem, parse_base64
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 __all__ = ["COSIGNATURE", "ED25519", "SigningKey", "VerifierKey", "cosignature_message"]
 
@@ -48,8 +46,7 @@ class VerifierKey(NamedTuple):
     @property
     def key_id(self) -> bytes:
         """The 4 bytes that, with the name, say which key made a signature."""
-        head = self.name.encode() + b"\n" + bytes([self.kind])
-        return sha256(head + self.public).digest()[:4]
+        return _key_id(self.name, self.kind, self.public)
 
     def format(self) -> str:
         """Write the key in one printable word, a vkey.
@@ -152,21 +149,29 @@ def cosignature_message(text: str, seconds: int) -> bytes:
 
 
 def _ed25519_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature
-
+    verify, invalid = _loaded(public)
     try:
-        _loaded(public).verify(signature, message)
-    except InvalidSignature:
+        verify(signature, message)
+    except invalid:
         return False
     return True
 
 
+# Who writes many entries is checked many times: what is asked of a key is kept.
+
+
 @lru_cache(256)
-def _loaded(public: bytes) -> Ed25519PublicKey:
-    """A key taken apart once: who writes many entries is checked many times."""
+def _loaded(public: bytes) -> tuple[Callable[[bytes, bytes], None], type[Exception]]:
+    """What checks signatures of a key, and what it raises where one is bad."""
+    from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    return Ed25519PublicKey.from_public_bytes(public)
+    return Ed25519PublicKey.from_public_bytes(public).verify, InvalidSignature
+
+
+@lru_cache(256)
+def _key_id(name: str, kind: int, public: bytes) -> bytes:
+    return sha256(name.encode() + b"\n" + bytes([kind]) + public).digest()[:4]
 
 
 def _check_key(name: str, kind: int, key: bytes, where: str) -> None:

@@ -28,6 +28,7 @@ from verify.checks.writers_authorised import (
     Demand,
     Held,
     Writers,
+    names_itself,
     record_fault,
     speaker,
     unsigned_problem,
@@ -250,6 +251,8 @@ class _Walk:
                 if problem is not None:
                     return problem
         if not force or kind not in SPEAKERS:
+            return None
+        if body is not None and names_itself(kind, actor, body):
             return None
         name = speaker(kind, actor, self._data(seq, body), force)
         if name is None or self._tells(name, head):

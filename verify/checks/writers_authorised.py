@@ -28,6 +28,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
+import orjson
+
 from ledger.authorship import OBSERVED, Record, record_problem
 from ledger.enrolment import ENROLLED, change_text, handle_problem, note_problem
 from ledger.entry import Header, auth_of
@@ -48,6 +50,7 @@ __all__ = [
     "Writers",
     "id_problem",
     "judge",
+    "names_itself",
     "record_fault",
     "speaker",
     "unsigned_problem",
@@ -194,6 +197,12 @@ def unsigned_problem(
     if demanded:
         return f"nobody signed it, and the policy demands that of each {kind}"
     return None
+
+
+def names_itself(kind: str, actor: str, body: bytes) -> bool:
+    """Whether a body surely shows its actor as who speaks: so it is with nearly every one."""
+    # Within a text the quotes would be escaped, and no other field of these kinds has the name.
+    return b'"%b":%b' % (SPEAKERS[kind].encode(), orjson.dumps(actor)) in body
 
 
 def speaker(kind: str, actor: str, data: Mapping[str, Any], force: Container[str]) -> str | None:
