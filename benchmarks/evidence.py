@@ -15,11 +15,10 @@ from time import perf_counter
 from types import ModuleType
 from unittest import mock
 
-from benchmarks.appends import AFTER_US
 from benchmarks.exports import NEW, keep_record, seal_by_hand
 from benchmarks.judging import Cost, cost_of
 from benchmarks.measure import Pair, Row, cost_row, in_turn, rate_row, time_row
-from benchmarks.workload import Scale, event_draft, make_team
+from benchmarks.workload import AFTER_US, Scale, event_draft, make_team
 from ledger import chain, writing
 from ledger.drafts import opened
 from ledger.entry import leaf_hash

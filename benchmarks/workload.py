@@ -30,7 +30,7 @@ from projections.rebuild import renders
 from tripod import adopt
 from tripod.team import FOLDER, Team
 
-__all__ = ["Scale", "event_draft", "fill_queue", "make_team", "show_files"]
+__all__ = ["AFTER_US", "Scale", "event_draft", "fill_queue", "make_team", "show_files"]
 
 BATCH = 1000  # entries an append
 CHANNELS = ("live", "design", "parser", "store", "review", "watercooler")
@@ -38,6 +38,7 @@ PEOPLE = ("alex", "claude", "doc-worker", "gatekeeper", "parser-a3f1", "store-b7
 WORK = ("task-complete", "task-started", "blocker-found", "build-failed", "tests-green", "handoff")
 INTERVAL = 20  # decisions between two checkpoints
 BEGIN_US = 1_760_000_000_000_000
+AFTER_US = BEGIN_US + 10**14  # later than anything in the made-up past
 TALK = """
 the parser drops a trailing comma when input ends early and nobody saw it because fixtures
 never end there we could keep both tables until migration is done then remove the old one

@@ -18,6 +18,7 @@ from ledger.entry import (
     Draft,
     Entry,
     Header,
+    auth_of,
     commit,
     header_bytes,
     leaf_hash,
@@ -64,11 +65,12 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
 
     Raises:
         TooLargeError: the body takes more than 64 KiB; long texts belong in blobs.
-        MalformedError: the body has no canonical spelling, or the first entry opens no ledger.
+        MalformedError: the body has no canonical spelling, the first entry opens no ledger, or
+            the draft is signed and not the one that was signed.
     """
     tree = tip.tree
     seq = tree.size
-    kind, stream, actor, data, _, cause, _ = draft
+    kind, stream, actor, data, _, cause, _, _, auth = draft
     if (seq == 0) != (kind == "ledger.opened"):
         message = "ledger.opened is the first entry of a ledger, and no other is"
         raise MalformedError(message)
@@ -80,7 +82,13 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
         )
         raise TooLargeError(message)
     at = max(at, tip.at)
-    value: dict[str, object] = {"actor": actor, "at": at, "body": commit(salt, kind, body)}
+    value: dict[str, object] = {"actor": actor, "at": at}
+    if auth is not None:
+        if (entry_id, salt) != (draft.id, draft.salt):
+            message = f"a signed {kind} must come with the id and the salt that were signed"
+            raise MalformedError(message)
+        value["auth"] = auth_of(auth)
+    value["body"] = commit(salt, kind, body)
     if cause is not None:
         value["cause"] = cause
     value["id"] = entry_id
@@ -95,7 +103,7 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
     tip.last = leaf.hex()
     tip.at = at
     tree.append(leaf)
-    return Entry(seq, entry_id, kind, stream, actor, at, header, salt, body, data)
+    return Entry(seq, entry_id, kind, stream, actor, at, header, salt, body, data, auth)
 
 
 class Linked(NamedTuple):
@@ -143,7 +151,7 @@ def link_all(
                 _same_or_raise(draft, there)
                 linked.entries.append(there)
                 continue
-        entry = link(tip, draft, at, draft.id or new_id, salt)
+        entry = link(tip, draft, at, draft.id or new_id, draft.salt or salt)
         cause = draft.cause
         if cause is not None and cause not in made and not stands(cause):
             message = f"{cause!r} is the id of no entry before this {draft.kind}: give its cause's"

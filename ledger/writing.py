@@ -41,7 +41,8 @@ __all__ = [
 ]
 
 _INSERT = (
-    "INSERT INTO entries (seq, id, kind, stream, header, salt, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -148,7 +149,7 @@ class SQLiteTransaction:
     def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:
         db = self.tables
         tip = self._tip
-        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body) for e in fresh]
+        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body, e.auth) for e in fresh]
         if len(rows) == 1:
             db.execute(_INSERT, rows[0])
         else:

@@ -23,6 +23,7 @@ from tripod.files import Files, digest_of, touched_by
 
 if TYPE_CHECKING:
     from projections.intake import Conflict, Found
+    from tripod.authors import Signing
 
 __all__ = ["Act"]
 
@@ -37,6 +38,7 @@ class Act:
     ``conflicts`` are files that contradict the ledger, by path; ``rewrite`` those to be written
     besides the ones that the entries change. ``full`` also looks at evidence and read positions.
     ``triggers`` of the database were put back.
+    ``signing`` signs for the actors that have a key, where any has.
     """
 
     def __init__(
@@ -66,12 +68,27 @@ class Act:
         self.files = 0
         self.ahead = False
         self.triggers: list[str] = []
+        self.signing: Signing | None = None
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
-        """Append; all acts of one transaction stand or fall together."""
+        """Append; all acts of one transaction stand or fall together.
+
+        What one actor with a key does is signed together.
+
+        Raises:
+            RefusedError: an actor has a key, and it cannot be used here; nothing is recorded.
+        """
+        if self.signing is not None:
+            drafts = self.signing.sign(drafts)
         entries = self.transaction.append(drafts)
         self.entries.extend(entries)
         return entries
+
+    def erase(self, redaction: Draft) -> None:
+        """Append a redaction and carry it out; signed, and refused, as what is appended."""
+        if self.signing is not None:
+            (redaction,) = self.signing.sign((redaction,))
+        self.entries.append(self.transaction.erase(redaction))
 
     def warn(self, text: str) -> None:
         """Have something said at the end of the command, once."""
@@ -197,10 +214,8 @@ class Act:
         for draft in drafts:
             if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
                 text = f"{CONFIG} changed"
-                event = draft_event(
-                    self, "nbs-bus", "config-change", "normal", text, cause=draft.id
-                )
-                self.append([event])
+                event = draft_event(self, "nbs-bus", "config-change", "normal", text, cause=draft)
+                self.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
 
     def refuse_if_ahead(self, *, anew: bool) -> bool:
         """A ledger that lacks what its files show was rolled back: nothing is taken in.

@@ -18,6 +18,7 @@ from verify.checks import (
     ledger_missing,
     pins_extend,
     record_agrees,
+    writers_authorised,
 )
 from verify.compared import Compared
 from verify.comparing import hold
@@ -32,6 +33,7 @@ from verify.finding import (
     not_applicable,
 )
 from verify.recorded import hold_record
+from verify.signatures import judge_signatures
 from verify.since import scan_since
 from verify.storage import begin_scan
 
@@ -79,6 +81,8 @@ def run(
         return Report(evidence.what, (), problem=evidence.problem)
     if record_agrees in chosen and evidence.record is None:
         hold_record(evidence)
+    if writers_authorised in chosen and evidence.db is not None and evidence.scan is not None:
+        judge_signatures(evidence.db, evidence.scan)
     outcomes = tuple(
         _demanded(
             evidence, _judge(check, evidence) if check in chosen else _bodiless(check, evidence)

@@ -137,7 +137,7 @@ def settle(passed: Pass) -> Scanned:
         passed.named.close()
     coverage: Coverage = {
         "entries": passed.rows, "bytes": passed.size, "blobs": blobs,
-        "nodes": len(passed.blocks) // 32, "redacted": passed.redacted,
+        "nodes": len(passed.blocks) // 32, "redacted": passed.redacted, "signed": passed.signed,
     }  # fmt: skip
     return Scanned(
         tally, passed.rows, (tree.size, root.hex()), coverage,

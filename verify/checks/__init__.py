@@ -25,6 +25,7 @@ from verify.checks import (
     record_agrees,
     seals_open,
     sequence,
+    writers_authorised,
 )
 
 __all__ = ["CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS", "NEW_ONLY"]
@@ -36,8 +37,10 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
     bodies_present,
     kinds_known,
     clock_forward,
+    writers_authorised,
 )
-"""Those that one pass over the rows answers."""
+"""Those that the entries alone answer, without a fold: one pass over the rows, and one over the
+signatures where there are some."""
 
 HEADER_CHECKS: tuple[ModuleType, ...] = (
     ledger_missing,
