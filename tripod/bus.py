@@ -145,7 +145,7 @@ def publish(
         DuplicateDroppedError: an equal event is pending within the window.
     """
     judge_event(source, type_, priority, payload)
-    with team.act(hasty=True) as act:
+    with team.act(hasty=True, by=source) as act:
         window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
         if window:
             row = act.transaction.tables.execute(
@@ -233,7 +233,7 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
         NotFoundError: it is not pending (any more).
         RefusedError: somebody else has claimed it; who does not say who it is may be just that one.
     """
-    with team.act(hasty=True) as act:
+    with team.act(hasty=True, by=actor) as act:
         event = find_for(team, act, name)
         claim = None if actor == NOBODY else claim_on(team, event)
         if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
@@ -268,7 +268,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
         BadArgumentError: no source can have this name; it would not mean all.
     """
     _check_source(handle)
-    with team.act() as act:
+    with team.act(by=actor) as act:
         where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
         count: int = act.transaction.tables.execute(
             f"SELECT count(*) FROM events WHERE acked IS NULL{where}",
@@ -290,7 +290,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
     if max_bytes is not None and max_bytes <= 0:
         message = f"max-bytes: {max_bytes} is no positive number of bytes"
         raise BadArgumentError(message)
-    with team.act() as act:
+    with team.act(by=actor) as act:
         limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
         db = act.transaction.tables
         done = team.disk.stat(f"{BUS.folder}/processed") is not None

@@ -66,7 +66,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
     if not 0 < lease <= MAX_LEASE:
         message = f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}"
         raise BadArgumentError(message)
-    with team.act(hasty=True) as act:
+    with team.act(hasty=True, by=holder) as act:
         event, found = _free(team, act, holder, name)
         last = claim_on(team, event)
         again = last is not None and last.holder == holder and last.until_us > act.now_us
@@ -134,7 +134,7 @@ def release(team: Team, holder: str, name: str) -> None:
         BadArgumentError: not the name of an event.
         NotFoundError: it is not pending, or not in these hands.
     """
-    with team.act(hasty=True) as act:
+    with team.act(hasty=True, by=holder) as act:
         event = find_for(team, act, name)
         taken = claim_on(team, event)
         if taken is None or taken.holder != holder or taken.until_us <= act.now_us:
@@ -158,7 +158,7 @@ def recover(team: Team, handle: str) -> Recovery:
         BadArgumentError: no handle.
     """
     _check_holder(handle)
-    with team.act() as act:
+    with team.act(by=handle) as act:
         last = team.store.db.execute("SELECT at FROM head").fetchone()[0]
         pending = list(check(team))
         rows = team.store.db.execute(_LIVE, (act.now_us,)).fetchall()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ledger.errors import LedgerDamagedError, UnwritableError
+from ledger.writing import is_malformed, pages_damaged
 from tripod.errors import NoTeamError
 from tripod.output import remark
 from tripod.team import DATABASE, Team, find_team
@@ -39,6 +40,8 @@ def readable(root: str) -> Iterator[None]:
         message = f"{root}: another program has held the database for 30 s; try again"
         raise UnwritableError(message) from error
     except (sqlite3.DatabaseError, *_MISREAD) as error:
+        if is_malformed(error):
+            raise pages_damaged(error, f"{root}/{DATABASE}") from error
         raise LedgerDamagedError(_unreadable(root, error)) from error
 
 

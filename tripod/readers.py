@@ -14,7 +14,6 @@ from math import inf
 from typing import NamedTuple, TypeVar
 
 from ledger import drafts_bus
-from ledger.entry import Draft
 from projections import BUS
 from projections.formats.event import PRIORITIES
 from tripod.bus import Pending, check, settings
@@ -82,14 +81,12 @@ def mark_seen(team: Team, reader: str, found: Unseen) -> None:
     if not (found.events or found.pruned):
         return
 
-    def make() -> list[Draft]:
+    with team.act(hasty=True, by=reader) as act:
         row = team.store.db.execute(
             "SELECT up_to FROM readers WHERE reader = ?", (reader,)
         ).fetchone()
-        moved = row is None or row[0] < found.up_to
-        return [drafts_bus.seen(reader, found.up_to)] if moved else []
-
-    team.append_apart(make)
+        if row is None or row[0] < found.up_to:
+            act.append([drafts_bus.seen(reader, found.up_to)])
 
 
 def wait(

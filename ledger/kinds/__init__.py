@@ -29,7 +29,14 @@ from ledger.kinds.team import (
     Opened,
     WorkerWritten,
 )
-from ledger.kinds.trust import AnchorReceived, ForkedFrom, KeySet, SealMade
+from ledger.kinds.trust import (
+    ActorEnrolled,
+    ActorRevoked,
+    AnchorReceived,
+    ForkedFrom,
+    KeySet,
+    SealMade,
+)
 
 __all__ = ["BY_NAME", "KINDS", "Kind"]
 
@@ -70,6 +77,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("key.set", KeySet, "ledger"),
     Kind("seal.made", SealMade, "ledger"),
     Kind("anchor.received", AnchorReceived, "ledger"),
+    Kind("actor.enrolled", ActorEnrolled, "ledger"),
+    Kind("actor.revoked", ActorRevoked, "ledger"),
     Kind("ledger.forked-from", ForkedFrom, "ledger"),
     Kind("redacted", Redacted, "ledger"),
 )

@@ -10,13 +10,14 @@ import pytest
 from sample_ledger import ORIGIN, faults, opening, said
 
 from ledger.drafts import redacted
-from ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, parse_header
+from ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, auth_of, parse_header
 from ledger.errors import (
     ConflictError,
     IdReusedError,
     LedgerError,
     MalformedError,
     TooLargeError,
+    UnknownCauseError,
 )
 from ledger.ids import format_at
 from ledger.merkle import EMPTY_ROOT
@@ -89,6 +90,11 @@ def holding(*blobs: bytes) -> Draft:
     return draft._replace(body=draft.body | {"more": names}, blobs=blobs)
 
 
+def signed(text: str, **fields: Any) -> Draft:
+    """A message with a signature record; whether that is one, a store does not ask."""
+    return said(text, **({"id": "signed", "salt": b"s" * 32, "auth": b"record"} | fields))
+
+
 class StoreContract:
     """Subclass it, and give the fixture ``make``."""
 
@@ -157,9 +163,10 @@ class StoreContract:
     # Append and read
 
     def test_what_is_read_are_the_exact_bytes_that_were_appended(self, store: Store) -> None:
+        (first,) = store.read()
         drafts = [
             said('é\u2028😀 \x00 \\ "'),
-            said("", cause="some-id", actor="böb", id="chosen"),
+            said("", cause=first.id, actor="böb", id="chosen"),
             Draft("bus.acked", "bus", "", {"name": "x", "v": 1, "deep": [[], {"a": True}, -1]}),
         ]
         entries = store.append(drafts)
@@ -170,6 +177,26 @@ class StoreContract:
             assert header.cause == draft.cause
             assert entry.data == draft.body
         assert entries[1].id == "chosen"
+        assert faults(store) == []
+
+    def test_a_cause_stands_before_what_follows_from_it(self, store: Store) -> None:
+        (first,) = store.append([said("a")])
+        # In the ledger, earlier in the batch, earlier in the transaction.
+        store.append([said("b", cause=first.id, id="b"), said("c", cause="b")])
+        with store.transaction() as transaction:
+            (made,) = transaction.append([said("d")])
+            transaction.append([said("e", cause=made.id)])
+        before = all_of(store)
+        for cause, batch in (
+            ("nobody", [said("f", cause="nobody")]),
+            ("later", [said("g", cause="later"), said("h", id="later")]),
+            ("itself", [said("i", cause="itself", id="itself")]),
+        ):
+            with pytest.raises(UnknownCauseError, match=f"{cause!r} is the id of no entry before"):
+                store.append(batch)
+            assert all_of(store) == before
+        # A retry of what stands there appends nothing, whatever it says that it follows from.
+        assert store.append([said("b", cause="nobody", id="b")])[0].seq == 2
         assert faults(store) == []
 
     def test_ids_and_salts_are_new_for_each_entry(self, store: Store) -> None:
@@ -507,6 +534,33 @@ class StoreContract:
 
     def test_durability_is_said(self, store: Store) -> None:
         assert store.durability() in {"fsync", "none"}
+
+    # Signature records -------------------------------------------------------------------------
+
+    def test_a_signature_record_lies_beside_its_entry_for_ever(self, store: Store) -> None:
+        entries = store.append([said("one"), signed("two", auth=b"record"), said("three")])
+        assert [entry.auth for entry in entries] == [None, b"record", None]
+        assert list(store.read(1)) == entries
+        assert [parse_header(entry.header).auth for entry in entries] == [
+            None,
+            auth_of(b"record"),
+            None,
+        ]
+        assert (entries[1].id, entries[1].salt) == ("signed", b"s" * 32)
+        assert faults(store) == []
+        assert store.append([signed("two", auth=b"another")]) == [entries[1]]  # a retry
+        with store.transaction() as transaction:
+            transaction.erase(erasing(entries[1]))
+        (erased,) = store.read(2, 3)
+        assert (erased.body, erased.auth) == (None, b"record")
+        assert faults(store) == []
+
+    @pytest.mark.parametrize("field", ["id", "salt"])
+    def test_a_signed_draft_comes_with_what_was_signed(self, store: Store, field: str) -> None:
+        before = all_of(store)
+        with pytest.raises(MalformedError, match="the id and the salt that were signed"):
+            store.append([signed("one", **{field: None})])
+        assert all_of(store) == before
 
     # Erasing -----------------------------------------------------------------------------------
 

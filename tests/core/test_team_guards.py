@@ -44,6 +44,7 @@ def busy(story: Story) -> Story:
 
 EMPTY = (
     "archives", "inputs", "read_positions", "keys", "seals", "anchors", "forks", "redactions",
+    "actors",
 )  # fmt: skip
 """Tables that the story gives no row."""
 
