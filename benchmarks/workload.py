@@ -24,6 +24,7 @@ from projections.formats import chat as chats
 from projections.formats.assessment import format_checkpoint_payload
 from projections.formats.decision_log import format_log_header
 from projections.formats.event import Event, event_name, format_event, format_time
+from projections.formats.mentions import EVENTS, mentions
 from projections.intake import Found, Reader, sort_pieces
 from projections.intake.others import take_inputs
 from projections.rebuild import renders
@@ -276,8 +277,8 @@ class Life:
         channel.lines += 1
         channel.sizes.append(line_size(draft.body))
         self._publish("nbs-chat", "chat-message", "normal", f"{handle}: {text}")
-        for mentioned in chats.mentions(text):
-            self._publish("nbs-chat", "chat-mention", "high", f"@{mentioned} from {handle}: {text}")
+        for mentioned, how in mentions(text):
+            self._publish("nbs-chat", *EVENTS[how], f"@{mentioned} from {handle}: {text}")
         if channel.lines - channel.live_from > self.scale.rotate_above:
             self._rotate(name, channel)
 

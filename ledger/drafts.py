@@ -101,9 +101,20 @@ def displaced(path: str, reason: str, data: bytes | None) -> Draft:
 
 
 def published(
-    *, name: str, us: int, source: str, type_: str, priority: str, payload: str, size: int
+    *,
+    name: str,
+    us: int,
+    source: str,
+    type_: str,
+    priority: str,
+    payload: str,
+    size: int,
+    to: str | None = None,
 ) -> Draft:
-    """Publish an event as the file ``name`` of ``size`` bytes, at ``us`` (µs since 1970)."""
+    """Publish an event as the file ``name`` of ``size`` bytes, at ``us`` (µs since 1970).
+
+    ``to`` is the handle that it addresses, where it addresses one.
+    """
     body: Body = {
         "name": name,
         "priority": priority,
@@ -116,6 +127,8 @@ def published(
     blobs: list[bytes] = []
     if payload:
         body["payload"] = content(payload.encode(), blobs)
+    if to is not None:
+        body["to"] = to
     return Draft("bus.published", "bus", source, body, blobs=tuple(blobs))
 
 
@@ -142,8 +155,19 @@ def channel_created(channel: str, actor: str) -> Draft:
     return Draft("chat.created", f"chat/{channel}", actor, {"channel": channel, "v": 1})
 
 
-def sent(*, channel: str, index: int, handle: str, time: int, text: str) -> Draft:
-    """Say ``text`` in a chat, as its line ``index`` since the channel began (from 0)."""
+def sent(
+    *,
+    channel: str,
+    index: int,
+    handle: str,
+    time: int,
+    text: str,
+    mentions: Sequence[tuple[str, str]] = (),
+) -> Draft:
+    """Say ``text`` in a chat, as its line ``index`` since the channel began (from 0).
+
+    ``mentions`` are the handles that it addresses, each with how.
+    """
     blobs: list[bytes] = []
     body: Body = {
         "channel": channel,
@@ -153,11 +177,18 @@ def sent(*, channel: str, index: int, handle: str, time: int, text: str) -> Draf
         "time": time,
         "v": 1,
     }
+    if mentions:
+        body["mentions"] = [{"handle": name, "how": how} for name, how in mentions]
     return Draft("chat.sent", f"chat/{channel}", handle, body, blobs=tuple(blobs))
 
 
-def rotated(*, channel: str, count: int, size: int, archive: str, header: bytes) -> Draft:
-    """Split the first ``count`` lines (``size`` bytes) of a chat off into an archive."""
+def rotated(
+    *, channel: str, count: int, size: int, archive: str, header: bytes, stop: int | None = None
+) -> Draft:
+    """Split the first ``count`` lines (``size`` bytes) of a chat off into an archive.
+
+    ``stop`` is the index of the line behind them, where deleted ones lie between.
+    """
     blobs: list[bytes] = []
     body: Body = {
         "archive": archive,
@@ -167,6 +198,8 @@ def rotated(*, channel: str, count: int, size: int, archive: str, header: bytes)
         "size": size,
         "v": 1,
     }
+    if stop is not None:
+        body["stop"] = stop
     return Draft("chat.rotated", f"chat/{channel}", "tripod", body, blobs=tuple(blobs))
 
 

@@ -11,21 +11,36 @@ from projections.claims import Claims
 from projections.counts import Counts
 from projections.decision_log import DecisionLog
 from projections.projection import Projection
+from projections.reading import Reading
 from projections.redactions import Redactions
 from projections.team_files import TeamFiles
 from projections.trust import Trust
 
-__all__ = ["BUS", "CHAT", "CLAIMS", "COUNTS", "FILES", "LOG", "PROJECTIONS", "REDACTIONS", "TRUST"]
+__all__ = [
+    "BUS",
+    "CHAT",
+    "CLAIMS",
+    "COUNTS",
+    "FILES",
+    "LOG",
+    "PROJECTIONS",
+    "READING",
+    "REDACTIONS",
+    "TRUST",
+]
 
 FILES = TeamFiles()
 BUS = BusQueue()
 CHAT = ChatFiles()
 LOG = DecisionLog()
 COUNTS = Counts()
+READING = Reading()
 REDACTIONS = Redactions()
 TRUST = Trust()
 CLAIMS = Claims()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders.
-PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, REDACTIONS, TRUST, CLAIMS)
+PROJECTIONS: tuple[Projection, ...] = (
+    LOG, CHAT, BUS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS,
+)  # fmt: skip

@@ -1,7 +1,8 @@
 """The chats: channels, their lines and readers' counts, and ``chat/*.chat`` with archives.
 
 Source: spec nbs-compat C1, C2. A line's number counts from 0 since the channel began and is
-never reused; the live file shows those from ``live_from`` on.
+never reused; the live file shows those from ``live_from`` on, but for those that are ``gone``:
+the file was told to forget them, by the entry of that number.
 """
 
 from __future__ import annotations
@@ -10,12 +11,19 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ledger.entry import Entry
-from projections.formats.chat import Header, encode_line, format_header, format_time
+from projections.formats.chat import (
+    MAX_PLAIN,
+    Header,
+    encode_line,
+    format_header,
+    format_time,
+)
 from projections.projection import File, Op, Source, content_bytes
 
 __all__ = ["ChatFiles", "line_bytes"]
 
 MODE = 0o600
+_END = b"\n---\n"
 
 _LINE = (
     "INSERT OR IGNORE INTO lines (channel, number, seq, handle, time, size)"
@@ -38,16 +46,23 @@ _NOBODY = "DELETE FROM participants WHERE channel = ?"
 _PERSON = "INSERT OR REPLACE INTO participants VALUES (?, ?, ?, ?)"
 _ARCHIVE = (
     "INSERT OR REPLACE INTO archives (archive, channel, seq, first, stop, mode)"
-    " SELECT ?1, ?2, ?3, coalesce(max(stop), 0), coalesce(max(stop), 0) + ?4, ?5"
+    " SELECT ?1, ?2, ?3, coalesce(max(stop), 0), coalesce(?6, coalesce(max(stop), 0) + ?4), ?5"
     " FROM archives WHERE channel = ?2"
 )
 _ROTATE = (
-    "UPDATE channels SET live_from = live_from + ?2, live_bytes = live_bytes - ?3,"
+    "UPDATE channels SET live_from = coalesce(?4, live_from + ?2), live_bytes = live_bytes - ?3,"
+    " header = NULL WHERE channel = ?1"
+)
+_FEWER = "UPDATE participants SET count = max(0, count - ?3) WHERE channel = ?1 AND handle = ?2"
+_LEFT = "DELETE FROM participants WHERE channel = ? AND count = 0"
+_FORGET = "UPDATE lines SET gone = ?1 WHERE channel = ?2 AND number >= ?3 AND gone IS NULL"
+_SHRINK = (
+    "UPDATE channels SET live_bytes = live_bytes - ?2, last_writer = ?3, last_time = ?4,"
     " header = NULL WHERE channel = ?1"
 )
 _COUNT = (
     "INSERT INTO participants (channel, handle, place, count) VALUES (?1, ?2,"
-    " (SELECT count(*) FROM participants WHERE channel = ?1), 1)"
+    " (SELECT coalesce(max(place) + 1, 0) FROM participants WHERE channel = ?1), 1)"
     " ON CONFLICT (channel, handle) DO UPDATE SET count = count + 1"
 )
 
@@ -56,7 +71,7 @@ class ChatFiles:
     """See the module."""
 
     name = "chat"
-    version = 1
+    version = 2
     tables = ("channels", "lines", "participants", "archives")
     ddl = """
 CREATE TABLE channels (
@@ -77,6 +92,7 @@ CREATE TABLE lines (
     handle TEXT,
     time INTEGER NOT NULL,
     size INTEGER NOT NULL,
+    gone INTEGER,
     PRIMARY KEY (channel, number)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE participants (
@@ -96,7 +112,14 @@ CREATE TABLE archives (
 ) STRICT, WITHOUT ROWID;
 """
     kinds = frozenset(
-        ("chat.created", "chat.sent", "chat.unreadable", "chat.header-seen", "chat.rotated")
+        (
+            "chat.created",
+            "chat.sent",
+            "chat.unreadable",
+            "chat.header-seen",
+            "chat.rotated",
+            "chat.deleted",
+        )
     )
 
     def __init__(self, folder: str = "chat") -> None:
@@ -127,7 +150,14 @@ CREATE TABLE archives (
         if entry.kind == "chat.created":
             return (self._create(entry),)
         if entry.kind == "chat.header-seen":
-            return self._header_seen(entry)
+            return [("channels", _HEADER, (entry.seq, channel), None), *self._people(body)]
+        if entry.kind == "chat.deleted":
+            said = (channel, body["size"], body["last_writer"], body["last_time"])
+            return [
+                ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
+                ("channels", _SHRINK, said, None),
+                *_removed(body),
+            ]
         return self._rotate(entry)
 
     def _create(self, entry: Entry) -> Op:
@@ -136,26 +166,24 @@ CREATE TABLE archives (
         row = (entry.data["channel"], entry.seq, time, observed.get("mode", MODE))
         return ("channels", _CREATE, row, None)
 
-    def _header_seen(self, entry: Entry) -> list[Op]:
-        body = entry.data
+    def _people(self, body: dict[str, Any]) -> Iterator[Op]:
+        """The participants are those that a body lists."""
         channel = body["channel"]
-        ops: list[Op] = [
-            ("channels", _HEADER, (entry.seq, channel), None),
-            ("participants", _NOBODY, (channel,), None),
-        ]
+        yield ("participants", _NOBODY, (channel,), None)
         for place, person in enumerate(body["participants"]):
             row = (channel, person["handle"], place, person["count"])
-            ops.append(("participants", _PERSON, row, None))
-        return ops
+            yield ("participants", _PERSON, row, None)
 
     def _rotate(self, entry: Entry) -> list[Op]:
         body = entry.data
         channel, count = body["channel"], body["count"]
         mode = body.get("observed", {}).get("mode", MODE)
+        stop = body.get("stop")
+        archive = (body["archive"], channel, entry.seq, count, mode, stop)
         return [
             # Each statement reads its own table alone: the size that moved is in the body's words.
-            ("archives", _ARCHIVE, (body["archive"], channel, entry.seq, count, mode), None),
-            ("channels", _ROTATE, (channel, count, body["size"]), None),
+            ("archives", _ARCHIVE, archive, None),
+            ("channels", _ROTATE, (channel, count, body["size"], stop), None),
         ]
 
     def live(self, stream: str) -> str:
@@ -209,22 +237,54 @@ CREATE TABLE archives (
         people = source.db.execute(sql, (channel,)).fetchall()
         return format_header(Header(writer, format_time(time), tuple(people)), size)
 
-    def lines(self, source: Source, channel: str, first: int, stop: int) -> bytes:
-        """The bytes of the lines [first, stop) of a channel.
+    def lines(
+        self, source: Source, channel: str, first: int, stop: int, *, before: int = 2**62
+    ) -> bytes:
+        """The bytes of the lines [first, stop) of a channel, as the entries ``before`` have it.
 
         A torn line, which its writer left without a line break, gets one where a message of ours
         follows: else that message could not be read.
         """
         sql = (
-            "SELECT seq FROM lines WHERE channel = ? AND number >= ? AND number < ? ORDER BY number"
+            "SELECT seq FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+            " AND coalesce(gone, ?4) >= ?4 ORDER BY number"
         )
         whole = bytearray()
-        seqs = [seq for (seq,) in source.db.execute(sql, (channel, first, stop))]
+        seqs = [seq for (seq,) in source.db.execute(sql, (channel, first, stop, before))]
         for body in source.each_body(seqs):
             if whole and "observed" not in body and not whole.endswith(b"\n"):
                 whole += b"\n"
             whole += line_bytes(source, body)
         return bytes(whole)
+
+    def grown(self, source: Source, path: str, have: bytes, count: int) -> File | None:
+        """The live file, made of its bytes before its ``count`` newest lines; None: not so.
+
+        The caller knows that ``have`` is what this ledger rendered, and that nothing but those
+        messages changed the channel since. A whole render of a long chat costs a hundred times
+        as much.
+        """
+        channel = path.rpartition("/")[2].removesuffix(".chat")
+        row = source.db.execute(
+            "SELECT lines, mode, live_bytes FROM channels WHERE channel = ?", (channel,)
+        ).fetchone()
+        end = have.find(_END) + len(_END)
+        if row is None or end < len(_END):
+            return None
+        stop, mode, size = row
+        new = self.lines(source, channel, stop - count, stop)
+        if len(have) - end + len(new) != size or not have.endswith(b"\n"):
+            return None
+        return File(b"".join((self.header(source, channel, size), have[end:], new)), mode)
+
+
+def _removed(body: dict[str, Any]) -> Iterator[Op]:
+    """Participants count fewer messages; who has none left is none."""
+    channel = body["channel"]
+    for person in body["removed"]:
+        row = (channel, person["handle"], person["count"])
+        yield ("participants", _FEWER, row, None)
+    yield ("participants", _LEFT, (channel,), None)
 
 
 def line_bytes(source: Source, body: dict[str, Any]) -> bytes:
@@ -252,7 +312,7 @@ def line_size(body: dict[str, Any]) -> int:
     if observed is not None and "raw" in observed:
         return content_size(observed["raw"])
     plain = len(f"{body['handle']}|{body['time']}: ".encode()) + content_size(body["text"])
-    return (plain + 2) // 3 * 4 + 1
+    return (min(plain, MAX_PLAIN) + 2) // 3 * 4 + 1
 
 
 def _at_seconds(at: str) -> int:

@@ -220,11 +220,13 @@ class Disk:
         file: File,
         *,
         sync: bool = True,
+        durable: bool = True,
         unless: Callable[[], bool] | None = None,
     ) -> Stat | None:
         """Put a file in its place, whole or not at all: temporary name, fsync, rename, fsync.
 
-        Without ``sync`` the folder's own fsync is left to the caller, who writes more files.
+        Without ``sync`` the folder's own fsync is left to the caller, who writes more files;
+        not ``durable``: nobody waits for the disk at all, and a power cut may leave it empty.
         ``unless`` is asked last of all, when only the rename is left to do: if it says yes the
         place stays as it is and None is given, else what the written file looks like.
 
@@ -245,7 +247,8 @@ class Disk:
                 out.write(file.data)
                 out.flush()
                 os.fchmod(fd, file.mode)
-                os.fsync(fd)
+                if durable:
+                    os.fsync(fd)
                 stat = _stat_of(os.fstat(fd))
             if unless is not None and unless():
                 _unlink(temporary)
@@ -254,7 +257,7 @@ class Disk:
         except BaseException:
             _unlink(temporary)
             raise
-        if sync:
+        if sync and durable:
             self.sync_folder(path.rpartition("/")[0])
         return stat
 

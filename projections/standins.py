@@ -65,7 +65,7 @@ def _only(body: Body, *names: str) -> Body:
 
 
 def _published(body: Body) -> Body:
-    keep = _only(body, "name", "priority", "source", "type", "us")
+    keep = _only(body, "name", "priority", "source", "to", "type", "us")
     if "payload" in body:
         keep["payload"] = _text(MARK)
     source, type_ = keep["source"], keep["type"]

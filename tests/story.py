@@ -16,6 +16,7 @@ from unittest import mock
 
 from projections.formats import chat as chat_format
 from projections.formats import decision_log as log_format
+from projections.formats.cursors import format_cursors, parse_cursors
 from projections.formats.event import Event, event_name, format_event, format_time
 from tripod import adopt, bus, chat, claims, readers, redact, scribe
 from tripod.errors import TripodError
@@ -64,14 +65,17 @@ def folder() -> Iterator[Path]:
 
 
 def tree(root: Path) -> dict[str, tuple[bytes, int]]:
-    """Bytes and permission bits of every projected or foreign file below a team directory."""
+    """Bytes and permission bits of every projected or foreign file below a team directory.
+
+    Read positions are shared with the original tool, and neither.
+    """
     return {
         path.relative_to(root).as_posix(): (path.read_bytes(), path.lstat().st_mode & 0o7777)
         for path in sorted(root.rglob("*"))
         if path.is_file()
         and not path.is_symlink()
         and not path.name.startswith(NOT_FILES)
-        and not path.name.endswith(".lock")
+        and not path.name.endswith((".lock", ".cursors"))
     }
 
 
@@ -266,6 +270,26 @@ class Story:
         with self.team() as team:
             chat.send(team, channel, handle, text)
 
+    def read(self, channel: str, handle: str, last: int | None) -> None:
+        """Read what is unread, or the newest of it."""
+        with self.team() as team:
+            team.refresh()
+            shown = chat.unread(team, channel, handle, chat.Window(last))
+            chat.mark_read(team, channel, handle, [message.number for message in shown])
+
+    def seek(self, channel: str, handle: str, index: int) -> None:
+        with self.team() as team:
+            chat.set_position(team, channel, handle, index)
+
+    def archive(self, channel: str, keep: int) -> None:
+        with self.team() as team:
+            chat.archive(team, channel, keep)
+
+    def delete(self, channel: str, seconds: int) -> None:
+        """Have the file forget what was said in the last seconds."""
+        with self.team() as team:
+            chat.delete(team, channel, self.clock.seconds - seconds, actor="ann")
+
     def decide(self, title: str, rationale: str, refs: tuple[str, ...]) -> None:
         with self.team() as team:
             scribe.log(team, scribe.Request(title, ["ann", "bob"], rationale, refs=refs))
@@ -301,6 +325,13 @@ class Story:
     def they_say(self, channel: str, handle: str, text: str) -> None:
         if (self.root / f"chat/{channel}.chat").exists():
             self.original.say(channel, handle, text)
+
+    def they_read(self, channel: str, handle: str, index: int) -> None:
+        """Move a read position in the file of them."""
+        path = f"chat/{channel}.chat.cursors"
+        old = self.root / path
+        known = parse_cursors(old.read_bytes()) if old.exists() else {}
+        self.original.put(path, format_cursors(known | {handle: index}), 0o600)
 
     def they_log(self, title: str) -> None:
         self.original.log(title)

@@ -54,6 +54,10 @@ def our_steps() -> st.SearchStrategy[Step]:
         st.tuples(st.just("create"), CHANNELS),
         st.tuples(st.just("say"), CHANNELS, HANDLES, texts()),
         st.tuples(st.just("say"), st.just("live"), HANDLES, texts()),
+        st.tuples(st.just("read"), CHANNELS, HANDLES, st.none() | st.integers(0, 2)),
+        st.tuples(st.just("seek"), CHANNELS, HANDLES, st.integers(0, 4)),
+        st.tuples(st.just("archive"), CHANNELS, st.integers(0, 2)),
+        st.tuples(st.just("delete"), CHANNELS, st.integers(0, 5)),
         st.tuples(st.just("decide"), _lines(), _lines(), refs),
         st.tuples(st.just("publish"), SOURCES, TYPES, PRIORITIES, texts(), st.sampled_from([0, 5])),
         st.tuples(st.just("ack"), st.integers(0, 5)),
@@ -70,6 +74,7 @@ def their_steps() -> st.SearchStrategy[Step]:
     """One act of the original tools, of a worker, or of a person with an editor."""
     return st.one_of(
         st.tuples(st.just("they_say"), CHANNELS, HANDLES, texts()),
+        st.tuples(st.just("they_read"), CHANNELS, HANDLES, st.integers(0, 4)),
         st.tuples(st.just("they_publish"), words(), words(), texts()),
         st.tuples(st.just("they_ack"), st.integers(0, 5)),
         st.tuples(st.just("they_log"), _lines().filter(str.strip)),

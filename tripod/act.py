@@ -6,13 +6,13 @@ Only ``tripod.team`` makes one; the acts (``tripod.bus``, ``chat``, ``scribe``) 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ledger.entry import Draft, Entry
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
-from projections import COUNTS
+from projections import CHAT, COUNTS
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import Disk, UnreadableError
@@ -36,7 +36,8 @@ class Act:
     """The tables to decide over, and the road to append.
 
     ``conflicts`` are files that contradict the ledger, by path; ``rewrite`` those to be written
-    besides the ones that the entries change. ``full`` also looks at evidence and read positions.
+    besides the ones that the entries change, ``later`` what is done behind the commit, in the
+    writer's place. ``full`` also looks at evidence and read positions.
     ``triggers`` of the database were put back.
     ``signing`` signs for the actors that have a key, where any has.
     """
@@ -64,6 +65,7 @@ class Act:
         self.conflicts: dict[str, Conflict] = {}
         self.entries: list[Entry] = []
         self.rewrite: set[str] = set()
+        self.later: list[Callable[[], None]] = []
         self.left_alone: list[str] = []
         self.files = 0
         self.ahead = False
@@ -140,7 +142,17 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+        if self.full:
+            self._take_positions()
         self._note_gone(gone, shown)
+
+    def _take_positions(self) -> None:
+        """Of every chat; what they count are the messages that were just taken in."""
+        from tripod.positions import take_positions
+
+        for name in self.disk.names(CHAT.folder):
+            if name.endswith(".chat.cursors"):
+                take_positions(self, name.removesuffix(".chat.cursors"), locked=False)
 
     def _look(self) -> Found:
         from projections.intake import take_in

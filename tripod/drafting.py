@@ -59,11 +59,12 @@ def draft_event(
     payload: str,
     *,
     cause: Draft | None = None,
+    to: str | None = None,
 ) -> Draft:
     """The draft of a new event, under a file name that nobody has yet.
 
     ``cause`` is what it tells of, a draft with its id: who did that does this too, and the source
-    is the tool that tells it.
+    is the tool that tells it. ``to`` is the handle that it addresses.
 
     Raises:
         BadArgumentError: a field breaks its rule.
@@ -96,5 +97,6 @@ def draft_event(
         priority=priority,
         payload=payload,
         size=len(data),
+        to=to,
     )
     return draft if cause is None else draft._replace(actor=cause.actor, cause=cause.id)

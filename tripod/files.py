@@ -31,6 +31,7 @@ READ_LIMIT = 2**30
 FOLDERS = ("", BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
 MANY = 100  # files; from there on the disk is waited for once a group
 GROUP = 2000
+NEVER = -(2**31)
 WATCHED = (BUS.folder, f"{BUS.folder}/processed")
 
 
@@ -81,6 +82,7 @@ class Files:
         self._written: dict[str, tuple[Stat, str]] = {}
         self._folders: set[str] = set()
         self._staged: list[tuple[str, File]] = []
+        self._bases: dict[str, bytes] = {}
 
     def begin(self, known: manifest.Manifest, held: Iterable[str]) -> None:
         """A new act: what was known of the files, and whose original locks it holds."""
@@ -93,10 +95,15 @@ class Files:
         self.failed.clear()
         self._written.clear()
         self._folders.clear()
+        self._bases.clear()
 
     def account(self, path: str, digest: str) -> None:
         """These bytes of a file are in the ledger: they may be written over."""
         self.digests.setdefault(path, set()).add(digest)
+
+    def wrote(self, path: str, stat: Stat, digest: str) -> None:
+        """A file that no projection renders was written, and looks so."""
+        self._written[path] = (stat, digest)
 
     def is_ours(self, path: str, digest: str) -> bool:
         """Whether a file's bytes may be written over; '' stands for no file."""
@@ -111,22 +118,32 @@ class Files:
 
     # Writing -----------------------------------------------------------------------------------
 
-    def project(self, entries: Iterable[Entry], also: Iterable[str] = ()) -> None:
-        """Bring every file that ``entries`` may have changed to what the ledger says."""
+    def project(
+        self, entries: Iterable[Entry], also: Iterable[str] = (), *, grows: bool = False
+    ) -> None:
+        """Bring every file that ``entries`` may have changed to what the ledger says.
+
+        ``grows``: all older entries are in the files, so a chat that only got messages need not
+        be rendered whole.
+        """
         paths: dict[str, None] = dict.fromkeys(also)
+        said: dict[str, int] = {} if grows else dict.fromkeys(paths, NEVER)
         for entry in entries:
             if entry.kind == "bus.acked-all":
                 self._move(BUS.moved_by(self.source, entry.seq))
             elif entry.kind == "bus.acked":
                 self._move([entry.data["name"]])
             else:
-                paths.update(touched_by((entry,), self.source))
+                touched = touched_by((entry,), self.source)
+                paths.update(touched)
+                more = 1 if grows and entry.kind == "chat.sent" else NEVER
+                said.update((path, said.get(path, 0) + more) for path in touched)
         many = len(paths) > MANY
         for path in over(paths, "writing files", len(paths)):
             if many and self.disk.stat(path) is None:
                 self._stage(path)
             else:
-                self._write(path)
+                self._write(path, said.get(path, 0))
         self._publish_staged()
         for folder in sorted(self._folders):
             self._try(folder, lambda: self.disk.sync_folder(folder))  # noqa: B023 - called at once
@@ -138,9 +155,24 @@ class Files:
         except (OSError, UnreadableError) as error:
             self.failed[path] = str(getattr(error, "strerror", None) or error)
 
-    def _write(self, path: str) -> None:
-        want = desired(self.source, path)
+    def _write(self, path: str, said: int = 0) -> None:
+        """``said``: how many messages are all that changed a chat's file."""
+        want = self._grown(path, said) or desired(self.source, path)
         self._try(path, lambda: self._remove(path) if want is None else self._put(path, want))
+
+    def _grown(self, path: str, said: int) -> File | None:
+        """A live chat, made of the very bytes that were noted as agreeing with the ledger."""
+        known = self.known.get(path)
+        if said <= 0 or known is None or not path.startswith(f"{CHAT.folder}/"):
+            return None
+        try:
+            have = self.disk.read(path, READ_LIMIT)
+        except UnreadableError:
+            return None
+        if have is None or sha256(have).hexdigest() != known.digest:
+            return None
+        self._bases[path] = have
+        return CHAT.grown(self.source, path, have, said)
 
     def _stage(self, path: str) -> None:
         """One of many files that are to be written where none stands."""
@@ -187,18 +219,23 @@ class Files:
                     self.late[path] = None
                     return
             written = self.disk.write(
-                path, want, sync=False, unless=lambda: self._is_foreign(path, digest)
+                path,
+                want,
+                sync=False,
+                durable=path != COUNTS_PATH,
+                unless=lambda: self._is_foreign(path, digest),
             )
         if written is None:
             self.late[path] = None
-        else:
-            self._written[path] = (written, digest)
+            return
+        self._written[path] = (written, digest)
+        if path != COUNTS_PATH:  # made anew by any command: nobody waits until the disk has it
             self._folders.add(path.rpartition("/")[0])
 
     def _is_foreign(self, path: str, want: str) -> bool:
         """Whether bytes stand there that nobody has taken in yet."""
         have = self.disk.read(path, READ_LIMIT)
-        if have is None:
+        if have is None or have == self._bases.get(path):
             return False
         digest = sha256(have).hexdigest()
         return digest != want and not self.is_ours(path, digest)
@@ -277,6 +314,7 @@ class Files:
         paths = [*WATCHED, COUNTS_PATH]
         chats = self.disk.names(CHAT.folder)
         paths += [f"{CHAT.folder}/{name}" for name in chats if name.endswith(".chat")]
+        paths += [path for path in self._written if path.endswith(".cursors")]
         paths += [f"{LOG.folder}/{n}" for n in self.disk.names(LOG.folder) if n.endswith(".md")]
         for table in ("inputs", "files"):
             rows = self.store.db.execute(f"SELECT path FROM {table}")

@@ -25,6 +25,7 @@ from projections.formats.decision_log import (
     one_line,
     parse_refs,
 )
+from projections.live_lines import last_line, line_at, span_of
 from tripod.act import Act
 from tripod.bus import settings
 from tripod.drafting import draft_event
@@ -188,20 +189,13 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
             raise BadArgumentError(message)
         ref = refs[0]
         channel = ref.file.removesuffix(".chat")
-        row = db.execute(
-            "SELECT live_from, lines FROM channels WHERE channel = ?", (channel,)
-        ).fetchone()
-        if row is None or ref.file != f"{channel}.chat":
+        shown = span_of(db, channel)
+        if shown is None or ref.file != f"{channel}.chat" or shown.channel != channel:
             message = f"ref: {format_ref(ref)} names no chat file of this team"
             raise BadArgumentError(message)
-        number = row[0] + ref.line - HEADER_LINES - 1
-        line = db.execute(
-            "SELECT seq FROM lines WHERE channel = ? AND number = ? AND number >= ?"
-            " AND handle IS NOT NULL",
-            (channel, number, row[0]),
-        ).fetchone()
+        line = line_at(db, shown, ref.line)
         if line is None:
-            last = HEADER_LINES + row[1] - row[0]
+            last = last_line(db, shown)
             have = f"messages in lines {HEADER_LINES + 1} to {last}"
             if last <= HEADER_LINES:
                 have = "no message yet"
@@ -210,7 +204,8 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
                 "recorded: what leads nowhere could never be mended"
             )
             raise BadArgumentError(message)
-        header = db.execute("SELECT header FROM entries WHERE seq = ?", (line[0],)).fetchone()[0]
+        number, seq = line
+        header = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
         bound.append(
             {
                 "channel": channel,
@@ -218,7 +213,7 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
                 "index": number,
                 "leaf": leaf_hash(header).hex(),
                 "line": ref.line,
-                "seq": line[0],
+                "seq": seq,
             }
         )
     return bound, []

@@ -373,7 +373,9 @@ class Team:
 
         if any(entry.kind in COUNTS.kinds for entry in act.entries):
             act.rewrite.add(COUNTS_PATH)  # ours alone: also what others did is counted in it
-        self.files.project(entries(), act.rewrite)
+        self.files.project(entries(), act.rewrite, grows=files >= first_new)
+        for work in act.later:
+            work()
         if healed or act.full:
             self.files.clear()
         noted = self.files.note(act.seen_ns, act.conflicts)

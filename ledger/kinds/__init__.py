@@ -13,7 +13,9 @@ from ledger.kinds.bus import Acked, AckedAll, Claimed, Pruned, Published, Releas
 from ledger.kinds.chat import (
     ChannelCreated,
     CursorsSeen,
+    Deleted,
     HeaderSeen,
+    Read,
     Rotated,
     Sent,
     Unreadable,
@@ -64,6 +66,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("chat.unreadable", Unreadable, "chat/"),
     Kind("chat.header-seen", HeaderSeen, "chat/"),
     Kind("chat.rotated", Rotated, "chat/"),
+    Kind("chat.deleted", Deleted, "chat/"),
+    Kind("chat.read", Read, "chat/"),
     Kind("chat.cursors-seen", CursorsSeen, "chat/"),
     Kind("log.begun", LogBegun, "decisions"),
     Kind("decision.logged", Decided, "decisions"),

@@ -16,7 +16,8 @@ class Published(BodyModel):
 
     ``us`` is the time in that name (0 where none stands there).
     The timestamp and the dedup key of the file follow from these; where an observed file has
-    others, they stand in its raw bytes.
+    others, they stand in its raw bytes. ``to`` is the handle that it addresses, where it does: the
+    file says that in words alone.
     """
 
     name: Name
@@ -26,6 +27,7 @@ class Published(BodyModel):
     priority: Literal["critical", "high", "normal", "low"]
     size: Count
     payload: Content | None = None
+    to: Name | None = None
     observed: Observed | None = None
 
 

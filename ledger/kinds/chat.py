@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
 
-__all__ = ["ChannelCreated", "CursorsSeen", "HeaderSeen", "Rotated", "Sent", "Unreadable"]
+__all__ = [
+    "ChannelCreated",
+    "CursorsSeen",
+    "Deleted",
+    "HeaderSeen",
+    "Read",
+    "Rotated",
+    "Sent",
+    "Unreadable",
+]
 
 
 class ChannelCreated(BodyModel):
@@ -14,10 +25,21 @@ class ChannelCreated(BodyModel):
     observed: Observed | None = None
 
 
+class Mention(Closed):
+    """Somebody whom a message addresses, and how: ``@h`` mention, ``@h!`` interrupt, ``@h?`` query.
+
+    Where the text says ``@team``, each who is meant by that stands here.
+    """
+
+    handle: str
+    how: Literal["mention", "interrupt", "query"]
+
+
 class Sent(BodyModel):
     """A message: line ``index`` of its channel, counted from 0 since the channel began.
 
-    ``time`` is the epoch second that the line carries (0: it carries none).
+    ``time`` is the epoch second that the line carries (0: it carries none). ``mentions`` is left
+    out where nobody is addressed, and of what others wrote.
     """
 
     channel: Name
@@ -25,6 +47,7 @@ class Sent(BodyModel):
     handle: str
     time: Count
     text: Content
+    mentions: list[Mention] | None = None
     observed: Observed | None = None
 
 
@@ -57,7 +80,8 @@ class HeaderSeen(BodyModel):
 class Rotated(BodyModel):
     """The first ``count`` lines of the live file went to the file ``chat/<archive>.chat``.
 
-    ``size`` is how many bytes they take, ``header`` what stands in front of them there.
+    ``size`` is how many bytes they take, ``header`` what stands in front of them there. ``stop``
+    is the index of the line behind them, given where deleted ones lie between.
     """
 
     channel: Name
@@ -65,13 +89,65 @@ class Rotated(BodyModel):
     size: Count
     archive: Name
     header: Content
+    stop: Count | None = None
     observed: Observed | None = None
 
 
-class CursorsSeen(BodyModel):
-    """Read positions of a chat, as the original tool keeps them (``<channel>.chat.cursors``)."""
+class Deleted(BodyModel):
+    """The file forgets ``count`` lines, all that it showed from index ``first`` on: ``size`` bytes.
+
+    The actor asked for it, by the time ``after`` (epoch seconds). The entries stay. ``removed``
+    counts the messages by who sent them; last writer and time are the header's from then on.
+    """
 
     channel: Name
+    first: Count
+    count: Count
+    size: Count
+    after: Count
+    last_writer: str
+    last_time: Count
+    removed: list[Participant]
+
+
+class Range(Closed):
+    """Messages from index ``first`` up to ``stop``, which is none of them."""
+
+    first: Count
+    stop: Count
+
+
+class Read(BodyModel):
+    """What ``handle`` has read of a channel, from this entry on.
+
+    That is every message below the index ``upto``, those of ``beyond``, and its own ones from
+    index ``lines`` on, which was the channel's next when this was written.
+    """
+
+    channel: Name
+    handle: Name
+    upto: Count
+    beyond: list[Range]
+    lines: Count
+
+
+class Position(Closed):
+    """Where a handle's read position was found: it has read the messages below ``upto``."""
+
+    handle: Name
+    upto: Count
+
+
+class CursorsSeen(BodyModel):
+    """Read positions of a chat, as the original tool keeps them (``<channel>.chat.cursors``).
+
+    ``moved`` are those that others moved since we last looked, as indexes of messages; ``lines``
+    was the channel's next index then.
+    """
+
+    channel: Name
+    lines: Count
+    moved: list[Position]
     sha256: Sha256
     content: Content
     observed: Observed

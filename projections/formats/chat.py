@@ -30,6 +30,7 @@ from projections.formats import moments, words
 __all__ = [
     "HEADER_LINES",
     "MAX_HANDLE",
+    "MAX_PLAIN",
     "MAX_TEXT",
     "ChatFile",
     "Header",
@@ -41,7 +42,6 @@ __all__ = [
     "format_line",
     "format_time",
     "join_file",
-    "mentions",
     "parse_archive_name",
     "parse_header",
     "parse_line",
@@ -56,17 +56,22 @@ HEADER_LINES = 6
 """Physical line number of the first message, less one: ``live.chat:~L7`` is the first message."""
 MAX_HANDLE = 63
 MAX_TEXT = 1_048_576
+MAX_PLAIN = 786_429
+"""Bytes of a message with its handle and time that the original reads from one line.
+
+A longer line it takes for two, and its next send writes them back as two: the message is gone.
+"""
 
 _MAGIC = b"=== nbs-chat ===\n"
 _END = b"---\n"
 # Patterns are texts: re compiles each on its first use and keeps it. Compiled here, they would
 # cost every command that imports this module.
+_CUT = b"\n[cut for the original tool: `tripod chat read` shows the whole message]"
 _EPOCH = r"[0-9]{1,19}"
 _PARTICIPANT = r"(?s)(.+)\(([0-9]{1,15})\)"
 _ARCHIVED = "(archived)"
 _ARCHIVE = r"(?s)(.+)-([0-9]{8}-[0-9]{6})-archive(?:\.chat)?"
 _CHANNEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_MENTION = r"(?<![A-Za-z0-9._+-])@([A-Za-z0-9_-]+)"
 
 
 class Message(NamedTuple):
@@ -115,8 +120,18 @@ def format_line(handle: str, time: int, text: str) -> bytes:
 
 
 def encode_line(handle: str, time: int, text: str) -> bytes:
-    """Give the line of a message that was judged before: what a render writes again and again."""
-    return b2a_base64(f"{handle}|{time}: {text}".encode(), newline=False)
+    """Give the line of a message that was judged before: what a render writes again and again.
+
+    One that the original could not read again is cut, to exactly ``MAX_PLAIN`` bytes.
+    """
+    plain = f"{handle}|{time}: {text}".encode()
+    return b2a_base64(plain if len(plain) <= MAX_PLAIN else _cut(plain), newline=False)
+
+
+def _cut(plain: bytes) -> bytes:
+    room = MAX_PLAIN - len(_CUT)
+    kept = plain[:room].decode(errors="ignore").encode()
+    return kept + b" " * (room - len(kept)) + _CUT
 
 
 def parse_line(line: bytes) -> Message | None:
@@ -267,17 +282,3 @@ def valid_text(text: str) -> str | None:
     except UnicodeEncodeError:
         return "message: is not valid Unicode"
     return f"message: longer than {MAX_TEXT} bytes" if length > MAX_TEXT else None
-
-
-def mentions(text: str) -> tuple[str, ...]:
-    """Give the handles that a text addresses, each once, in order (spec: nbs-compat C3).
-
-    ``@`` and as many of ``A-Za-z0-9_-`` as follow, at most 63; none where the character before the
-    ``@`` is one of ``A-Za-z0-9._+-``, as in an address. The original stops at 16; this does not.
-
-    >>> mentions("@alex, (@eve!) and @@fay; not bob@example.org")
-    ('alex', 'eve', 'fay')
-    """
-    return tuple(
-        dict.fromkeys(handle for handle in re.findall(_MENTION, text) if len(handle) <= MAX_HANDLE)
-    )

@@ -85,6 +85,11 @@ class Channel:
         self.next, self.live_from, self.writer, self.time, self.size, self.header = row or (
             0, 0, "system", 0, 0, None,
         )  # fmt: skip
+        sql = (
+            "SELECT number FROM lines WHERE channel = ? AND number >= ? AND gone IS NOT NULL"
+            " ORDER BY number"
+        )
+        self.gone = [n for (n,) in db.execute(sql, (channel, self.live_from))]
         sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
         self.people: dict[str, int] = dict(db.execute(sql, (channel,)).fetchall())
         self.when = 0
@@ -100,7 +105,14 @@ class Channel:
         sql = "SELECT min(first) FROM archives WHERE channel = ? AND seq >= ?"
         first = db.execute(sql, (self.channel, before)).fetchone()[0]
         first = self.live_from if first is None else first
-        return CHAT.lines(self.reader.source, self.channel, first, stop)
+        return CHAT.lines(self.reader.source, self.channel, first, stop, before=before)
+
+    def _behind(self, count: int) -> int:
+        """The number of the line behind the first ``count`` that the live file shows."""
+        stop = self.live_from + count
+        for number in self.gone:
+            stop += self.live_from <= number < stop
+        return stop
 
     def create(self, when: int, mode: int) -> None:
         """The channel's first entry."""
@@ -126,7 +138,7 @@ class Channel:
             message = readable(line)
             time = message.time * 1_000_000 if message is not None else 0
             while waiting:
-                stop = self.live_from + len(waiting[0].file.lines)
+                stop = self._behind(len(waiting[0].file.lines))
                 if self.next < stop or not time or time <= waiting[0].written:
                     break
                 self.rotate(waiting.pop(0))
@@ -170,6 +182,9 @@ class Channel:
         blobs: list[bytes] = []
         size = len(body_of(archive.file))
         header = archive.file.header_raw
+        count = len(archive.file.lines)
+        stop = self._behind(count)
+        behind_gap = {} if stop == self.live_from + count else {"stop": stop}
         make_piece(
             self.reader,
             kind="chat.rotated",
@@ -178,9 +193,10 @@ class Channel:
             body={
                 "archive": archive.stem,
                 "channel": self.channel,
-                "count": len(archive.file.lines),
+                "count": count,
                 "header": beside(header, blobs),
                 "size": size,
+                **behind_gap,
             },
             path=archive.path,
             data=header,
@@ -191,7 +207,7 @@ class Channel:
             mode=None if archive.mode == MODE else archive.mode,
         )
         self.size -= size
-        self.live_from += len(archive.file.lines)
+        self.live_from = stop
         self.header = None
 
     def check_header(self, file: ChatFile, *, grew: bool) -> None:

@@ -175,8 +175,12 @@ def _keep_twice_split(reader: Reader, channel: str, archives: list[Archive]) -> 
 
     Its archives are kept as they are: their lines will stand in ours.
     """
-    sql = "SELECT sum(stop - first) FROM archives WHERE channel = ? AND seq >= ?"
-    ours = reader.source.db.execute(sql, (channel, reader.files)).fetchone()[0] or 0
+    sql = (
+        "SELECT count(*) FROM archives a JOIN lines l ON l.channel = a.channel"
+        " AND l.number >= a.first AND l.number < a.stop"
+        " WHERE a.channel = ? AND a.seq >= ? AND l.gone IS NULL"
+    )
+    ours = reader.source.db.execute(sql, (channel, reader.files)).fetchone()[0]
     while archives and ours >= len(archives[0].file.lines):
         archive = archives.pop(0)
         ours -= len(archive.file.lines)

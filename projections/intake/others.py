@@ -1,6 +1,6 @@
-"""Taking in workers' files, evidence, read positions, and the inputs that people edit.
+"""Taking in workers' files, evidence, and the inputs that people edit.
 
-Source: design section 6, "which file is what"; spec nbs-compat B6, C2 (cursors), C5.
+Source: design section 6, "which file is what"; spec nbs-compat B6, C5.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _times_changed(reader: Reader, path: str) -> int:
 
 
 def take_others(reader: Reader) -> None:
-    """Workers' files always; their logs and the read positions of chats when looking in full."""
+    """Workers' files always; their logs when looking in full."""
     for name in reader.disk.names(WORKERS):
         path = f"{WORKERS}/{name}"
         if name.endswith(".md"):
@@ -115,9 +115,6 @@ def take_others(reader: Reader) -> None:
         if not reader.disk.is_file(path):
             reader.conflict(path, "missing", "the file is gone")
     if reader.full:
-        for name in reader.disk.names(CHAT.folder):
-            if name.endswith(".chat.cursors"):
-                _read_positions(reader, name.removesuffix(".chat.cursors"))
         reader.found.left_alone.extend(_left_alone(reader))
 
 
@@ -212,39 +209,6 @@ def _keep(
 def _times_kept(reader: Reader, path: str) -> int:
     row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def _read_positions(reader: Reader, channel: str) -> None:
-    path = f"{CHAT.folder}/{channel}.chat.cursors"
-    try:
-        data = reader.disk.read(path, TEXT_LIMIT)
-    except UnreadableError as error:
-        reader.conflict(path, "unreadable", str(error))
-        return
-    stat = reader.disk.stat(path)
-    if data is None or stat is None:
-        return
-    digest = sha256(data).hexdigest()
-    row = reader.source.db.execute(
-        "SELECT sha256, seq FROM read_positions WHERE channel = ?", (channel,)
-    ).fetchone()
-    if row is not None and row[0] == digest:
-        return
-    blobs: list[bytes] = []
-    make_piece(
-        reader,
-        kind="chat.cursors-seen",
-        stream=f"chat/{channel}",
-        actor="unknown",
-        body={"channel": channel, "content": content(data, blobs), "sha256": digest},
-        path=path,
-        data=data,
-        when=stat.mtime_us,
-        rank=RANK,
-        ordinal=0 if row is None else row[1],
-        blobs=blobs,
-        mtime_us=stat.mtime_us,
-    )
 
 
 def _left_alone(reader: Reader) -> list[str]:

@@ -73,7 +73,7 @@ def test_a_message_and_its_events_are_one(story: Story) -> None:
             ("nbs-chat", "chat-message", "normal", f"ann: {text}"),
             ("nbs-chat-terminal", "human-input", "high", f"ann: {text}"),
             ("nbs-chat", "chat-mention", "high", f"@bob from ann: {text}"),
-            ("nbs-chat", "chat-mention", "high", f"@eve_2 from ann: {text}"),
+            ("nbs-chat", "chat-interrupt", "critical", f"@eve_2 from ann: {text}"),
         ]
     )
     line = (story.root / "chat/live.chat").read_bytes().splitlines()[-1]

@@ -8,7 +8,7 @@ import pytest
 from specimens import build, copy, database, forge, read
 from team_files import outcome
 
-from tripod import chat, scribe
+from tripod import chat, chat_keeping, scribe
 from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run
@@ -72,8 +72,8 @@ def test_bound_refs_hold_when_lines_went_to_an_archive(
     sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines are counted as the file stood when the decision was logged."""
-    monkeypatch.setattr(chat, "ROTATE_ABOVE", 6)
-    monkeypatch.setattr(chat, "ROTATE_COUNT", 4)
+    monkeypatch.setattr(chat_keeping, "ROTATE_ABOVE", 6)
+    monkeypatch.setattr(chat_keeping, "ROTATE_COUNT", 4)
     root = copy(sound, str(tmp_path))
     with Team(root) as team:
         chat.send(team, "live", "bench", "one more")

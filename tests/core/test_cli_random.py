@@ -15,8 +15,8 @@ from ledger.reader import read_entries, read_only
 from tripod.output import safe
 
 # The demonstration takes no arguments to go wrong over, and takes seconds; a server never ends,
-# and who waits for an event may wait for ever.
-LEFT_OUT = {("bus", "wait"), ("demo",), ("witness", "serve")}
+# and who waits for an event or a message may wait for ever.
+LEFT_OUT = {("bus", "wait"), ("chat", "poll"), ("demo",), ("witness", "serve")}
 COMMANDS = [(path, command) for path, command in commands() if path not in LEFT_OUT]
 RAW = {("bus", "read"), ("show",)}
 """Commands that give a file's own bytes to a pipe."""
@@ -39,6 +39,7 @@ TEXTS = st.text(st.characters(blacklist_characters="\0/."), max_size=12) | st.te
 
 PLAUSIBLE = {
     "actor": ["ann", "bob"],
+    "after": ["5m", "1600000000", "2020-09-13T12:26:40"],
     "at": ["0", "3", "6"],
     "by": ["ann", "bob"],
     "channel": ["live", "live.chat", "other"],
@@ -46,6 +47,8 @@ PLAUSIBLE = {
     "event": ["1-a-b-1.event"],
     "folder": ["w", "v"],
     "handle": ["ann", "bob"],
+    "index": ["0", "1"],
+    "keep": ["0", "1"],
     "last": ["0", "1", "5"],
     "lease": ["1", "60"],
     "max_bytes": ["1", "1000000"],
@@ -64,6 +67,7 @@ PLAUSIBLE = {
     "text": ["hello @bob", "two\nlines \u202e"],
     "timeout": ["0", "1"],
     "title": ["Files", "Use ### D-1"],
+    "unread": ["ann", "bob"],
     "url": ["http://127.0.0.1:9"],
     "type_": ["done", "heartbeat"],
     "vkey": ["PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"],

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ledger import drafts, drafts_bus
+from ledger import drafts, drafts_bus, drafts_chat
 from ledger.canonical import MAX_INTEGER, check_value, format_value
 from ledger.drafts import INLINE_LIMIT, content
 from ledger.entry import MAX_BODY, Draft
@@ -98,6 +98,7 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
             priority=PRIORITIES,
             payload=CONTENTS,
             size=COUNTS,
+            to=st.none() | NAMES,
         ),
     ),
     "acked": ("bus.acked", st.builds(drafts.acked, NAMES, TEXTS)),
@@ -107,7 +108,41 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
     "sent": (
         "chat.sent",
         st.builds(
-            drafts.sent, channel=NAMES, index=COUNTS, handle=TEXTS, time=COUNTS, text=CONTENTS
+            drafts.sent,
+            channel=NAMES,
+            index=COUNTS,
+            handle=TEXTS,
+            time=COUNTS,
+            text=CONTENTS,
+            mentions=st.lists(
+                st.tuples(TEXTS, st.sampled_from(["mention", "query", "interrupt"])), max_size=3
+            ),
+        ),
+    ),
+    "read": (
+        "chat.read",
+        st.builds(
+            drafts_chat.read,
+            channel=NAMES,
+            handle=NAMES,
+            upto=COUNTS,
+            beyond=st.lists(st.tuples(COUNTS, COUNTS), max_size=3),
+            lines=COUNTS,
+        ),
+    ),
+    "deleted": (
+        "chat.deleted",
+        st.builds(
+            drafts_chat.deleted,
+            channel=NAMES,
+            first=COUNTS,
+            count=COUNTS,
+            size=COUNTS,
+            after=COUNTS,
+            last_writer=TEXTS,
+            last_time=COUNTS,
+            removed=st.lists(st.tuples(TEXTS, COUNTS), max_size=3),
+            actor=TEXTS,
         ),
     ),
     "rotated": (
@@ -119,6 +154,7 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
             size=COUNTS,
             archive=NAMES,
             header=st.binary() | CONTENTS.map(str.encode),
+            stop=st.none() | COUNTS,
         ),
     ),
     "log_begun": ("log.begun", st.builds(drafts.log_begun, TEXTS, TEXTS)),
@@ -181,7 +217,7 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
 }
 
 
-MODULES = (drafts, drafts_bus)
+MODULES = (drafts, drafts_bus, drafts_chat)
 
 
 def constructors() -> list[str]:
@@ -317,6 +353,63 @@ DECISION = {"id": "D-1", "number": 1, "title": "t", "rationale": "because", "ref
             "chat/c",
             "tripod",
             {"channel": "c", "count": 3, "size": 9, "archive": "c-1", "header": {"text": "h"}},
+        ),
+        (
+            drafts.sent(
+                channel="c",
+                index=4,
+                handle="ann",
+                time=5,
+                text="@bob!",
+                mentions=[("bob", "interrupt")],
+            ),
+            "chat/c",
+            "ann",
+            {
+                "channel": "c",
+                "index": 4,
+                "handle": "ann",
+                "time": 5,
+                "text": {"text": "@bob!"},
+                "mentions": [{"handle": "bob", "how": "interrupt"}],
+            },
+        ),
+        (
+            drafts_chat.read(channel="c", handle="ann", upto=3, beyond=[(5, 7)], lines=9),
+            "chat/c",
+            "ann",
+            {
+                "channel": "c",
+                "handle": "ann",
+                "upto": 3,
+                "beyond": [{"first": 5, "stop": 7}],
+                "lines": 9,
+            },
+        ),
+        (
+            drafts_chat.deleted(
+                channel="c",
+                first=3,
+                count=2,
+                size=9,
+                after=5,
+                last_writer="bob",
+                last_time=4,
+                removed=[("ann", 2)],
+                actor="eve",
+            ),
+            "chat/c",
+            "eve",
+            {
+                "channel": "c",
+                "first": 3,
+                "count": 2,
+                "size": 9,
+                "after": 5,
+                "last_writer": "bob",
+                "last_time": 4,
+                "removed": [{"handle": "ann", "count": 2}],
+            },
         ),
         (drafts.log_begun("h", "ann"), "decisions", "ann", {"header": {"text": "h"}}),
         (drafts.decided(DECISION, "ann"), "decisions", "ann", DECISION),

@@ -314,25 +314,6 @@ def test_texts_of_messages() -> None:
     assert "Unicode" in str(chat.valid_text("\ud800"))
 
 
-@pytest.mark.parametrize(
-    ("text", "handles"),
-    [
-        ("@alex hello", ("alex",)),
-        ("@alex @bob @alex", ("alex", "bob")),
-        ("@bob! @eve? @carl\\!", ("bob", "eve", "carl")),
-        ("@@fay and (@eve)", ("fay", "eve")),
-        ("@trail- ", ("trail-",)),
-        ("done.@bob a@b x+@y 1@z -@w _@v", ()),
-        ("é@bob", ("bob",)),
-        ("@" + "x" * 63, ("x" * 63,)),
-        ("@" + "x" * 64, ()),
-        ("@ alone", ()),
-    ],
-)
-def test_mentions(text: str, handles: tuple[str, ...]) -> None:
-    assert chat.mentions(text) == handles
-
-
 # The real file ----------------------------------------------------------------------------------
 
 

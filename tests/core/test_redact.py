@@ -16,7 +16,7 @@ from ledger.reader import read_only
 from ledger.schema import MIGRATIONS
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover, scribe, sealing
+from tripod import adopt, bus, chat, chat_keeping, recover, scribe, sealing
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.files import Files
 from tripod.redact import Redaction, Request, redact
@@ -524,7 +524,7 @@ def test_archives_and_split_logs_lose_it_too(tmp_path: Path) -> None:
         adopt.sync(team)
         for number in range(30):
             chat.send(team, "live", "ann", f"more {number}")
-        with mock.patch.multiple(chat, ROTATE_ABOVE=20, ROTATE_COUNT=10):
+        with mock.patch.multiple(chat_keeping, ROTATE_ABOVE=20, ROTATE_COUNT=10):
             chat.send(team, "live", "ann", "the last")
         archives = [n for n in os.listdir(story.root / "chat") if "archive" in n]
         assert len([n for n in archives if n.endswith(".chat")]) == 1

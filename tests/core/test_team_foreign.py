@@ -215,6 +215,9 @@ def test_a_worker_writes_on_in_its_own_file(story: Story) -> None:
 
 
 def test_logs_and_read_positions_are_kept_by_digest(story: Story) -> None:
+    for text in "abc":
+        story.original.say("live", "bob", text)
+    sync(story)
     story.original.put("workers/w.log", b"one\n")
     story.original.put("chat/live.chat.cursors", b"ann=1\n")
     assert sync(story).kinds == {"evidence.kept": 1, "chat.cursors-seen": 1}

@@ -43,8 +43,8 @@ def busy(story: Story) -> Story:
 
 
 EMPTY = (
-    "archives", "inputs", "read_positions", "keys", "seals", "anchors", "forks", "redactions",
-    "actors",
+    "actors", "addressed", "anchors", "archives", "cursors", "forks", "inputs", "keys",
+    "read_positions", "redactions", "seals",
 )  # fmt: skip
 """Tables that the story gives no row."""
 

@@ -155,6 +155,8 @@ def _approximate(
     if place is None:
         return [_finding(evidence, decision, f"{shown} names no chat of this team")]
     number = place.first + int(ref["line"]) - HEADER_LINES - 1
+    for gone in _forgotten(evidence, place.channel, place.first, decision.seq):
+        number += gone <= number
     near = evidence.query(
         "SELECT handle, time FROM lines WHERE channel = ? AND number BETWEEN ? AND ?"
         " AND handle IS NOT NULL ORDER BY number",
@@ -212,6 +214,17 @@ def _place(
     return Place(stem, first, rows[0][0])
 
 
+def _forgotten(evidence: Evidence, channel: str, first: int, seq: int) -> list[int]:
+    """Lines from ``first`` on that the file had been told to forget before entry ``seq``."""
+    rows = evidence.query(
+        "SELECT number FROM lines WHERE channel = ? AND number >= ? AND gone < ? ORDER BY number",
+        channel,
+        first,
+        seq,
+    )
+    return [number for (number,) in rows]
+
+
 def _bound(
     evidence: Evidence,
     decision: Logged,
@@ -240,7 +253,9 @@ def _bound(
     if ref.get("file") != f"{channel}.chat":
         return f"is bound to a message of {channel}: that is another file"
     stops = [stop for _, split, stop in splits.get(channel, ()) if split < decision.seq]
-    line = index - max(stops, default=0) + HEADER_LINES + 1
+    first = max(stops, default=0)
+    before = [n for n in _forgotten(evidence, channel, first, decision.seq) if n < index]
+    line = index - first - len(before) + HEADER_LINES + 1
     return None if ref.get("line") == line else f"is bound to the message of line {line} then"
 
 

@@ -1,0 +1,94 @@
+"""Keeps ``chat/*.chat.cursors``: there the original tool reads and writes who has read how far.
+
+The ledger holds the read positions; that file is shared with a tool that knows no ledger. In every
+act on a chat, under the chat's own lock, what the tool moved is taken in, and behind the commit the
+file is told as much as it can hold: the last message before the first unread one. It is never
+waited for: lost in a power cut, it is written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from hashlib import sha256
+
+from projections import CHAT
+from projections.disk import RACY_NS, UnreadableError
+from projections.formats.cursors import format_cursors, parse_cursors
+from projections.projection import File
+from projections.reading import index_of
+from tripod.act import Act
+
+__all__ = ["show_positions", "take_positions"]
+
+LIMIT = 1024 * 1024  # bytes
+MODE = 0o600
+
+
+def _path(channel: str) -> str:
+    return f"{CHAT.folder}/{channel}.chat.cursors"
+
+
+def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
+    """Append what the original tool moved since we last looked.
+
+    ``locked``: the act holds the chat's lock, and may tell the file what followed.
+    """
+    path = _path(channel)
+    stat = act.disk.stat(path)
+    known = act.writer.known.get(path)
+    if stat is None or (
+        known is not None and known.stat == stat and known.noted_ns - stat.mtime_ns > RACY_NS
+    ):
+        return
+    data = _read(act, path)
+    if data is None or (known is not None and known.digest == sha256(data).hexdigest()):
+        return
+    from projections.intake.positions import seen_positions
+
+    draft = seen_positions(act.source, act.disk, channel, data)
+    if draft is not None:
+        act.append([draft])
+    if locked:
+        show_positions(act, channel)
+
+
+def show_positions(act: Act, channel: str, handles: Collection[str] | None = None) -> None:
+    """Behind the commit, write where ``handles`` stand now; None: all that the file tells of."""
+    act.later.append(lambda: _show(act, channel, handles))
+
+
+def _show(act: Act, channel: str, handles: Collection[str] | None) -> None:
+    path = _path(channel)
+    data = _read(act, path)
+    if data is None and act.disk.stands(path):
+        return
+    before = parse_cursors(data or b"")
+    if handles is None:
+        rows = act.source.db.execute("SELECT handle FROM cursors WHERE channel = ?", (channel,))
+        handles = [*before, *(handle for (handle,) in rows.fetchall())]
+    after = dict(before)
+    for handle in handles:
+        index = index_of(act.source, channel, handle)
+        if index is None:
+            after.pop(handle, None)
+        elif "=" not in handle and "\n" not in handle and not handle.startswith("#"):
+            after[handle] = index
+    if after == before:
+        stat = act.disk.stat(path)
+    else:
+        data = format_cursors(after)
+        try:
+            stat = act.disk.write(path, File(data, MODE), durable=False)
+        except OSError as error:
+            act.warn(f"{path}: not written: {error.strerror}; the original tool shows more as new")
+            return
+    if stat is not None and data is not None:
+        act.writer.wrote(path, stat, sha256(data).hexdigest())
+
+
+def _read(act: Act, path: str) -> bytes | None:
+    try:
+        return act.disk.read(path, LIMIT)
+    except UnreadableError as error:
+        act.warn(f"{error}; the read positions in it are left alone")
+        return None
