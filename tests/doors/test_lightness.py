@@ -80,11 +80,14 @@ def test_hot_commands_import_little(tmp_path: Path, arguments: tuple[str, ...]) 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("publish", "DIR", "ann", "done", "low", "text", "--dedup-window=0"),
-        ("check", "DIR", "--handle=ann"),
-        ("ack", "DIR", "EVENT"),
-        ("ack-all", "DIR"),
-        ("status", "DIR"),
+        ("nbs_bus", "publish", "DIR", "ann", "done", "low", "text", "--dedup-window=0"),
+        ("nbs_bus", "check", "DIR", "--handle=ann"),
+        ("nbs_bus", "ack", "DIR", "EVENT"),
+        ("nbs_bus", "ack-all", "DIR"),
+        ("nbs_bus", "status", "DIR"),
+        ("nbs_chat", "send", "CHAT", "ann", "hello @bob"),
+        ("nbs_chat", "read", "CHAT", "--last=10"),
+        ("nbs_chat", "read", "CHAT", "--unread=bob"),
     ],
     ids=" ".join,
 )
@@ -93,9 +96,9 @@ def test_a_drop_in_command_does_without_the_parser_too(
 ) -> None:
     begin(tmp_path)
     (event,) = (tmp_path / ".nbs/events").glob("*-ann-task-complete-*")
-    given = {"EVENT": event.name, "DIR": ".nbs/events"}
-    words = (given.get(word, word) for word in arguments)
-    names = imported(tmp_path, *words, door="tripod.dropin.nbs_bus")
+    given = {"EVENT": event.name, "DIR": ".nbs/events", "CHAT": ".nbs/chat/live.chat"}
+    name, *words = (given.get(word, word) for word in arguments)
+    names = imported(tmp_path, *words, door=f"tripod.dropin.{name}")
     roots = {name.partition(".")[0] for name in names} | names
     assert roots & {*HEAVY, "click", "tripod.cli"} == set()
 

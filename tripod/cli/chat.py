@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
+from projections import CHAT
 from tripod import chat as acts
+from tripod import chat_lines as shown
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
 from tripod.errors import BadArgumentError
-from tripod.output import emit, emit_json, format_utc, hanging
+from tripod.output import emit, emit_json, hanging
+from tripod.waking import Watch
+from tripod.when import moment
 
 __all__ = ["chat"]
+
+MAX_INDEX = 2**31 - 2
+MAX_WAIT = 10_000_000  # seconds
+LOOK = 1.0  # seconds, where nothing tells that something happened
 
 
 @click.group(cls=Door)
 def chat() -> None:
     """Send messages to channels, read and search them.
 
-    Exit codes: 0 ok, 1 general error, 2 no such chat or team directory, 4 bad arguments.
+    Exit codes: 0 ok, 1 general error, 2 no such chat or team directory, 3 nothing came in time,
+    4 bad arguments.
     """
 
 
@@ -65,15 +76,6 @@ def send(
         emit_json([sent])
 
 
-def _lines(messages: list[acts.Message], *, numbered: bool) -> list[str]:
-    lines = []
-    for message in messages:
-        when = f"[{format_utc(message.time)}] " if message.time else ""
-        number = f"[{message.number}] " if numbered else ""
-        lines.append(f"{number}{when}{message.handle}: {hanging(message.text)}")
-    return lines
-
-
 @chat.command()
 @team_option
 @click.argument("channel", type=TEXT)
@@ -81,18 +83,52 @@ def _lines(messages: list[acts.Message], *, numbered: bool) -> list[str]:
 @click.option(
     "--since", type=HANDLE, metavar="HANDLE", help="Only those after HANDLE's newest message."
 )
+@click.option(
+    "--unread", type=HANDLE, metavar="HANDLE", help="Only what HANDLE has not read; then it has."
+)
+@click.option("--after", type=TEXT, metavar="TIME", help="Only those of TIME or later.")
+@click.option("--before", type=TEXT, metavar="TIME", help="Only those of TIME or earlier.")
+@click.option("--offset", type=Number(), metavar="N", help="Without the newest N.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a message and line.")
 def read(
-    *, team_path: str | None, channel: str, last: int | None, since: str | None, as_json: bool
+    *,
+    team_path: str | None,
+    channel: str,
+    last: int | None,
+    since: str | None,
+    unread: str | None,
+    after: str | None,
+    before: str | None,
+    offset: int | None,
+    as_json: bool,
 ) -> None:
-    """Print a channel's messages, oldest first."""
+    """Print a channel's messages, oldest first.
+
+    A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00. What is unread is shown from
+    archives as well; only what was shown is read then. --unread goes before --since, and of what
+    they leave TIME, --offset and --last choose in this order.
+    """
+    window = acts.Window(last, _moment(after, "after"), _moment(before, "before"), offset or 0)
     with opened(team_path) as team:
         team.refresh()
-        found = acts.messages(team, channel, last=last, since=since)
+        if unread is None:
+            found = acts.messages(team, channel, window=window, since=since)
+        else:
+            found = acts.unread(team, channel, unread, window)
+        _show(found, as_json=as_json)
+        if unread is not None:
+            acts.mark_read(team, channel, unread, [message.number for message in found])
+
+
+def _moment(text: str | None, option: str) -> int | None:
+    return None if text is None else moment(text, f"--{option}")
+
+
+def _show(found: list[acts.Message], *, as_json: bool) -> None:
     if as_json:
-        emit_json(message._asdict() for message in found)
+        emit_json(shown.as_json(found))
     else:
-        emit(_lines(found, numbered=False))
+        emit(shown.as_lines(found))
 
 
 @chat.command()
@@ -116,9 +152,56 @@ def search(
         team.refresh()
         found = list(acts.search(team, channel, pattern, handle=handle, archives=include_archives))
     if as_json:
-        emit_json(message._asdict() for message in found)
+        emit_json(shown.as_json(found))
     else:
-        emit(_lines(found, numbered=True) or ["No matches found."])
+        lines = zip(found, shown.as_lines(found), strict=True)
+        emit([f"[{at.number}] {line}" for at, line in lines] or ["No matches found."])
+
+
+@chat.command()
+@team_option
+@click.argument("channel", type=TEXT)
+@click.argument("handle", type=HANDLE)
+@click.option(
+    "--timeout", type=Number(0, MAX_WAIT), default=10, metavar="SECONDS", show_default=True,
+    help="How long to wait.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a message and line.")
+@click.pass_context
+def poll(
+    ctx: click.Context,
+    *,
+    team_path: str | None,
+    channel: str,
+    handle: str,
+    timeout: int,
+    as_json: bool,
+) -> None:
+    """Wait until others than HANDLE send messages, and print all that came.
+
+    Exit code 3 if nothing came in time. What was there before is not waited for: read --unread.
+    """
+    until = time.monotonic() + timeout
+    with opened(team_path) as team, Watch([team.disk.full(CHAT.folder)], every=LOOK) as watch:
+        found = acts.poll(team, channel, handle, lambda: until - time.monotonic(), watch.wait)
+    _show(found, as_json=as_json)
+    if not found:
+        ctx.exit(3)
+
+
+@chat.command()
+@team_option
+@click.argument("handle", type=HANDLE)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object an event and line.")
+def mentions(*, team_path: str | None, handle: str, as_json: bool) -> None:
+    """Print pending events that address HANDLE, most urgent first; `tripod bus ack` ends them."""
+    with opened(team_path) as team:
+        team.refresh()
+        found = acts.addressed(team, handle)
+    if as_json:
+        emit_json(event._asdict() for event in found)
+    else:
+        emit(f"[{event.priority}] {event.event}\n    {hanging(event.payload)}" for event in found)
 
 
 @chat.command()
@@ -134,3 +217,55 @@ def participants(*, team_path: str | None, channel: str, as_json: bool) -> None:
         emit_json({"count": count, "handle": handle} for handle, count in found)
     else:
         emit(f"{handle:<24} {count} messages" for handle, count in found)
+
+
+@chat.command()
+@team_option
+@click.argument("channel", type=TEXT)
+def count(*, team_path: str | None, channel: str) -> None:
+    """Print how many messages a channel's file shows."""
+    with opened(team_path) as team:
+        team.refresh()
+        emit([str(acts.count(team, channel))])
+
+
+@chat.command()
+@team_option
+@click.argument("channel", type=TEXT)
+@click.option("--keep", type=Number(), metavar="N", default=acts.ROTATE_COUNT, show_default=True,
+              help="How many of the newest lines stay.")  # fmt: skip
+def archive(*, team_path: str | None, channel: str, keep: int) -> None:
+    """Split a channel's older messages off into an archive now."""
+    with opened(team_path) as team:
+        number, path = acts.archive(team, channel, keep)
+    emit([f"Archived {number} message(s) to {path}" if number else "No messages to archive"])
+
+
+@chat.command("cursor-set")
+@team_option
+@click.argument("channel", type=TEXT)
+@click.argument("handle", type=HANDLE)
+@click.argument("index", type=Number(0, MAX_INDEX), metavar="N")
+def cursor_set(*, team_path: str | None, channel: str, handle: str, index: int) -> None:
+    """Say that HANDLE has read the file up to its message N, counted from 0, and no more."""
+    with opened(team_path) as team:
+        acts.set_position(team, channel, handle, index)
+
+
+@chat.command()
+@team_option
+@click.argument("channel", type=TEXT)
+@click.option("--after", type=TEXT, required=True, metavar="TIME", help="From when on.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who asks for it.")
+def delete(
+    *, team_path: str | None, channel: str, after: str, dry_run: bool, actor: str | None
+) -> None:
+    """Have a channel's file forget its messages from TIME on.
+
+    The ledger forgets nothing, and says who asked for it (`tripod redact` erases a text).
+    """
+    since = moment(after, "--after")
+    with opened(team_path) as team:
+        done = acts.delete(team, channel, since, actor=actor or "unknown", dry_run=dry_run)
+    emit([shown.deletion_line(done, after, dry_run=dry_run)])

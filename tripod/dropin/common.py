@@ -16,13 +16,15 @@ from typing import NoReturn
 
 from ledger.places import CHAT, EVENTS, RECORD
 from projections.disk import Disk
+from tripod.bus import NOBODY
 from tripod.doors import FAILURES, Codes, report
-from tripod.errors import NoTeamError, RefusedError
+from tripod.dropin.words import Words
+from tripod.errors import BadArgumentError, NoTeamError, RefusedError
 from tripod.opening import opened_at, tell
 from tripod.output import one_line, remark
 from tripod.team import DATABASE, FOLDER, Team
 
-__all__ = ["LEDGER", "leave", "team_of"]
+__all__ = ["LEDGER", "actor_of", "leave", "team_of"]
 
 LEDGER = "TRIPOD_LEDGER"
 """The variable that names another team directory than the folder around."""
@@ -38,6 +40,25 @@ def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn
         remark("stopped")
         code = 130
     sys.exit(code)
+
+
+def actor_of(words: Words, option: str = "as") -> str:
+    """Who acts: as the option says, or the handle that the team's tools give to a worker.
+
+    Raises:
+        BadArgumentError: that is no handle.
+    """
+    given = words.options.get(option)
+    who = os.environ.get("NBS_HANDLE", "") if given is None else given
+    if not who and given is None:
+        return NOBODY
+    from projections.formats.chat import valid_handle
+
+    problem = valid_handle(who)
+    if problem is not None:
+        place = "NBS_HANDLE" if given is None else f"--{option}"
+        raise BadArgumentError(f"{place}: {problem.removeprefix('handle: ')}")
+    return who
 
 
 @contextmanager

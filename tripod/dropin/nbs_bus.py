@@ -25,7 +25,7 @@ from tripod.bus_lines import (
 )
 from tripod.doors import DOORS
 from tripod.drafting import MAX_PAYLOAD, judge_event
-from tripod.dropin.common import leave, team_of
+from tripod.dropin.common import actor_of, leave, team_of
 from tripod.dropin.words import Words, option_number, take_apart
 from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument
@@ -98,25 +98,10 @@ def _now_us() -> int:
     return time.time_ns() // 1000
 
 
-def _actor(words: Words, option: str = "as") -> str:
-    """Who acts: as the option says, or the handle that the team's tools give to a worker."""
-    given = words.options.get(option)
-    who = os.environ.get("NBS_HANDLE", "") if given is None else given
-    if not who and given is None:
-        return bus.NOBODY
-    from projections.formats.chat import valid_handle
-
-    problem = valid_handle(who)
-    if problem is not None:
-        place = "NBS_HANDLE" if given is None else f"--{option}"
-        raise BadArgumentError(f"{place}: {problem.removeprefix('handle: ')}")
-    return who
-
-
 def _needed(words: Words, option: str, usage: str) -> str:
     if option not in words.options and not os.environ.get("NBS_HANDLE"):
         raise BadArgumentError(f"--{option}=HANDLE is missing: say who it is\n  usage: {usage}")
-    return _actor(words, option)
+    return actor_of(words, option)
 
 
 def _check_name(name: str) -> str:
@@ -167,7 +152,7 @@ def _reader(words: Words) -> str | None:
     if "handle" in words.options:
         message = "--handle and --reader: the other events would count as seen; give one of them"
         raise BadArgumentError(message)
-    return _actor(words, "reader")
+    return actor_of(words, "reader")
 
 
 def _read(arguments: Sequence[str], usage: str) -> None:
@@ -182,13 +167,13 @@ def _ack(arguments: Sequence[str], usage: str) -> None:
     words = take_apart(arguments, usage, texts=(2, 2), options=("as",))
     name = _check_name(words.texts[1])
     with team_of("events", words.texts[0]) as team:
-        bus.ack(team, name, actor=_actor(words))
+        bus.ack(team, name, actor=actor_of(words))
 
 
 def _ack_all(arguments: Sequence[str], usage: str) -> None:
     words = take_apart(arguments, usage, texts=(1, 1), options=("as", "handle"))
     with team_of("events", words.texts[0]) as team:
-        count = bus.ack_all(team, words.options.get("handle"), actor=_actor(words))
+        count = bus.ack_all(team, words.options.get("handle"), actor=actor_of(words))
     emit([acked_line(count)])
 
 
@@ -196,7 +181,7 @@ def _prune(arguments: Sequence[str], usage: str) -> None:
     words = take_apart(arguments, usage, texts=(1, 1), options=("as", "max-bytes"))
     with team_of("events", words.texts[0]) as team:
         limit = option_number(words, "max-bytes", 1, MAX_BYTES, usage)
-        done = bus.prune(team, limit, actor=_actor(words))
+        done = bus.prune(team, limit, actor=actor_of(words))
     emit([pruned_line(done)])
 
 
