@@ -20,7 +20,7 @@ from projections.tables import fold_into
 from tripod import bus
 from tripod.team import DATABASE, Team
 
-__all__ = ["rows"]
+__all__ = ["Bare", "rows"]
 
 BEFORE = 10_000  # entries that are there already
 ONE_BY_ONE = 200  # acts a timing
@@ -47,6 +47,12 @@ class Bare:
             "CREATE TABLE entries (seq INTEGER PRIMARY KEY, header BLOB, salt BLOB, body BLOB)"
         )
 
+    def insert(self, values: list[tuple[int, bytes, bytes | None, bytes | None]]) -> None:
+        """One durable transaction."""
+        self.db.execute("BEGIN IMMEDIATE")
+        self.db.executemany(_INSERT, values)
+        self.db.execute("COMMIT")
+
     def one_by_one(self, entries: list[Entry]) -> float:
         """Seconds for one durable insert each."""
         values = _values(entries)
@@ -60,9 +66,7 @@ class Bare:
         values = [_values(entries) for entries in batches]
         begin = perf_counter()
         for part in values:
-            self.db.execute("BEGIN IMMEDIATE")
-            self.db.executemany(_INSERT, part)
-            self.db.execute("COMMIT")
+            self.insert(part)
         return perf_counter() - begin
 
 
