@@ -16,13 +16,14 @@ class Attack(NamedTuple):
     ``needs``: what beside the team directory. ``alone``: the checks of which, in each trial, one or
     more fail a verify that knows no head from outside; none: that verify is clean. ``says`` is
     shown where it ends without a finding and without calling anything clean (exit 3).
-    ``outside``: whether a head kept outside finds it that covers an entry which was touched.
+    ``outside``: the check that fails it against a head kept outside that covers an entry which was
+    touched; '': none does.
     """
 
     name: str
     what: str
     alone: tuple[str, ...] = ()
-    outside: bool = True
+    outside: str = "pins-extend"
     needs: str = ""
     says: str = ""
 
@@ -85,6 +86,7 @@ ATTACKS = (
     Attack(
         "wipe everything",
         "database, record and each trace of them are gone",
+        outside="ledger-missing",
         says="*cannot tell* (exit 3)",
     ),
     # Consistent within itself.
@@ -110,12 +112,12 @@ ATTACKS = (
     Attack(
         "forged append",
         "an entry is added in somebody's name, and all made to fit",
-        outside=False,
+        outside="",
     ),
     Attack(
         "foreign line at the end",
         "a line is added to a chat, as another program might",
-        outside=False,
+        outside="",
         says="clean: taken in as *observed*",
     ),
     # Protection taken away.
@@ -143,9 +145,13 @@ def table() -> str:
         "|---|---|---|---|",
     ]
     for attack in ATTACKS:
-        alone = ", ".join(f"[`{name}`](checks.md#{name})" for name in attack.alone)
-        alone = alone or attack.says or "**no**"
-        outside = "as without" if attack.alone else "yes" if attack.outside else "**no**"
+        alone = ", ".join(map(_linked, attack.alone)) or attack.says or "**no**"
+        outside = _linked(attack.outside) if attack.outside else "**no**"
+        outside = "as without" if attack.alone else outside
         what = f"{attack.what} (with {attack.needs})" if attack.needs else attack.what
         lines.append(f"| {attack.name} | {what} | {alone} | {outside} |")
     return "\n" + "\n".join(lines) + "\n\n"
+
+
+def _linked(check: str) -> str:
+    return f"[`{check}`](checks.md#{check})"
