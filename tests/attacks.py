@@ -87,7 +87,7 @@ def _blob(case: Case) -> int:
         new = {
             "sha256": _flipped(case, digest),
             "bytes": _flipped(case, data),
-            "number": number + case.rng.randrange(1, 99),
+            "number": len(rows) + number + case.rng.randrange(1, 99),
         }[column]
         db.execute(f"UPDATE blobs SET {column} = ? WHERE number = ?", (new, number))
     return len(case.rows)
