@@ -28,6 +28,7 @@ class Attack(NamedTuple):
     says: str = ""
 
 
+_AUTHORS = ("writers-authorised",)
 ATTACKS = (
     # One change, and nothing else.
     Attack("edit seq", "the number of a row is changed", ("sequence",)),
@@ -41,6 +42,7 @@ ATTACKS = (
     ),
     Attack("edit salt", "a salt is changed, or taken away", ("bodies-present",)),
     Attack("edit body", "bytes of a body are changed, or taken away", ("bodies-present",)),
+    Attack("edit signature", "an entry's signature record is changed or taken away", _AUTHORS),
     Attack("edit blob", "a long text, its digest or its number is changed", ("bodies-present",)),
     Attack(
         "edit file", "a line of a chat, an event or the log is changed", ("append-only", "drift")
@@ -79,7 +81,7 @@ ATTACKS = (
         "duplicate JSON key",
         "a key stands twice in a header or body; all hashes fit",
         ("canonical-bytes",),
-        needs="the key",
+        needs="the host's key",
     ),
     Attack("wipe", "every entry is deleted", ("ledger-missing",)),
     Attack("wipe the database", "database and record are gone", ("ledger-missing",)),
@@ -99,7 +101,7 @@ ATTACKS = (
     Attack(
         "rewrite with the host's key",
         "the same anywhere, and each seal made anew",
-        needs="the key",
+        needs="the host's key",
     ),
     Attack("truncate and side files", "the end is cut off, head, tables, files and record with it"),
     Attack("rollback", "the team directory is replaced by an older copy of it"),
@@ -108,10 +110,24 @@ ATTACKS = (
         "the database alone, to before the newest seal",
         ("record-agrees",),
     ),
-    Attack("fork", "an older copy goes on under the same name, and is sealed", needs="the key"),
+    Attack(
+        "fork", "an older copy goes on under the same name, and is sealed", needs="the host's key"
+    ),
+    Attack(
+        "forged append, of an actor with a key",
+        "an entry is added in the actor's name, and all made to fit",
+        _AUTHORS,
+        needs="the host's key",
+    ),
+    Attack(
+        "rewrite an actor's words",
+        "what an actor with a key said is changed, and all made to fit",
+        _AUTHORS,
+        needs="the host's key",
+    ),
     Attack(
         "forged append",
-        "an entry is added in somebody's name, and all made to fit",
+        "an entry is added in the name of somebody who has no key, and all made to fit",
         outside="",
     ),
     Attack(
@@ -121,6 +137,12 @@ ATTACKS = (
         says="clean: taken in as *observed*",
     ),
     # Protection taken away.
+    Attack(
+        "strip an actor's signature",
+        "an entry loses its signature, and all is made to fit",
+        _AUTHORS,
+        needs="the host's key",
+    ),
     Attack(
         "strip a signature",
         "a seal in the ledger loses its signature, or has another's",
@@ -133,7 +155,7 @@ ATTACKS = (
     ),
     Attack(
         "strip all protection",
-        "an entry is changed; every key, seal and the record are gone",
+        "an entry is changed; every key, seal and signature and the record are gone",
     ),
 )
 
