@@ -57,7 +57,7 @@ def copy_rows(path: str, fresh: str) -> int:
         sqlite3.OperationalError: the disk refuses.
     """
     with (
-        closing(read_only(path)) as old,
+        closing(_opened(path)) as old,
         closing(sqlite3.connect(fresh, isolation_level=None)) as new,
     ):
         if check_ours(old) != SCHEMA_VERSION:
@@ -77,6 +77,14 @@ def copy_rows(path: str, fresh: str) -> int:
         _mend(path, new, tree, lost)
         new.execute("COMMIT")
     return tree.size
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    try:
+        return read_only(path)
+    except LedgerDamagedError as error:
+        message = f"{error}: {_NEXT}"
+        raise LedgerDamagedError(message) from error
 
 
 def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> bool:

@@ -223,7 +223,11 @@ def source_of(db: sqlite3.Connection) -> Source:
 
     def body(seq: int) -> dict[str, Any]:
         sql = "SELECT kind, header, salt, body FROM entries WHERE seq = ?"
-        kind, header, salt, data = db.execute(sql, (seq,)).fetchone()
+        row = db.execute(sql, (seq,)).fetchone()
+        if row is None:
+            message = f"entry {seq} is missing: see `tripod verify`"
+            raise LedgerDamagedError(message)
+        kind, header, salt, data = row
         if salt is None and data is None:
             keep = kept(db, seq)
             if not keep:

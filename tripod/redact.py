@@ -41,6 +41,7 @@ __all__ = ["Erased", "Redaction", "Request", "redact"]
 
 MAX_REASON = 1000  # bytes
 READ_LIMIT = 64 * 1024 * 1024
+_LIVE = frozenset(DATABASE + end for end in ("", "-wal", "-shm", "-journal", ".lock"))
 QUOTED = 200  # characters of an erased text by which an event that tells of it is known
 
 
@@ -138,6 +139,9 @@ def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Red
         manifest.save(tables, act.writer.known)
         act.transaction.tables_changed()
     plan.left = list(_left(team, searched))
+    plan.cannot += [
+        f"{path} is over {READ_LIMIT >> 20} MiB and was not searched" for path in _large(team)
+    ]
     return plan
 
 
@@ -288,14 +292,28 @@ def _cause(entry: Entry) -> str | None:
 
 
 def _left(team: Team, searched: Sequence[re.Pattern[str]]) -> Iterator[str]:
-    """Files of the team directory that still say it: none that we write."""
+    """Files of the team directory that still say it: none that we write.
+
+    A database that a restore or a rebuild put aside is one that is only named: it was kept because
+    nobody vouched for the ledger in its place, and when to let go of it is for people to say.
+    """
+    for path in _files(team):
+        if _says(path, searched):
+            yield os.path.relpath(path, team.root)
+
+
+def _large(team: Team) -> Iterator[str]:
+    for path in _files(team):
+        if os.path.lexists(path) and os.lstat(path).st_size > READ_LIMIT:
+            yield os.path.relpath(path, team.root)
+
+
+def _files(team: Team) -> Iterator[str]:
+    """Every file of the team but its open database."""
     away = [os.path.normpath(team.disk.full(front)) for front in ("events", "chat")]
     for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
         for folder, _, names in os.walk(root):
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                if not name.startswith(DATABASE) and _says(path, searched):
-                    yield os.path.relpath(path, team.root)
+            yield from (os.path.join(folder, name) for name in sorted(names) if name not in _LIVE)
 
 
 def _says(path: str, searched: Sequence[re.Pattern[str]]) -> bool:

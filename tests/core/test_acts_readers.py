@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from story import Story, folder
 from strategies import FEWER
 
-from tripod import bus, readers
+from tripod import authors, bus, claims, keys, readers
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team import Team
 from tripod.waking import Watch
@@ -107,6 +107,18 @@ def test_pruned_events_are_counted(story: Story) -> None:
 def test_a_reader_has_a_handle(story: Story) -> None:
     with story.team() as team, pytest.raises(BadArgumentError, match=r"^reader: "):
         readers.unseen(team, "two words")
+
+
+def test_who_has_a_key_signs_its_place_and_its_claims(story: Story) -> None:
+    publish(story)
+    with story.team() as team:
+        authors.enrol(team, "bob", keys.never)
+    show(story, "bob")
+    with story.team() as team:
+        claims.claim(team, "bob")
+        newest = list(team.store.read())[-2:]
+    assert [entry.kind for entry in newest] == ["bus.seen", "bus.claimed"]
+    assert all(b'"auth":"' in entry.header for entry in newest)
 
 
 @FEWER

@@ -244,6 +244,25 @@ def test_twice_is_refused_and_an_input_is_taken_out_by_hand_first(root: str) -> 
     assert judge(root).failures == 0
 
 
+@pytest.mark.parametrize("name", ["ledger.db.replaced-1", "ledger.db.damaged-1"])
+def test_a_database_that_was_put_aside_is_named(
+    root: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Team(root) as team:
+        team.store.db.execute("VACUUM INTO ?", (f"{root}/{name}",))
+        size = os.path.getsize(f"{root}/{name}")
+        assert redact(team, ask()).left == [name]
+        os.unlink(f"{root}/{name}")
+        with open(f"{root}/{name}", "wb") as file:
+            file.truncate(size)
+        message = chat.send(team, "live", "ann", f"again {SECRET}")
+        monkeypatch.setattr("tripod.redact.READ_LIMIT", size - 1)
+        done = redact(team, Request((message.seq,), None, "leaked", "alex"))
+        assert [line for line in done.cannot if "searched" in line] == [
+            f"{name} is over 0 MiB and was not searched"
+        ]
+
+
 def test_names_in_headers_stay_and_that_is_told(root: str) -> None:
     with Team(root) as team:
         message = chat.send(team, "live", "mallory-7731", "hello")

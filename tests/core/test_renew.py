@@ -200,6 +200,15 @@ def test_stored_nodes_are_made_again_from_the_entries(tmp_path: Path) -> None:
         assert store.head() == head
 
 
+def test_a_file_that_cannot_be_opened_is_left_and_what_to_do_is_said(team: str) -> None:
+    with open(database(team), "r+b") as file:
+        file.truncate(os.path.getsize(database(team)) // 2)
+    before = Path(database(team)).read_bytes()
+    with pytest.raises(LedgerDamagedError, match=r"nothing was changed.*tripod restore FILE"):
+        renew(team)
+    assert Path(database(team)).read_bytes() == before
+
+
 def test_a_full_disk_replaces_nothing(team: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from tripod import swapping
 
