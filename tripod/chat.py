@@ -170,17 +170,19 @@ def _meant(act: Act, channel: str, sender: str, said: Sequence[Mention]) -> list
         names = [handle]
         if handle == TEAM:
             names = [name for name in _people(act, channel) if name != sender]
-        elif not db.execute(_HEARD_OF, {"handle": handle}).fetchone():
+        elif db.execute(_UNHEARD_OF, {"handle": handle, "sender": sender}).fetchone():
             act.warn(f"@{handle}: nobody of that name has spoken or read in a chat of this team")
         for name in names:
             found[name] = max(found.get(name, how), how, key=strength.index)
     return [Mention(handle, how) for handle, how in found.items()]
 
 
-_HEARD_OF = (
-    "SELECT 1 FROM participants WHERE handle = :handle"
-    " UNION ALL SELECT 1 FROM cursors WHERE handle = :handle"
-    " UNION ALL SELECT 1 FROM team WHERE scribe = :handle LIMIT 1"
+# Who speaks first in a team addresses people that nobody has heard of yet.
+_UNHEARD_OF = (
+    "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM participants WHERE handle = :handle)"
+    " AND NOT EXISTS (SELECT 1 FROM cursors WHERE handle = :handle)"
+    " AND NOT EXISTS (SELECT 1 FROM team WHERE scribe = :handle)"
+    " AND EXISTS (SELECT 1 FROM participants WHERE handle <> :sender)"
 )
 
 

@@ -8,15 +8,17 @@ waited for: lost in a power cut, it is written again.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
+from typing import Protocol
 
+from ledger.entry import Draft, Entry
 from projections import CHAT
-from projections.disk import RACY_NS, UnreadableError
+from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.formats.cursors import format_cursors, parse_cursors
-from projections.projection import File
+from projections.manifest import Manifest
+from projections.projection import File, Source
 from projections.reading import index_of
-from tripod.act import Act
 
 __all__ = ["show_positions", "take_positions"]
 
@@ -24,11 +26,38 @@ LIMIT = 1024 * 1024  # bytes
 MODE = 0o600
 
 
+class _Writer(Protocol):
+    """What is known of the files, and is told of those that were written."""
+
+    known: Manifest
+
+    def wrote(self, path: str, stat: Stat, digest: str) -> None:
+        """A file looks so now."""
+
+
+class _Act(Protocol):
+    """What this needs of an act; ``tripod.act``, which uses this, is above."""
+
+    source: Source
+    disk: Disk
+    later: list[Callable[[], None]]
+
+    @property
+    def writer(self) -> _Writer:
+        """Its files."""
+
+    def append(self, drafts: Sequence[Draft]) -> list[Entry]:
+        """Append."""
+
+    def warn(self, text: str) -> None:
+        """Have something said at the end of the command."""
+
+
 def _path(channel: str) -> str:
     return f"{CHAT.folder}/{channel}.chat.cursors"
 
 
-def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
+def take_positions(act: _Act, channel: str, *, locked: bool = True) -> None:
     """Append what the original tool moved since we last looked.
 
     ``locked``: the act holds the chat's lock, and may tell the file what followed.
@@ -52,12 +81,12 @@ def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
         show_positions(act, channel)
 
 
-def show_positions(act: Act, channel: str, handles: Collection[str] | None = None) -> None:
+def show_positions(act: _Act, channel: str, handles: Collection[str] | None = None) -> None:
     """Behind the commit, write where ``handles`` stand now; None: all that the file tells of."""
     act.later.append(lambda: _show(act, channel, handles))
 
 
-def _show(act: Act, channel: str, handles: Collection[str] | None) -> None:
+def _show(act: _Act, channel: str, handles: Collection[str] | None) -> None:
     path = _path(channel)
     data = _read(act, path)
     if data is None and act.disk.stands(path):
@@ -86,7 +115,7 @@ def _show(act: Act, channel: str, handles: Collection[str] | None) -> None:
         act.writer.wrote(path, stat, sha256(data).hexdigest())
 
 
-def _read(act: Act, path: str) -> bytes | None:
+def _read(act: _Act, path: str) -> bytes | None:
     try:
         return act.disk.read(path, LIMIT)
     except UnreadableError as error:

@@ -65,7 +65,13 @@ def test_what_the_chat_and_the_scribe_did(folder: Path) -> None:
     assert made == {"path": str(folder / ".nbs/chat/side.chat")}
     sent = answer(folder, "chat", "send", "side", "ann", "--file", "-", given=b"hello")
     read = json.loads(run(folder, "chat", "read", "side", "--json").out)
-    assert read == {**sent, "text": "hello"}
+    assert read == {**sent, "mentions": {}, "text": "hello"}
+    assert answer(folder, "chat", "count", "side") == {"count": 1}
+    seek = answer(folder, "chat", "cursor-set", "side", "bob", "0")
+    assert seek == {"handle": "bob", "unread": 0}
+    split = answer(folder, "chat", "archive", "side", "--keep", "0")
+    assert (split["archived"], split["path"].endswith("-archive.chat")) == (1, True)
+    assert answer(folder, "chat", "delete", "side", "--after", "1h") == {"deleted": 0, "kept": 0}
     assert answer(folder, "scribe", "count") == {"count": 1}
 
 

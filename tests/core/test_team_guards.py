@@ -43,8 +43,8 @@ def busy(story: Story) -> Story:
 
 
 EMPTY = (
-    "actors", "addressed", "anchors", "archives", "cursors", "forks", "inputs", "keys",
-    "read_positions", "redactions", "seals",
+    "actors", "addressed", "anchors", "archives", "claims", "cursors", "forks", "inputs",
+    "keys", "read_positions", "readers", "redactions", "seals",
 )  # fmt: skip
 """Tables that the story gives no row."""
 

@@ -27,7 +27,7 @@ def once(*words):
     except SystemExit as left:
         assert left.code == 0, left.code
 
-def die(*_):
+def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if sys.argv[1] == "loop":

@@ -115,9 +115,10 @@ def read(
             found = acts.messages(team, channel, window=window, since=since)
         else:
             found = acts.unread(team, channel, unread, window)
-        _show(found, as_json=as_json)
-        if unread is not None:
+            _show(found, as_json=as_json)  # what cannot be shown is not read
             acts.mark_read(team, channel, unread, [message.number for message in found])
+    if unread is None:
+        _show(found, as_json=as_json)
 
 
 def _moment(text: str | None, option: str) -> int | None:
@@ -222,11 +223,20 @@ def participants(*, team_path: str | None, channel: str, as_json: bool) -> None:
 @chat.command()
 @team_option
 @click.argument("channel", type=TEXT)
-def count(*, team_path: str | None, channel: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def count(*, team_path: str | None, channel: str, as_json: bool) -> None:
     """Print how many messages a channel's file shows."""
     with opened(team_path) as team:
         team.refresh()
-        emit([str(acts.count(team, channel))])
+        number = acts.count(team, channel)
+    _tell({"count": number}, str(number), as_json=as_json)
+
+
+def _tell(value: dict[str, object], line: str, *, as_json: bool) -> None:
+    if as_json:
+        emit_json([value])
+    else:
+        emit([line])
 
 
 @chat.command()
@@ -234,22 +244,30 @@ def count(*, team_path: str | None, channel: str) -> None:
 @click.argument("channel", type=TEXT)
 @click.option("--keep", type=Number(), metavar="N", default=acts.ROTATE_COUNT, show_default=True,
               help="How many of the newest lines stay.")  # fmt: skip
-def archive(*, team_path: str | None, channel: str, keep: int) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def archive(*, team_path: str | None, channel: str, keep: int, as_json: bool) -> None:
     """Split a channel's older messages off into an archive now."""
     with opened(team_path) as team:
         number, path = acts.archive(team, channel, keep)
-    emit([f"Archived {number} message(s) to {path}" if number else "No messages to archive"])
+    said = f"Archived {number} message(s) to {path}" if number else "No messages to archive"
+    _tell({"archived": number} | ({"path": path} if number else {}), said, as_json=as_json)
 
 
 @chat.command("cursor-set")
 @team_option
 @click.argument("channel", type=TEXT)
 @click.argument("handle", type=HANDLE)
-@click.argument("index", type=Number(0, MAX_INDEX), metavar="N")
-def cursor_set(*, team_path: str | None, channel: str, handle: str, index: int) -> None:
-    """Say that HANDLE has read the file up to its message N, counted from 0, and no more."""
+@click.argument("index", type=Number(0, MAX_INDEX))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def cursor_set(
+    *, team_path: str | None, channel: str, handle: str, index: int, as_json: bool
+) -> None:
+    """Say that HANDLE has read the file up to its message INDEX, counted from 0, and no more."""
     with opened(team_path) as team:
         acts.set_position(team, channel, handle, index)
+        left = len(acts.unread(team, channel, handle))
+    if as_json:
+        emit_json([{"handle": handle, "unread": left}])
 
 
 @chat.command()
@@ -258,8 +276,15 @@ def cursor_set(*, team_path: str | None, channel: str, handle: str, index: int) 
 @click.option("--after", type=TEXT, required=True, metavar="TIME", help="From when on.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who asks for it.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def delete(
-    *, team_path: str | None, channel: str, after: str, dry_run: bool, actor: str | None
+    *,
+    team_path: str | None,
+    channel: str,
+    after: str,
+    dry_run: bool,
+    actor: str | None,
+    as_json: bool,
 ) -> None:
     """Have a channel's file forget its messages from TIME on.
 
@@ -268,4 +293,4 @@ def delete(
     since = moment(after, "--after")
     with opened(team_path) as team:
         done = acts.delete(team, channel, since, actor=actor or "unknown", dry_run=dry_run)
-    emit([shown.deletion_line(done, after, dry_run=dry_run)])
+    _tell(done._asdict(), shown.deletion_line(done, after, dry_run=dry_run), as_json=as_json)

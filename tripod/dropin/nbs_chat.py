@@ -154,9 +154,10 @@ def _read(words: Words, usage: str) -> None:
             found = acts.messages(team, name, window=window, since=since)
         else:
             found = acts.unread(team, name, unread, window)
-        _print(words, found)
-        if unread is not None:
+            _print(words, found)  # what cannot be shown is not read
             acts.mark_read(team, name, unread, [message.number for message in found])
+    if unread is None:
+        _print(words, found)
 
 
 def _search(words: Words, usage: str) -> None:
