@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from projections.agents import Agents
 from projections.bus_queue import BusQueue
 from projections.chat_file import ChatFiles
 from projections.counts import Counts
@@ -14,7 +15,17 @@ from projections.redactions import Redactions
 from projections.team_files import TeamFiles
 from projections.trust import Trust
 
-__all__ = ["BUS", "CHAT", "COUNTS", "FILES", "LOG", "PROJECTIONS", "REDACTIONS", "TRUST"]
+__all__ = [
+    "AGENTS",
+    "BUS",
+    "CHAT",
+    "COUNTS",
+    "FILES",
+    "LOG",
+    "PROJECTIONS",
+    "REDACTIONS",
+    "TRUST",
+]
 
 FILES = TeamFiles()
 BUS = BusQueue()
@@ -23,7 +34,8 @@ LOG = DecisionLog()
 COUNTS = Counts()
 REDACTIONS = Redactions()
 TRUST = Trust()
+AGENTS = Agents()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders.
-PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, REDACTIONS, TRUST)
+PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, REDACTIONS, TRUST, AGENTS)

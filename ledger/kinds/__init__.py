@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ledger.kinds.agent import (
+    AgentAbandoned,
+    AgentEnded,
+    AgentRequested,
+    AgentStarted,
+    Delivered,
+)
 from ledger.kinds.base import BodyModel
 from ledger.kinds.bus import Acked, AckedAll, Pruned, Published
 from ledger.kinds.chat import (
@@ -69,6 +76,11 @@ KINDS: tuple[Kind, ...] = (
     Kind("anchor.received", AnchorReceived, "ledger"),
     Kind("ledger.forked-from", ForkedFrom, "ledger"),
     Kind("redacted", Redacted, "ledger"),
+    Kind("agent.requested", AgentRequested, "agents/"),
+    Kind("agent.started", AgentStarted, "agents/"),
+    Kind("agent.ended", AgentEnded, "agents/"),
+    Kind("agent.abandoned", AgentAbandoned, "agents/"),
+    Kind("delivered", Delivered, "agents/"),
 )
 
 BY_NAME = {kind.name: kind for kind in KINDS}

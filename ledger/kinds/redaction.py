@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
+from ledger.kinds.agent import AgentEnded, AgentRequested, Delivered
 from ledger.kinds.base import BodyModel, Count, Name
 from ledger.kinds.bus import Published
 from ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
@@ -27,6 +28,9 @@ ERASABLE: dict[str, type[BodyModel]] = {
     "evidence.kept": EvidenceKept,
     "file.seen": FileSeen,
     "file.displaced": Displaced,
+    "agent.requested": AgentRequested,
+    "agent.ended": AgentEnded,
+    "delivered": Delivered,
 }
 """Kinds that hold texts. The bodies of the others are names and numbers, which the rules need."""
 

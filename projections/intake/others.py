@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from ledger.drafts import content
-from ledger.places import RECORD
+from ledger.places import RECORD, SPOOL
 from projections import BUS, CHAT, LOG
 from projections.decision_log import LIVE
 from projections.disk import TooBigError, UnreadableError
@@ -254,7 +254,9 @@ def _left_alone(reader: Reader) -> list[str]:
         front = f"{folder}/" if folder else ""
         found: list[str] = []
         for name, what in reader.disk.walk(folder):
-            known = what == "folder" and (front + name in _PLACES or front + name == RECORD)
+            known = what == "folder" and (
+                front + name in _PLACES or front + name in (RECORD, SPOOL)
+            )
             if what == "file":
                 known = name in names or (name.endswith(ends) and not name.startswith("."))
                 known = known or name.endswith((".lock", ".tmp"))

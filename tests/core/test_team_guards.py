@@ -43,7 +43,8 @@ def busy(story: Story) -> Story:
 
 
 EMPTY = (
-    "archives", "inputs", "read_positions", "keys", "seals", "anchors", "forks", "redactions",
+    "agents", "archives", "inputs", "read_positions", "keys", "seals", "anchors", "forks",
+    "redactions",
 )  # fmt: skip
 """Tables that the story gives no row."""
 
