@@ -14,6 +14,7 @@ from projections.projection import Projection
 from projections.redactions import Redactions
 from projections.team_files import TeamFiles
 from projections.trust import Trust
+from projections.workers import Workers
 
 __all__ = [
     "AGENTS",
@@ -25,6 +26,7 @@ __all__ = [
     "PROJECTIONS",
     "REDACTIONS",
     "TRUST",
+    "WORKERS",
 ]
 
 FILES = TeamFiles()
@@ -35,7 +37,18 @@ COUNTS = Counts()
 REDACTIONS = Redactions()
 TRUST = Trust()
 AGENTS = Agents()
+WORKERS = Workers()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
-# there: so FILES is asked last of those that share folders.
-PROJECTIONS: tuple[Projection, ...] = (LOG, CHAT, BUS, FILES, COUNTS, REDACTIONS, TRUST, AGENTS)
+# there: so FILES is asked last of those that share folders; behind WORKERS for the same reason.
+PROJECTIONS: tuple[Projection, ...] = (
+    LOG,
+    CHAT,
+    BUS,
+    WORKERS,
+    FILES,
+    COUNTS,
+    REDACTIONS,
+    TRUST,
+    AGENTS,
+)

@@ -48,6 +48,8 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
         return f"events/{body['name']}"
     if kind.startswith("chat."):
         return f"chat/{body['channel']}.chat"
+    if "name" in body:
+        return f"workers/{body['name']}.md"
     if "spawn" in body:
         return f"agents/{body['spawn']}"
     return "scribe/log.md" if "path" not in body else str(body["path"])

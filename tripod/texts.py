@@ -28,6 +28,7 @@ COPIES = frozenset(
         "file.displaced",
         "file.seen",
         "log.noted",
+        "worker.ended",
         "worker.written",
     )
 )
@@ -45,6 +46,9 @@ _SAID = {
     "decision.logged": ("title", "rationale"),
     "agent.ended": ("stdout", "stderr"),
     "agent.requested": ("spec",),
+    "worker.spawned": ("task",),
+    "worker.continued": ("message",),
+    "worker.escalated": ("reason",),
 }
 
 

@@ -37,6 +37,14 @@ from ledger.kinds.team import (
     WorkerWritten,
 )
 from ledger.kinds.trust import AnchorReceived, ForkedFrom, KeySet, SealMade
+from ledger.kinds.worker import (
+    WorkerContinued,
+    WorkerDismissed,
+    WorkerEnded,
+    WorkerEscalated,
+    WorkerRunning,
+    WorkerSpawned,
+)
 
 __all__ = ["BY_NAME", "KINDS", "Kind"]
 
@@ -68,6 +76,12 @@ KINDS: tuple[Kind, ...] = (
     Kind("log.rotated", LogRotated, "decisions"),
     Kind("config.changed", ConfigChanged, "config"),
     Kind("worker.written", WorkerWritten, "workers/"),
+    Kind("worker.spawned", WorkerSpawned, "workers/"),
+    Kind("worker.continued", WorkerContinued, "workers/"),
+    Kind("worker.running", WorkerRunning, "workers/"),
+    Kind("worker.escalated", WorkerEscalated, "workers/"),
+    Kind("worker.ended", WorkerEnded, "workers/"),
+    Kind("worker.dismissed", WorkerDismissed, "workers/"),
     Kind("evidence.kept", EvidenceKept, "files/"),
     Kind("file.seen", FileSeen, "files/"),
     Kind("file.displaced", Displaced, "files/"),

@@ -10,6 +10,7 @@ from ledger.kinds.bus import Published
 from ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
 from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
 from ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
+from ledger.kinds.worker import WorkerContinued, WorkerEnded, WorkerEscalated, WorkerSpawned
 
 __all__ = ["ERASABLE", "Redacted"]
 
@@ -31,6 +32,10 @@ ERASABLE: dict[str, type[BodyModel]] = {
     "agent.requested": AgentRequested,
     "agent.ended": AgentEnded,
     "delivered": Delivered,
+    "worker.spawned": WorkerSpawned,
+    "worker.continued": WorkerContinued,
+    "worker.escalated": WorkerEscalated,
+    "worker.ended": WorkerEnded,
 }
 """Kinds that hold texts. The bodies of the others are names and numbers, which the rules need."""
 

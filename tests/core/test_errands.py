@@ -10,9 +10,10 @@ import pytest
 from projections.tables import source_of
 from tripod import adopt, redact
 from tripod.act import Act
-from tripod.agents import errands, spec, spool
+from tripod.agents import errands, history, spec, spool
 from tripod.agents.cassette import OTHER_PROMPT, player
-from tripod.agents.errands import Errand, Run, Told
+from tripod.agents.errands import Errand, Told
+from tripod.agents.history import Run
 from tripod.agents.spawn import spawn_agent
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING
@@ -103,7 +104,7 @@ print(json.dumps({"type": "result", "result": "Yes.", "session_id": "s", "total_
     assert (result.text, result.session, result.cost) == ("Yes.", "s", "0.5000")
     assert (result.usage, result.stderr) == ({"input_tokens": 3}, b"odd")
     assert result.unsupported_params == ("model", "turns")
-    assert errands.recorded(team, ordered) == result
+    assert history.recorded(team, ordered) == result
 
 
 def test_too_much_to_keep_is_known_by_its_digest(
@@ -116,7 +117,7 @@ def test_too_much_to_keep_is_known_by_its_digest(
     assert (body["stdout"].keys(), body["stdout"]["bytes"]) == ({"bytes", "digest"}, 5)
     with collect(team.root) as evidence:
         assert judge(evidence).exit_code == 0
-    assert errands.recorded(team, ordered).status == "ok"
+    assert history.recorded(team, ordered).status == "ok"
 
 
 # Others ----------------------------------------------------------------------------------------
@@ -125,7 +126,7 @@ def test_too_much_to_keep_is_known_by_its_digest(
 def begin(team: Team, order: Errand, told: Told) -> Run:
     """Have it begin, and be gone."""
     assert errands.attempt(team, order, 1, told)
-    ordered = errands.newest(team.store.db, "role", "subject")
+    ordered = history.newest(team.store.db, "role", "subject")
     assert ordered is not None
     return ordered
 
@@ -160,7 +161,7 @@ def test_one_that_is_lost_is_tried_again_and_not_for_ever(
     told = Noting()
     ordered, result = asyncio.run(errands.run(team, errand("echo", "x"), told=told))
     assert (ordered.attempt, ordered.state, len(launches)) == (2, "abandoned", 2)
-    assert (result.status, result.problem) == ("killed", errands.LOST_REASON)
+    assert (result.status, result.problem) == ("killed", history.LOST_REASON)
     assert told.told == ["requested 1", "abandoned 1", "requested 2", "abandoned 2"]
 
 
@@ -201,7 +202,7 @@ def test_being_cancelled_is_recorded(team: Team) -> None:
     async def cancel_it() -> None:
         task = asyncio.ensure_future(errands.run(team, order))
         # the ledger has no asyncio.Event to wait for
-        while (found := errands.newest(team.store.db, "role", "subject")) is None:  # noqa: ASYNC110
+        while (found := history.newest(team.store.db, "role", "subject")) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
         assert errands.spool_of(team, found.spawn).look().state == RUNNING
         task.cancel()
@@ -236,7 +237,7 @@ def test_a_recorded_run_plays_back_as_a_program(team: Team, tmp_path: Path) -> N
     order = errand(sys.executable, "-c", program, stdin=b"ask")
     ordered, result = asyncio.run(errands.run(team, order))
     path = tmp_path / "cassette.json"
-    path.write_bytes(errands.cassette_of(team, ordered))
+    path.write_bytes(history.cassette_of(team, ordered))
     again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"ask")))
     assert (again.stdout, again.stderr, again.exit_code) == (result.stdout, b"odd", 3)
     other = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"else")))
@@ -248,7 +249,7 @@ def test_a_recorded_run_plays_back_as_a_program(team: Team, tmp_path: Path) -> N
 def test_a_run_that_was_killed_plays_back_as_killed(team: Team, tmp_path: Path) -> None:
     ordered, result = asyncio.run(errands.run(team, errand("sh", "-c", "echo x; kill -9 $$")))
     path = tmp_path / "cassette.json"
-    path.write_bytes(errands.cassette_of(team, ordered))
+    path.write_bytes(history.cassette_of(team, ordered))
     again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)))))
     assert (again.status, again.signal, again.stdout) == (result.status, 9, b"x\n")
 
@@ -263,6 +264,6 @@ def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
     assert done.left == []
     with Team(team.root) as other:
         assert source_of(other.store.db).body(ordered.seq)["spec"] == {"text": "[redacted]"}
-        assert errands.recorded(other, ordered).status == "nonzero"
+        assert history.recorded(other, ordered).status == "nonzero"
     with collect(team.root) as evidence:
         assert judge(evidence).exit_code == 0

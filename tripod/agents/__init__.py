@@ -4,7 +4,7 @@
 - ``profiles``: how programs are run and how they answer; TOML files.
 - ``spawn``: ``spawn_agent(spec) -> result``, one program, once.
 - ``spool``, ``wrapper``: the folder of a run, and the small program that outlives who ordered it.
-- ``errands``: runs in the ledger, intent first; goes on after any death.
+- ``errands``: runs in the ledger, intent first; goes on after any death. ``history`` reads them.
 - ``cassette``: a recorded run, played back as a program.
 
 It knows no protocol: workers (``tripod.worker``) and other roles stand on it. No hot command

@@ -20,33 +20,28 @@ is lost), and what follows from it is recorded once. Source: spec kernel A-8, K-
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from ledger import drafts_agent
 from ledger.drafts_agent import KEPT_LIMIT
 from ledger.entry import Draft
 from ledger.places import SPOOL
-from projections.projection import content_bytes
 from tripod.act import Act
-from tripod.agents.outputs import read_answer
+from tripod.agents.history import LOST_REASON, Run, newest, order_of, recorded, unsupported
 from tripod.agents.spawn import result_of
 from tripod.agents.spec import SpawnResult, SpawnSpec, described, spawn_id
 from tripod.agents.spool import LOST, RUNNING, Look, Spool
 from tripod.team import Team
 
 __all__ = [
-    "LOST_REASON",
     "Errand",
     "Run",
     "Told",
     "attempt",
-    "cassette_of",
     "newest",
     "recorded",
     "run",
@@ -54,19 +49,6 @@ __all__ = [
     "spool_of",
     "sweep",
 ]
-
-LOST_REASON = "nobody runs it any more: who ran it was killed"
-
-
-class Run(NamedTuple):
-    """One attempt at an errand; ``state`` is requested, started, ended or abandoned."""
-
-    spawn: str
-    role: str
-    subject: str
-    attempt: int
-    state: str
-    seq: int
 
 
 class Told:
@@ -106,16 +88,6 @@ class Errand:
     actor: str = "tripod"
 
 
-def newest(db: sqlite3.Connection, role: str, subject: str) -> Run | None:
-    """The last attempt at an errand, None where there was none."""
-    row = db.execute(
-        "SELECT spawn, role, subject, attempt, state, seq FROM agents"
-        " WHERE role = ? AND subject = ? ORDER BY attempt DESC LIMIT 1",
-        (role, subject),
-    ).fetchone()
-    return None if row is None else Run(*row)
-
-
 def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (None, None)) -> Spool:
     """The folder of a run; ``files`` are where its output goes instead."""
     return Spool(f"{team.root}/{SPOOL}/{spawn}", stdout=files[0], stderr=files[1])
@@ -137,15 +109,19 @@ def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
     with spool.held() as lock:
         if lock is None:
             return False
-        with team.act() as act:
-            last = newest(act.transaction.tables, errand.role, errand.subject)
-            if last is not None and last.attempt >= number:
-                return False
-            spool.clear()
-            entries = act.append(_requested(errand, number, spawn, order, spec))
-            at = entries[0].seq
-            ordered = Run(spawn, errand.role, errand.subject, number, "requested", at)
-            told.requested(act, ordered)
+        try:
+            with team.act() as act:
+                last = newest(act.transaction.tables, errand.role, errand.subject)
+                if last is not None and last.attempt >= number:
+                    return False
+                entries = act.append(_requested(errand, number, spawn, order, spec))
+                at = entries[0].seq
+                ordered = Run(spawn, errand.role, errand.subject, number, "requested", at)
+                told.requested(act, ordered)
+        except BaseException:
+            spool.remove()
+            raise
+        spool.clear()
         spool.launch(spec, lock)
     _note(team, ordered, spool.look(), told)
     return True
@@ -206,7 +182,7 @@ def settle(team: Team, ordered: Run, told: Told) -> bool:
             _note(team, ordered, look, told)
         return False
     assert look.end is not None
-    order = _order(team, ordered)
+    order = order_of(team, ordered)
     result = result_of(spool, look, order["output"], wants_structure="schema" in order)
     with team.act() as act:
         if _state(act, ordered) in ("requested", "started"):
@@ -228,7 +204,7 @@ def _ended(ordered: Run, result: SpawnResult, order: dict[str, Any]) -> Draft:
         wall_ms=result.wall_ms,
         stdout=_kept(result.stdout),
         stderr=_kept(result.stderr),
-        unsupported=_unsupported(order),
+        unsupported=unsupported(order),
         problem=result.problem or None,
         exit_code=result.exit_code,
         signal=result.signal,
@@ -240,22 +216,6 @@ def _ended(ordered: Run, result: SpawnResult, order: dict[str, Any]) -> Draft:
 
 def _kept(data: bytes) -> bytes | tuple[str, int]:
     return data if len(data) <= KEPT_LIMIT else (sha256(data).hexdigest(), len(data))
-
-
-def _order(team: Team, ordered: Run) -> dict[str, Any]:
-    """What a run was ordered by, as it is recorded (text, where that was redacted)."""
-    data = content_bytes(team.source, team.source.body(ordered.seq)["spec"])
-    try:
-        value: dict[str, Any] = json.loads(data)
-    except ValueError:
-        return {"output": "text"}
-    return value
-
-
-def _unsupported(order: dict[str, Any]) -> list[str]:
-    given = ("model", "effort", "schema", "tools", "mcp_servers")
-    names = [name for name in given if name in order] + sorted(order.get("more", ()))
-    return [name for name in names if name not in order.get("takes", ())]
 
 
 # A whole errand --------------------------------------------------------------------------------
@@ -319,37 +279,6 @@ async def _over(team: Team, ordered: Run, told: Told) -> None:
         settle(team, ordered, told)
 
 
-def recorded(team: Team, ordered: Run) -> SpawnResult:
-    """How a run ended, from the ledger alone."""
-    sql = "SELECT state, ended FROM agents WHERE spawn = ?"
-    state, seq = team.store.db.execute(sql, (ordered.spawn,)).fetchone()
-    if seq is None or state == "abandoned":
-        problem = LOST_REASON if seq is None else team.source.body(seq)["reason"]
-        return SpawnResult(status="killed", problem=problem)
-    body = team.source.body(seq)
-    stdout, stderr = (
-        content_bytes(team.source, body[name]["content"]) if "content" in body[name] else b""
-        for name in ("stdout", "stderr")
-    )
-    order = _order(team, ordered)
-    answer = read_answer(order["output"], stdout, wants_structure="schema" in order)
-    return SpawnResult(
-        status=body["status"],
-        problem=body.get("problem", ""),
-        exit_code=body.get("exit_code"),
-        signal=body.get("signal"),
-        wall_ms=body["wall_ms"],
-        text=answer.text,
-        structured=answer.structured,
-        usage=body.get("usage", {}),
-        cost=body.get("cost"),
-        session=body.get("session"),
-        stdout=stdout,
-        stderr=stderr,
-        unsupported_params=tuple(body["unsupported"]),
-    )
-
-
 def sweep(team: Team) -> None:
     """Remove the folders of runs that are over, and of those that never came to be recorded."""
     folder = f"{team.root}/{SPOOL}"
@@ -365,12 +294,3 @@ def sweep(team: Team) -> None:
             with spool.held() as lock:
                 if lock is not None:
                     spool.remove()
-
-
-def cassette_of(team: Team, ordered: Run) -> bytes:
-    """A recorded run as a cassette; see ``tripod.agents.cassette``."""
-    from tripod.agents.cassette import format_cassette
-
-    result = recorded(team, ordered)
-    prompt = content_bytes(team.source, team.source.body(ordered.seq + 1)["content"])
-    return format_cassette(prompt, result.stdout, result.stderr, result.exit_code, result.signal)
