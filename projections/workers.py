@@ -1,9 +1,9 @@
 """Workers that we run: their states, the steps that led there, and ``workers/<name>.md``.
 
-The task file is a projection that its worker may append to. As long as nothing happened since it
-did, the file is as the worker left it; the next change of state renders it anew: the task and the
-state from the ledger, the findings from what the worker wrote. What the file says of its state is
-nobody's word but the worker's (spec: nbs-compat C10, 10). Task files of workers that other tools
+The task file is a projection that its worker may append to. As long as its state is the same since
+it did, the file is as the worker left it; the next change of state renders it anew: task and state
+from the ledger, the findings from what the worker wrote. What the file says of its state is the
+worker's word and nobody else's (spec: nbs-compat C10, 10). Task files of workers that other tools
 run are with ``projections.team_files``.
 """
 
@@ -126,9 +126,13 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         log = EMPTY_LOG
         if noted is not None:
             data = content_bytes(source, source.body(noted)["content"])
-            if noted > changed:
+            left = parse_worker(data)
+            # It may have appended to a file that showed an earlier state than the ledger had.
+            sql = "SELECT 1 FROM worker_steps WHERE name = ? AND state = ? AND seq < ? LIMIT 1"
+            row = source.db.execute(sql, (worker_of(path), left.state, noted)).fetchone()
+            if noted > changed and (left.state == state or row is None):
                 return File(data, mode)
-            log = parse_worker(data).log or log
+            log = left.log or log
         task = content_bytes(source, source.body(seq)["task"]).decode()
         text = WorkerText(state, started, completed, task, log, slug)
         return File(format_worker(text), MODE if mode is None else mode)

@@ -55,14 +55,19 @@ class Life(Told):
         out, err = logs_of(subject)
         return team.disk.full(out), team.disk.full(err)
 
-    def requested(self, act: Act, run: Run) -> None:
-        """It is pending (again)."""
+    def requested(self, act: Act, run: Run) -> tuple[int, ...]:
+        """It is pending (again); its prompt holds its task, and what it is to go on with."""
         if self.ordered is not None:
             state = state_in(act, run.subject)
             if state not in self.legal:
                 message = f"{run.subject} is {state}: only one that ended can go on"
                 raise RefusedError(message)
             act.append([self.ordered])
+        rows = act.transaction.tables.execute(
+            "SELECT seq FROM worker_steps WHERE name = ? AND state = 'pending' ORDER BY seq",
+            (run.subject,),
+        )
+        return tuple(seq for (seq,) in rows)
 
     def started(self, act: Act, run: Run) -> None:
         """It is running, if nobody dismissed it meanwhile."""

@@ -17,6 +17,9 @@ from ledger.redaction import REDACTED, redaction_id
 
 __all__ = ["all_rows", "entry_of", "kept_of", "one", "readable_entries"]
 
+_TIMED = frozenset(
+    ("chat.created", "worker.running", "worker.escalated", "worker.ended", "worker.dismissed")
+)
 _ROWS = "SELECT seq, id, kind, stream, header, salt, body FROM entries"
 
 
@@ -106,13 +109,13 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
     """Every entry that parses, up to where the file can be read; the ledger's checks name the rest.
 
     Folds ask for nothing but the kind and the body. So where the header surely names the kind of
-    the column, it is not parsed, and actor and time are left out; a channel's birth needs its time.
+    the column, it is not parsed, and actor and time are left out, but where a fold needs the time.
     """
     loads = orjson.loads
     marks: dict[object, bytes] = {
         kind.name: b',"kind":"%b",' % kind.name.encode()
         for kind in KINDS
-        if kind.name != "chat.created"
+        if kind.name not in _TIMED
     }
     try:
         for row in all_rows(db):

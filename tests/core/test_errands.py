@@ -35,8 +35,9 @@ class Noting(Told):
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def requested(self, act: Act, run: Run) -> None:  # noqa: ARG002 - the signature of Told
+    def requested(self, act: Act, run: Run) -> tuple[int, ...]:  # noqa: ARG002 - as Told has it
         self.told.append(f"requested {run.attempt}")
+        return (1,)
 
     def started(self, act: Act, run: Run) -> None:  # noqa: ARG002 - the same
         self.told.append(f"started {run.attempt}")
@@ -67,7 +68,7 @@ def test_a_run_is_recorded_before_at_and_after(team: Team) -> None:
     assert told.told == ["requested 1", "started 1", "ended 1 ok"]
     entries = {e.kind: e.data for e in team.store.read() if e.stream.startswith("agents/")}
     assert entries["delivered"]["content"] == {"text": "hello"}
-    assert entries["delivered"]["sources"] == [0]
+    assert entries["delivered"]["sources"] == [0, 1]
     assert entries["agent.started"]["pid"] > 0
     assert (ordered.attempt, ordered.state) == (1, "ended")
     assert list(Path(team.root, "spool").iterdir()) == []

@@ -44,7 +44,7 @@ def busy(story: Story) -> Story:
 
 EMPTY = (
     "agents", "archives", "inputs", "read_positions", "keys", "seals", "anchors", "forks",
-    "redactions",
+    "redactions", "workers", "worker_steps",
 )  # fmt: skip
 """Tables that the story gives no row."""
 

@@ -61,8 +61,9 @@ class Told:
         """Paths of standard output and standard error."""
         return None, None
 
-    def requested(self, act: Act, run: Run) -> None:
-        """With ``agent.requested``."""
+    def requested(self, act: Act, run: Run) -> tuple[int, ...]:  # noqa: ARG002
+        """In front of ``agent.requested`` (``run.seq`` is -1): further sources of the prompt."""
+        return ()
 
     def started(self, act: Act, run: Run) -> None:
         """With ``agent.started``."""
@@ -114,10 +115,10 @@ def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
                 last = newest(act.transaction.tables, errand.role, errand.subject)
                 if last is not None and last.attempt >= number:
                     return False
-                entries = act.append(_requested(errand, number, spawn, order, spec))
-                at = entries[0].seq
-                ordered = Run(spawn, errand.role, errand.subject, number, "requested", at)
-                told.requested(act, ordered)
+                ordered = Run(spawn, errand.role, errand.subject, number, "requested", -1)
+                sources = (*errand.sources, *told.requested(act, ordered))
+                entries = act.append(_requested(errand, ordered, order, spec, sources))
+                ordered = ordered._replace(seq=entries[0].seq)
         except BaseException:
             spool.remove()
             raise
@@ -128,18 +129,18 @@ def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
 
 
 def _requested(
-    errand: Errand, number: int, spawn: str, order: bytes, spec: SpawnSpec
+    errand: Errand, ordered: Run, order: bytes, spec: SpawnSpec, sources: tuple[int, ...]
 ) -> list[Draft]:
     return [
         drafts_agent.agent_requested(
-            spawn=spawn,
-            role=errand.role,
-            subject=errand.subject,
-            attempt=number,
+            spawn=ordered.spawn,
+            role=ordered.role,
+            subject=ordered.subject,
+            attempt=ordered.attempt,
             spec=order,
             actor=errand.actor,
         ),
-        drafts_agent.delivered(spawn, "prompt", spec.stdin, errand.sources),
+        drafts_agent.delivered(ordered.spawn, "prompt", spec.stdin, sources),
     ]
 
 
@@ -153,7 +154,8 @@ def _note(team: Team, ordered: Run, look: Look, told: Told) -> None:
 
 def _append_started(act: Act, ordered: Run, look: Look, told: Told) -> None:
     found = look.started
-    if found is None or _state(act, ordered) != "requested":
+    failed = look.end is not None and look.end.outcome == "not_started"
+    if found is None or failed or _state(act, ordered) != "requested":
         return
     draft = drafts_agent.agent_started(
         ordered.spawn, found.child, found.child_start, found.argv_sha256

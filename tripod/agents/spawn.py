@@ -81,9 +81,9 @@ def result_of(
         wants_structure: a schema was asked for.
         unsupported: parameters that it cannot take.
     """
-    first = 0 if look.started is None else look.started.stdout_from
-    stdout, cut = _bytes_of(spool.stdout, first)
-    stderr, _ = _bytes_of(spool.stderr, 0)
+    began = look.started
+    stdout, cut = (b"", False) if began is None else _bytes_of(spool.stdout, began.stdout_from)
+    stderr, _ = (b"", False) if began is None else _bytes_of(spool.stderr, began.stderr_from)
     end = look.end or End("abandoned", None, None, "whoever ran it was killed", 0, 0)
     answer = read_answer(output, stdout, wants_structure=wants_structure)
     status, problem = answer.status, answer.problem

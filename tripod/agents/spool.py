@@ -37,8 +37,8 @@ _SMALL = 64 * 1024
 class Started(NamedTuple):
     """The program's process and the wrapper's, each with when it began in clock ticks since boot.
 
-    ``argv_sha256`` is the digest of its command line, ``stdout_from`` how many bytes stood in the
-    file of its output before it.
+    ``argv_sha256`` is the digest of its command line; ``stdout_from`` and ``stderr_from`` are how
+    many bytes stood in the files of its output before it.
     """
 
     argv_sha256: str
@@ -46,6 +46,7 @@ class Started(NamedTuple):
     child_start: int
     wrapper: int
     wrapper_start: int
+    stderr_from: int
     stdout_from: int
 
 
@@ -89,6 +90,7 @@ class Spool:
         It is given back by closing alone: a wrapper that inherited it goes on holding it.
         """
         while True:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             os.makedirs(self.path, mode=0o700, exist_ok=True)
             fd = os.open(f"{self.path}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

@@ -103,7 +103,6 @@ class Run:
         except OSError as error:
             self.end("not_started", reason=f"{error.filename}: {error.strerror}")
             return None
-        size = os.fstat(files[1]).st_size
         child = os.fork()
         if child == 0:
             os.close(let_go)
@@ -116,7 +115,8 @@ class Run:
             "argv_sha256": self.order["argv_sha256"],
             "child": child,
             "child_start": start_time(child),
-            "stdout_from": size,
+            "stderr_from": os.fstat(files[2]).st_size,
+            "stdout_from": os.fstat(files[1]).st_size,
             "wrapper": os.getpid(),
             "wrapper_start": start_time(os.getpid()),
         }

@@ -70,6 +70,7 @@ DOORS: dict[str, Codes] = {
     "bus": Codes(1, 2, 3, 4, 5, 1, 4),
     "chat": Codes(1, 2, 2, 4, 1, 1, 4),
     "scribe": Codes(1, 2, 2, 1, 1, 1, 1),
+    "worker": Codes(1, 2, 2, 4, 1, 1, 4),
     "": Codes(1, 1, 1, 2, 1, 3, 2),
 }
 """By the door's name; '' stands for all other verbs."""
@@ -266,6 +267,7 @@ def opened(path: str | None) -> Iterator[Team]:
     root = find_team(path)
     with readable(root), _begun(root) as team:
         try:
+            _look_after_workers(team)
             yield team
         finally:
             for warning in team.warnings[:MAX_WARNINGS]:
@@ -278,6 +280,21 @@ def opened(path: str | None) -> Iterator[Team]:
                     f"healed: the files lacked {team.healed} recorded entries (a writer was "
                     "stopped before it wrote them); they were written now"
                 )
+
+
+def _look_after_workers(team: Team) -> None:
+    """What became of programs at work is found out by whoever gives the next command."""
+    try:
+        found = team.store.db.execute("SELECT 1 FROM workers WHERE open = 1 LIMIT 1").fetchone()
+    except sqlite3.OperationalError:
+        return  # tables of an earlier version: the act makes them anew
+    if found:
+        from tripod.worker import look_after
+
+        try:
+            look_after(team)
+        except (UnwritableError, RefusedError) as error:
+            team.warnings.append(f"what became of the workers was not recorded: {error}")
 
 
 def _begun(root: str) -> Team:

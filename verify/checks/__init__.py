@@ -24,6 +24,7 @@ from verify.checks import (
     record_agrees,
     seals_open,
     sequence,
+    worker_lifecycle,
 )
 
 __all__ = ["CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS"]
@@ -59,5 +60,6 @@ CHECKS: tuple[ModuleType, ...] = (
     checkpoint_preceded,
     chat_refs_resolve,
     pythia_isolation,
+    worker_lifecycle,
     drift,
 )

@@ -1,0 +1,1 @@
+"""Commands under the names of the original tools: thin doors to the same acts as ``tripod``."""
