@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from plain_export import files_of, write_files
 
-from ledger import drafts
+from ledger import drafts, drafts_agent, drafts_worker
 from ledger.canonical import format_value
-from ledger.entry import GENESIS, commit, leaf_hash
+from ledger.entry import GENESIS, Draft, commit, leaf_hash
 from ledger.merkle import Tree
 from ledger.note import Note, format_note, parse_note
 from ledger.reader import read_entries
@@ -31,7 +31,9 @@ from projections.rebuild import differences, restore
 from projections.standins import MARK
 from projections.tables import batches, create_tables, drop_tables, fold_into, source_of
 from tripod import adopt, bus, chat, copies, keys, redact, scribe, sealing
+from tripod.drafting import draft_event
 from tripod.team import Team
+from tripod.worker_life import step
 
 __all__ = [
     "SPECIMENS",
@@ -324,6 +326,50 @@ def _same_id(root: str) -> None:
     forge(root, rows)
 
 
+def _silent_worker(root: str) -> None:
+    """It ran and did its task, and nobody was told that it had begun."""
+    with Team(root) as team, team.act() as act:
+        done = draft_event(act, "mole-0001", "task-complete", "high", "")
+        name, run = "mole-0001", "f" * 32
+        act.append(_run_of(name, run))
+        act.append([drafts_worker.worker_running(name, run, "none.event")])
+        ended = drafts_worker.worker_ended(
+            name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
+        )
+        step(act, ended, done)
+        act.append([_ended(run)])
+
+
+def _undead_worker(root: str) -> None:
+    """It was sent away before it began, and is said to have done its task."""
+    with Team(root) as team, team.act() as act:
+        gone = draft_event(act, "nbs-worker", "worker-dismissed", "normal", "")
+        done = draft_event(act, "mole-0001", "task-complete", "high", "")
+        name, run = "mole-0001", "f" * 32
+        act.append(_run_of(name, run))
+        step(act, drafts_worker.worker_dismissed(name, gone.body["name"], "alex"), gone)
+        ended = drafts_worker.worker_ended(
+            name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
+        )
+        step(act, ended, done)
+        act.append([_ended(run)])
+
+
+def _run_of(name: str, run: str) -> list[Draft]:
+    return [
+        drafts_worker.worker_spawned(
+            name=name, slug="mole", folder="/srv/sample", task="Dig.", actor="alex"
+        ),
+        drafts_agent.agent_requested(
+            spawn=run, role="worker", subject=name, attempt=1, spec=b"{}", actor="alex"
+        ),
+    ]
+
+
+def _ended(run: str) -> Draft:
+    return drafts_agent.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
+
+
 def _assess(root: str) -> None:
     text = (
         "## Pythia Checkpoint — 2026-11-21T21:30:00Z\n\n"
@@ -545,6 +591,8 @@ SPECIMENS: tuple[Specimen, ...] = (
         _changed("decision.logged", 1, _far_ref),
     ),
     Specimen("pythia-isolation", "pythia-a0d7 read the chat", _peek),
+    Specimen("worker-lifecycle", "no event worker-spawned tells", _silent_worker),
+    Specimen("worker-lifecycle", "completed after dismissed", _undead_worker),
     Specimen("record-agrees", "it is not what the ledger holds", _other_record),
     Specimen("drift", "differs from the ledger", _edit_event),
 )

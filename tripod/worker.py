@@ -108,6 +108,28 @@ def spawn(
         NotFoundError: no such profile.
         RefusedError: a worker of that name has another task.
     """
+    _judge(slug, folder, task, name)
+    folder = os.path.abspath(folder)
+    order = _program(command, profile, model=model, effort=effort, tools=tools)
+    whole = f"{skill.strip()}\n\n{task}" if skill.strip() else task
+    chosen = name or _fresh_name(team, slug)
+
+    def spec(_: int) -> SpawnSpec:
+        text = whole
+        if not command:
+            file = os.path.relpath(team.disk.full(f"{FOLDER}/{chosen}.md"), folder)
+            text += "\n" + _TIPS.format(file=file)
+        env = {SELF: chosen, "NBS_HANDLE": slug}
+        given = text.encode()
+        return replace(order, stdin=given, cwd=folder, set_env=env, timeout_s=timeout_s)
+
+    draft = drafts.worker_spawned(name=chosen, slug=slug, folder=folder, task=whole, actor=actor)
+    errand = Errand(ROLE, chosen, spec, actor=actor)
+    _begin(team, errand, Life(draft, (None,)), task=whole, folder=folder)
+    return chosen
+
+
+def _judge(slug: str, folder: str, task: str, name: str | None) -> None:
     problem = valid_slug(slug) or (None if name is None else valid_worker_name(name))
     if problem is None and name is not None and name.rpartition("-")[0] != slug:
         problem = f"name: {name} does not begin with {slug}-"
@@ -119,23 +141,6 @@ def spawn(
         problem = f"folder: {folder} is none"
     if problem is not None:
         raise BadArgumentError(problem)
-    folder = os.path.abspath(folder)
-    order = _program(command, profile, model=model, effort=effort, tools=tools)
-    whole = f"{skill.strip()}\n\n{task}" if skill.strip() else task
-    chosen = name or _fresh_name(team, slug)
-
-    def spec(_: int) -> SpawnSpec:
-        text = whole
-        if not command:
-            text += "\n" + _TIPS.format(file=team.disk.full(f"{FOLDER}/{chosen}.md"))
-        env = {SELF: chosen, "NBS_HANDLE": slug}
-        given = text.encode()
-        return replace(order, stdin=given, cwd=folder, set_env=env, timeout_s=timeout_s)
-
-    draft = drafts.worker_spawned(name=chosen, slug=slug, folder=folder, task=whole, actor=actor)
-    errand = Errand(ROLE, chosen, spec, actor=actor)
-    _begin(team, errand, Life(draft, (None,)), task=whole, folder=folder)
-    return chosen
 
 
 def _program(

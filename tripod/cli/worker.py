@@ -65,7 +65,7 @@ def listed(found: files.About, process: str) -> str:
 @worker.command(context_settings={"allow_interspersed_args": True})
 @team_option
 @click.argument("slug", type=TEXT)
-@click.argument("folder", type=TEXT, metavar="DIR")
+@click.argument("dir_", type=TEXT, metavar="DIR")
 @click.argument("task", type=TEXT, required=False)
 @click.argument("command", type=TEXT, nargs=-1)
 @click.option("--file", metavar="FILE", help="Read the task from FILE, or - for stdin.")
@@ -81,7 +81,7 @@ def spawn(
     *,
     team_path: str | None,
     slug: str,
-    folder: str,
+    dir_: str,
     task: str | None,
     command: tuple[str, ...],
     file: str | None,
@@ -106,11 +106,11 @@ def spawn(
         raise BadArgumentError(message)
     text = text_argument(task, file, "task")
     front = "" if skill is None else text_argument(None, skill, "skill")
-    with opened(team_path or team_above(folder)) as team:
+    with opened(team_path or team_above(dir_)) as team:
         chosen = acts.spawn(
             team,
             slug,
-            folder,
+            dir_,
             text,
             command=command,
             profile=profile,
