@@ -52,7 +52,7 @@ _STEP = "INSERT INTO worker_steps (seq, name, kind, state, spawn, event) VALUES 
 class Workers:
     """See the module."""
 
-    name = "worker-runs"
+    name = "workers"  # as that of ``TeamFiles``: to people it is one
     version = 1
     tables = ("workers", "worker_steps")
     ddl = """

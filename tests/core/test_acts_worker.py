@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doors.inside import run
 
 from projections.formats.worker import EMPTY_LOG, parse_worker
 from projections.rebuild import differences
@@ -260,7 +261,7 @@ def test_what_its_file_claims_is_no_change_of_state(team: Team, project: Path) -
         report = judge(evidence)
     (found,) = [f for one in report.outcomes for f in one.findings]
     assert (found.severity, found.check) == ("warning", "worker-lifecycle")
-    assert "claims 'completed', and the ledger has running" in found.message
+    assert found.message == "claims the state 'completed', and the ledger has running"
     worker.dismiss(team, name)
     assert parse_worker(path.read_bytes()).state == "dismissed"
     clean(team)
@@ -382,6 +383,28 @@ def test_workers_of_other_tools_are_known_by_their_files(team: Team, project: Pa
     assert files.findings(team, "old-1234") == "So."
     with pytest.raises(NotFoundError, match="is run by another tool"):
         worker.dismiss(team, "old-1234")
+
+
+def test_any_command_finds_out_what_became_of_it(team: Team, project: Path) -> None:
+    name = spawn(team, "exec sleep 600")
+    started = spool_of(team, name).look().started
+    assert started is not None
+    os.kill(started.wrapper, signal.SIGKILL)
+    spool_of(team, name).wait()
+    done = run(project, "bus", "check")
+    assert (done.code, done.err) == (0, "")
+    assert b"[high] " in done.out.splitlines()[0]
+    assert b"-nbs-worker-worker-died-" in done.out.splitlines()[0]
+    assert run(project, "bus", "check").out.count(b"worker-died") == 1
+    assert list((project / ".nbs/spool").iterdir()) == []
+
+
+def test_what_it_looked_like_before_can_be_shown(team: Team, project: Path) -> None:
+    name = spawn(team, "echo x")
+    size = team.store.head().size
+    assert over(team, name) == "completed"
+    assert b"State: completed" in run(project, "show", "workers").out
+    assert b"State: running" in run(project, "show", "workers", "--at", str(size - 1)).out
 
 
 # Waiting ---------------------------------------------------------------------------------------

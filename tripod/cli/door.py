@@ -8,7 +8,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import click
@@ -21,6 +21,7 @@ from ledger.errors import (
     TooLargeError,
     UnwritableError,
 )
+from ledger.places import SPOOL
 from tripod.cli.output import remark
 from tripod.errors import (
     BadArgumentError,
@@ -284,11 +285,14 @@ def opened(path: str | None) -> Iterator[Team]:
 
 def _look_after_workers(team: Team) -> None:
     """What became of programs at work is found out by whoever gives the next command."""
+    left: list[str] = []
     try:
         found = team.store.db.execute("SELECT 1 FROM workers WHERE open = 1 LIMIT 1").fetchone()
     except sqlite3.OperationalError:
         return  # tables of an earlier version: the act makes them anew
-    if found:
+    with suppress(OSError):
+        left = os.listdir(f"{team.root}/{SPOOL}")
+    if found or left:
         from tripod.worker import look_after
 
         try:

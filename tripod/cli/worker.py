@@ -62,7 +62,7 @@ def listed(found: files.About, process: str) -> str:
     return f"  {found.name:<25} {found.state:<12} {process}:{alive:<5} log:{size}"
 
 
-@worker.command(context_settings={"allow_interspersed_args": True})
+@worker.command()
 @team_option
 @click.argument("slug", type=TEXT)
 @click.argument("dir_", type=TEXT, metavar="DIR")

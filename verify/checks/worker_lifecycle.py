@@ -155,9 +155,9 @@ def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
                     f"{path} is gone, of which only the digest was kept", path, seq, LOG_HELP
                 )
         elif sha256(data[:size]).hexdigest() != log["digest"]:
-            yield _finding(f"{path} does not hold what its program wrote", path, seq, LOG_HELP)
+            yield _finding("does not hold what its program wrote", path, seq, LOG_HELP)
         elif len(data) > size:
-            message = f"{path}: {len(data) - size} bytes were added after its program ended"
+            message = f"{len(data) - size} bytes were added after its program ended"
             yield _finding(message, path, seq, LOG_HELP)
 
 
@@ -170,7 +170,7 @@ def _claims(
     path = f"{FOLDER}/{name}.md"
     claimed = parse_worker(evidence.rendered(path)).state
     if claimed != state:  # an earlier state than that, which it did not write, is not rendered
-        message = f"{path} claims {claimed!r}, and the ledger has {state}"
+        message = f"claims the state {claimed!r}, and the ledger has {state}"
         yield _finding(message, path, noted, CLAIM_HELP, "warning")
 
 
