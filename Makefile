@@ -16,7 +16,7 @@ help:
 	@echo 'make check   what CI runs: format, lint, types, generated docs, every test'
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
-	@echo 'make soak    two verifiers on 10,000 mutated exports'
+	@echo 'make soak    two verifiers on 10,000 mutated exports, each attack 60 times'
 	@echo 'make docs    write the generated parts of the documentation again'
 
 $(READY): pyproject.toml
@@ -55,3 +55,4 @@ docs: $(READY)
 
 soak: $(READY)
 	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/test_exports_mutated.py
+	TRIPOD_TRIALS=60 $(BIN)/pytest -n auto -q tests/deep/test_attacks.py

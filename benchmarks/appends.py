@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 
 from benchmarks.measure import Row, in_turn, rate_row
-from benchmarks.workload import BEGIN_US, PEOPLE, WORK, Scale, event_draft, fill_queue, make_team
+from benchmarks.workload import AFTER_US, PEOPLE, WORK, Scale, event_draft, fill_queue, make_team
 from ledger.entry import Draft, Entry
 from ledger.sqlite import SQLiteStore
 from projections.tables import fold_into
@@ -26,7 +26,6 @@ BEFORE = 10_000  # entries that are there already
 ONE_BY_ONE = 200  # acts a timing
 BATCH = 1000
 BATCHES = 3  # a timing
-AFTER_US = BEGIN_US + 10**14  # later than anything in the made-up past
 
 _INSERT = "INSERT INTO entries (seq, header, salt, body) VALUES (?, ?, ?, ?)"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from benchmarks.workload import Scale, make_team
 from projections.rebuild import renders
 from tripod.team import Team
 
-__all__ = ["forked", "own_memory", "rows", "set_aside"]
+__all__ = ["Cost", "cost_of", "forked", "own_memory", "resident", "rows", "set_aside"]
 
 LOOK_EVERY = 0.1  # seconds
 
@@ -40,12 +41,12 @@ def rows(folder: str, entries: int, rounds: int, say: Callable[[str], None]) -> 
     small = make_team(os.path.join(folder, "small"), Scale(entries // 10))
     costs: dict[str, list[Cost]] = {}
     for number in range(rounds):
-        for act in ("floor", "ledger", "all", "rebuild", "restore"):
+        for act in ("floor", "ledger", "all", "new", "rebuild", "restore"):
             for root, where in ((large, ""), (small, "/10")):
                 say(f"round {number + 1} of {rounds}: {act}{where}")
                 if act == "restore":
                     set_aside(root, f"{root}-gone-{number}")
-                cost = _child("rebuild" if act == "restore" else act, root)
+                cost = cost_of("rebuild" if act == "restore" else act, root)
                 costs.setdefault(act + where, []).append(cost)
     yield from _times(costs, f"{entries:,} entries")
     yield from _sizes(costs, f"{entries:,} entries")
@@ -56,6 +57,7 @@ def _times(costs: dict[str, list[Cost]], size: str) -> Iterator[Row]:
     for name, act, floor, what, at_most in (
         ("verify-ledger", "ledger", "floor", f"`verify` ledger checks, {size} / {read}", 3.5),
         ("verify", "all", "floor", f"`verify` all checks, {size} / {read}", 8.0),
+        ("verify-new", "new", "all", f"`verify --new-only`, 1,000 of {size} / all checks", 0.03),
         ("rebuild", "rebuild", "all", f"`rebuild`, {size}, files as they are / all checks", 2.0),
         ("restore", "restore", "all", f"`rebuild`, {size}, every file gone / all checks", 2.0),
     ):
@@ -81,13 +83,14 @@ def _sizes(costs: dict[str, list[Cost]], size: str) -> Iterator[Row]:
         )
 
 
-def _child(act: str, root: str) -> Cost:
-    """Do an act in a process of its own; what its forks hold for themselves counts as well."""
+def cost_of(act: str, root: str) -> Cost:
+    """Do an act in a process of its own; what its forks hold at the same moment counts as well."""
     command = (sys.executable, "-m", "benchmarks.child", act, root)
-    beside = 0
+    together = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         while process.poll() is None:
-            beside = max(beside, sum(own_memory(pid) for pid in forked(process.pid)))
+            beside = sum(own_memory(pid) for pid in forked(process.pid))
+            together = max(together, beside + (resident(process.pid) if beside else 0))
             time.sleep(LOOK_EVERY)
         assert process.stdout is not None
         said = process.stdout.read()
@@ -95,11 +98,11 @@ def _child(act: str, root: str) -> Cost:
         message = f"{act} ended with {process.returncode}"
         raise RuntimeError(message)
     cost = Cost(**json.loads(said))
-    return cost._replace(peak=cost.peak + beside)
+    return cost._replace(peak=max(cost.peak, together))
 
 
 def forked(pid: int) -> list[int]:
-    """The processes that a process has started and that still run (Linux; else none)."""
+    """The processes below a process that still run (Linux; else none)."""
     found: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -107,7 +110,16 @@ def forked(pid: int) -> list[int]:
                 found += map(int, file.read().split())
     except OSError:
         return found
-    return found
+    return found + [below for child in found for below in forked(child)]
+
+
+def resident(pid: int) -> int:
+    """Bytes that a process holds in memory now, those that it shares included (Linux; else 0)."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError):
+        return 0
 
 
 def own_memory(pid: int) -> int:

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-__all__ = ["Pair", "Row", "Target", "cost_row", "growth_row", "in_turn", "rate_row", "size_row"]
+__all__ = [
+    "Pair",
+    "Row",
+    "Target",
+    "cost_row",
+    "growth_row",
+    "in_turn",
+    "rate_row",
+    "size_row",
+    "time_row",
+]
 
 MB = 1_000_000  # bytes
 
@@ -111,5 +121,14 @@ def growth_row(
     )
 
 
+def time_row(name: str, what: str, seconds: Sequence[float], at_most: float) -> Row:
+    """Times of one act against a bound in milliseconds; they have no floor."""
+    target = Target(at_most=True, bound=at_most)
+    samples = tuple(1000 * value for value in seconds)
+    return Row(name, what, _seconds(median(seconds)), "", samples, target, "ms")
+
+
 def _seconds(value: float) -> str:
+    if value < 0.001:
+        return f"{value * 1_000_000:,.0f} µs"
     return f"{value:,.2f} s" if value >= 1 else f"{value * 1000:,.1f} ms"

@@ -6,6 +6,7 @@ import os
 import platform
 import sqlite3
 from collections.abc import Sequence
+from itertools import chain
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +19,7 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    places = 0 if row.unit == "MB" else 2
+    places = 0 if row.unit == "MB" else 2 if row.median >= 0.1 else 4
     low, high = min(row.samples), max(row.samples)
     ratio = f"{row.median:,.{places}f} {row.unit} ({low:,.{places}f} to {high:,.{places}f})"
     target = ""
@@ -48,14 +49,43 @@ def markdown(rows: Sequence[Row], where: str) -> str:
     return "\n".join(lines)
 
 
-def put_into_page(page: str, figures: str) -> str:
-    """The page with its figures replaced; ValueError where it has no place for them."""
+def put_into_page(page: str, figures: str, *, part: bool = False) -> str:
+    """The page with its figures replaced; ValueError where it has no place for them.
+
+    Where only a ``part`` was measured, the rows of the page that are none of these stay.
+    """
     before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not begin or not end:
         message = f"the page has no {BEGIN} ... {END}"
         raise ValueError(message)
+    if part:
+        figures = _joined(old, figures)
     return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+
+
+def _joined(old: str, new: str) -> str:
+    """Two tables as one: what was measured anew in its place, or at the end.
+
+    Where it was measured is said of the whole, as it was when all of it was.
+    """
+    fresh = _by_name(new)
+    fresh.pop(TITLES[0], None)
+    rows = [fresh.pop(name, lines) for name, lines in _by_name(old).items() if name != TITLES[0]]
+    head = (old.strip() or new).splitlines()[:4]
+    return "\n".join([*head, *chain.from_iterable((*rows, *fresh.values()))])
+
+
+def _by_name(figures: str) -> dict[str, list[str]]:
+    """The lines of a table by what they measure; those of "the same" go with the one before."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in figures.splitlines():
+        if line.startswith("| "):
+            what = line[2:].partition(" | ")[0]
+            name = name if what.startswith("the same ") else what
+            found.setdefault(name, []).append(line)
+    return found
 
 
 def values(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -26,10 +26,11 @@ from projections.formats.decision_log import format_log_header
 from projections.formats.event import Event, event_name, format_event, format_time
 from projections.intake import Found, Reader, sort_pieces
 from projections.intake.others import take_inputs
-from tripod import adopt, recover
+from projections.rebuild import renders
+from tripod import adopt
 from tripod.team import FOLDER, Team
 
-__all__ = ["Scale", "event_draft", "fill_queue", "make_team", "show_files"]
+__all__ = ["AFTER_US", "Scale", "event_draft", "fill_queue", "make_team", "show_files"]
 
 BATCH = 1000  # entries an append
 CHANNELS = ("live", "design", "parser", "store", "review", "watercooler")
@@ -37,6 +38,7 @@ PEOPLE = ("alex", "claude", "doc-worker", "gatekeeper", "parser-a3f1", "store-b7
 WORK = ("task-complete", "task-started", "blocker-found", "build-failed", "tests-green", "handoff")
 INTERVAL = 20  # decisions between two checkpoints
 BEGIN_US = 1_760_000_000_000_000
+AFTER_US = BEGIN_US + 10**14  # later than anything in the made-up past
 TALK = """
 the parser drops a trailing comma when input ends early and nobody saw it because fixtures
 never end there we could keep both tables until migration is done then remove the old one
@@ -111,10 +113,10 @@ def fill_queue(folder: str, pending: int) -> str:
 
 
 def show_files(team: Team) -> None:
-    """Write all files, as if each act had done so and then all of them had been lost."""
-    with team.store.derived() as db:
-        db.execute("UPDATE head SET files = size")
-    recover.rebuild(team)
+    """Write all files at once, as if each act had written its own: none of them was lost."""
+    with team.act() as act:
+        act.rewrite.update(path for path, _ in renders(team.source))
+        act.transaction.tables.execute("UPDATE head SET files = size")
 
 
 def event_draft(us: int, rng: random.Random) -> Draft:

@@ -7,13 +7,16 @@ A bundle holds the bodies of the entries of one entry bundle (``ledger.tiles``),
 
 Each line is the canonical JSON of an object, its body and salt as they were committed to:
 
->>> format_line(7, b"\x01" * 32, b'{"v":1}')[:20]
+>>> format_line(7, Said(b"\x01" * 32, b'{"v":1}'))[:20]
 b'{"body":{"v":1},"sal'
->>> format_line(7, None, None)
+>>> format_line(7, Said(None, None))
 b'{"seq":7}'
+>>> format_line(7, Said(None, None, b"\x01\x02"))
+b'{"auth":"0102","seq":7}'
 
-The second is an erased one. A line is cut by its ends and not parsed: the bytes of a body come out
-as they went in, canonical or not, and are judged by whoever reads them.
+The second is an erased one, the third one that was signed: its record comes first
+(``ledger.authorship``). A line is cut by its ends and not parsed: the bytes of a body come out as
+they went in, canonical or not, and are judged by whoever reads them.
 
 ``blobs/<sha256 in hex>`` holds the exact bytes of each blob that a body of the bundles names.
 """
@@ -21,7 +24,9 @@ as they went in, canonical or not, and are judged by whoever reads them.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
+from ledger.authorship import MAX_RECORD
 from ledger.entry import MAX_BODY
 from ledger.errors import MalformedError
 from ledger.tiles import ENTRIES, Tile, format_path, parse_path
@@ -30,6 +35,7 @@ __all__ = [
     "BLOBS",
     "BODIES",
     "MAX_LINES",
+    "Said",
     "format_line",
     "line_path",
     "parse_line",
@@ -39,11 +45,20 @@ __all__ = [
 
 BODIES = "bodies"  # the folder of the bundles
 BLOBS = "blobs"  # the folder of the blobs
-MAX_LINES = 256 * (MAX_BODY + 128)  # bytes in a bundle: a line adds less than 128 to its body
+MAX_LINES = 256 * (MAX_BODY + 2 * MAX_RECORD + 140)  # bytes in a bundle: 140 for names and salt
 
 _SUFFIX = ".jsonl"
 _BUNDLE = "tile/entries/"
 _SALT = re.compile(rb"[0-9a-f]{64}")
+_AUTH = re.compile(rb'\{"auth":"((?:[0-9a-f]{2})+)",')
+
+
+class Said(NamedTuple):
+    """What lies beside a leaf: salt and body (both None: erased), and the signature record."""
+
+    salt: bytes | None
+    body: bytes | None
+    auth: bytes | None = None
 
 
 def line_path(tile: Tile) -> str:
@@ -64,21 +79,28 @@ def parse_line_path(path: str) -> Tile:
     raise MalformedError(message)
 
 
-def format_line(seq: int, salt: bytes | None, body: bytes | None) -> bytes:
-    """Write the line of an entry, without its line break (both None: it was erased)."""
+def format_line(seq: int, said: Said) -> bytes:
+    """Write the line of an entry, without its line break."""
+    salt, body, auth = said
+    front = b"{" if auth is None else b'{"auth":"%b",' % auth.hex().encode()
     if salt is None or body is None:
-        return b'{"seq":%d}' % seq
-    return b'{"body":%b,"salt":"%b","seq":%d}' % (body, salt.hex().encode(), seq)
+        return b'%b"seq":%d}' % (front, seq)
+    return b'%b"body":%b,"salt":"%b","seq":%d}' % (front, body, salt.hex().encode(), seq)
 
 
-def parse_line(line: bytes, seq: int) -> tuple[bytes, bytes] | None:
-    """Salt and body of entry ``seq`` from its line; None where they were erased.
+def parse_line(line: bytes, seq: int) -> Said:
+    """What lies beside the leaf of entry ``seq``, from its line.
 
     Raises:
         MalformedError: the line is not of the form that ``format_line`` writes for this entry.
     """
+    signed = _AUTH.match(line)
+    auth = None
+    if signed is not None:
+        auth = bytes.fromhex(signed[1].decode())
+        line = b"{" + line[signed.end() :]
     if line == b'{"seq":%d}' % seq:
-        return None
+        return Said(None, None, auth)
     front, end = b'{"body":', b'","seq":%d}' % seq
     middle = len(line) - len(end) - 64
     mark = b',"salt":"'
@@ -89,13 +111,14 @@ def parse_line(line: bytes, seq: int) -> tuple[bytes, bytes] | None:
         and _SALT.fullmatch(line, middle, middle + 64)
         and middle - len(mark) > len(front)
     ):
-        return bytes.fromhex(line[middle : middle + 64].decode()), line[8 : middle - len(mark)]
+        salt = bytes.fromhex(line[middle : middle + 64].decode())
+        return Said(salt, line[8 : middle - len(mark)], auth)
     message = f"the line of entry {seq} is not of the form of a body with its salt"
     raise MalformedError(message)
 
 
-def parse_lines(data: bytes, first: int, width: int) -> list[tuple[bytes, bytes] | None]:
-    """Salt and body, or None, of the entries ``first`` to ``first + width - 1``.
+def parse_lines(data: bytes, first: int, width: int) -> list[Said]:
+    """What lies beside the leaves of the entries ``first`` to ``first + width - 1``.
 
     Raises:
         MalformedError: there are more lines or fewer, or one is not of its form.

@@ -18,11 +18,12 @@ from ledger.entry import (
     Draft,
     Entry,
     Header,
+    auth_of,
     commit,
     header_bytes,
     leaf_hash,
 )
-from ledger.errors import IdReusedError, MalformedError, TooLargeError
+from ledger.errors import IdReusedError, MalformedError, TooLargeError, UnknownCauseError
 from ledger.merkle import Tree
 
 __all__ = ["Linked", "Tip", "check_link", "link", "link_all"]
@@ -64,11 +65,12 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
 
     Raises:
         TooLargeError: the body takes more than 64 KiB; long texts belong in blobs.
-        MalformedError: the body has no canonical spelling, or the first entry opens no ledger.
+        MalformedError: the body has no canonical spelling, the first entry opens no ledger, or
+            the draft is signed and not the one that was signed.
     """
     tree = tip.tree
     seq = tree.size
-    kind, stream, actor, data, _, cause, _ = draft
+    kind, stream, actor, data, _, cause, _, _, auth = draft
     if (seq == 0) != (kind == "ledger.opened"):
         message = "ledger.opened is the first entry of a ledger, and no other is"
         raise MalformedError(message)
@@ -80,7 +82,13 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
         )
         raise TooLargeError(message)
     at = max(at, tip.at)
-    value: dict[str, object] = {"actor": actor, "at": at, "body": commit(salt, kind, body)}
+    value: dict[str, object] = {"actor": actor, "at": at}
+    if auth is not None:
+        if (entry_id, salt) != (draft.id, draft.salt):
+            message = f"a signed {kind} must come with the id and the salt that were signed"
+            raise MalformedError(message)
+        value["auth"] = auth_of(auth)
+    value["body"] = commit(salt, kind, body)
     if cause is not None:
         value["cause"] = cause
     value["id"] = entry_id
@@ -95,7 +103,7 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
     tip.last = leaf.hex()
     tip.at = at
     tree.append(leaf)
-    return Entry(seq, entry_id, kind, stream, actor, at, header, salt, body, data)
+    return Entry(seq, entry_id, kind, stream, actor, at, header, salt, body, data, auth)
 
 
 class Linked(NamedTuple):
@@ -112,6 +120,8 @@ def link_all(
     at: str,
     minted: Iterable[tuple[str, bytes]],
     known: Callable[[str], Entry | None],
+    *,
+    stands: Callable[[str], bool],
 ) -> Linked:
     """Link a batch and move the tip behind it; what stands in the ledger already is not repeated.
 
@@ -121,14 +131,17 @@ def link_all(
         at: the time of the append.
         minted: a new id and a salt for each draft.
         known: the entry that has a given id, if there is one.
+        stands: whether there is one, which is cheaper; asked of causes from outside the batch.
 
     Raises:
+        UnknownCauseError: an entry would follow from one that does not stand before it.
         IdReusedError: an id stands there (or in the batch) with another body.
         TooLargeError: a body is too large.
         MalformedError: a body has no canonical spelling, or the first entry opens no ledger.
     """
     linked = Linked([], [], {})
     given: dict[str, Entry] = {}
+    made: set[str] = set()
     if tip.tree.size == 0 and drafts and drafts[0].kind == "ledger.opened":
         tip.origin = str(drafts[0].body.get("origin", ""))
     for draft, (new_id, salt) in zip(drafts, minted, strict=True):
@@ -138,7 +151,12 @@ def link_all(
                 _same_or_raise(draft, there)
                 linked.entries.append(there)
                 continue
-        entry = link(tip, draft, at, draft.id or new_id, salt)
+        entry = link(tip, draft, at, draft.id or new_id, draft.salt or salt)
+        cause = draft.cause
+        if cause is not None and cause not in made and not stands(cause):
+            message = f"{cause!r} is the id of no entry before this {draft.kind}: give its cause's"
+            raise UnknownCauseError(message)
+        made.add(entry.id)
         if draft.id:
             given[draft.id] = entry
         for blob in draft.blobs:

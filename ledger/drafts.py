@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from ledger.canonical import format_value
 from ledger.entry import Draft
+from ledger.ids import change_id
 from ledger.redaction import REDACTED, redaction_id
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "content",
     "decided",
     "displaced",
+    "enrolled",
     "forked_from",
     "key_set",
     "log_begun",
@@ -32,6 +34,7 @@ __all__ = [
     "pruned",
     "published",
     "redacted",
+    "revoked",
     "rotated",
     "seal_made",
     "sent",
@@ -203,6 +206,25 @@ def anchor_received(method: str, size: int, root: bytes, name: str, receipt: byt
         "v": 1,
     }
     return Draft("anchor.received", "ledger", "tripod", body, blobs=tuple(blobs))
+
+
+def enrolled(handle: str, number: int, vkey: str, note: str) -> Draft:
+    """Put the key of an actor in force: the ``number``-th change of the handle's key."""
+    body: Body = {"handle": handle, "note": note, "number": number, "v": 1, "vkey": vkey}
+    return Draft("actor.enrolled", "ledger", "tripod", body, change_id(handle, number))
+
+
+def revoked(handle: str, number: int, vkey: str, reason: str, note: str) -> Draft:
+    """End the key of an actor: the ``number``-th change of the handle's key."""
+    body: Body = {
+        "handle": handle,
+        "note": note,
+        "number": number,
+        "reason": reason,
+        "v": 1,
+        "vkey": vkey,
+    }
+    return Draft("actor.revoked", "ledger", "tripod", body, change_id(handle, number))
 
 
 def forked_from(origin: str, size: int, root: bytes, reason: str, seal: str | None) -> Draft:

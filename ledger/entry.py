@@ -10,6 +10,7 @@ A header is canonical JSON, hashed and stored as the exact bytes::
 
 - leaf hash = SHA-256(0x00 || header bytes): it serves the chain (``prev``) and the tree.
 - body commitment = SHA-256(0x02 || salt || kind || 0x00 || body bytes), salt = 32 random bytes.
+- ``auth`` = SHA-256(0x03 || signature record); ``ledger.authorship`` has the record.
 
 Source: design, "An entry, byte for byte"; the vector of the commitment is a test.
 """
@@ -33,6 +34,7 @@ __all__ = [
     "Draft",
     "Entry",
     "Header",
+    "auth_of",
     "commit",
     "format_header",
     "header_bytes",
@@ -73,7 +75,8 @@ class Draft(NamedTuple):
     """What a caller wants to append; the store adds seq, time, id, salt and links.
 
     ``blobs`` are long texts that ``body`` names by digest. ``id`` is given by callers whose act
-    must happen once however often it is tried; else the store makes a UUIDv7.
+    must happen once however often it is tried; else the store makes a UUIDv7. ``auth`` is the
+    signature record of a draft that was signed; it covers ``id`` and ``salt``, so they are given.
     """
 
     kind: str
@@ -83,6 +86,8 @@ class Draft(NamedTuple):
     id: str | None = None
     cause: str | None = None
     blobs: tuple[bytes, ...] = ()
+    salt: bytes | None = None
+    auth: bytes | None = None
 
 
 class Entry(NamedTuple):
@@ -90,6 +95,7 @@ class Entry(NamedTuple):
 
     ``salt`` and ``body`` are None where they were erased; ``data`` is then what the ``redacted``
     entry keeps in their place (see ``ledger.redaction``), and empty where no entry says so.
+    ``auth`` is the signature record that lies beside a signed one.
     """
 
     seq: int
@@ -102,6 +108,7 @@ class Entry(NamedTuple):
     salt: bytes | None
     body: bytes | None
     data: dict[str, Any]
+    auth: bytes | None = None
 
 
 def leaf_hash(header: bytes) -> bytes:
@@ -112,6 +119,11 @@ def leaf_hash(header: bytes) -> bytes:
 def commit(salt: bytes, kind: str, body: bytes) -> str:
     """Commit to a body: 64 hex digits. The salt of fixed length keeps the parts unambiguous."""
     return sha256(b"\x02" + salt + kind.encode() + b"\x00" + body).hexdigest()
+
+
+def auth_of(record: bytes) -> str:
+    """What the header of a signed entry says of its signature record: 64 hex digits."""
+    return sha256(b"\x03" + record).hexdigest()
 
 
 def format_header(header: Header) -> bytes:

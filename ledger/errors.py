@@ -11,7 +11,9 @@ __all__ = [
     "MissingExtraError",
     "NoLedgerError",
     "NotVerifiedError",
+    "PagesDamagedError",
     "TooLargeError",
+    "UnknownCauseError",
     "UnwritableError",
 ]
 
@@ -50,6 +52,14 @@ class NoLedgerError(LedgerError):
 
 class LedgerDamagedError(LedgerError):
     """The database cannot be read as a ledger; ``tripod verify`` says what it can of it."""
+
+
+class PagesDamagedError(LedgerDamagedError):
+    """SQLite met pages that make no sense; where the entries are sound, ``rebuild`` writes anew."""
+
+
+class UnknownCauseError(LedgerError):
+    """An entry was to follow from one that does not stand before it; nothing was recorded."""
 
 
 class UnwritableError(LedgerError):

@@ -6,7 +6,19 @@ import os
 import time
 from hashlib import sha256
 
-__all__ = ["format_at", "now_at", "now_us", "observed_id", "parse_at", "uuid7"]
+__all__ = [
+    "CHANGE_IDS",
+    "change_id",
+    "format_at",
+    "now_at",
+    "now_us",
+    "observed_id",
+    "parse_at",
+    "uuid7",
+]
+
+CHANGE_IDS = ("actor-", "actor.")
+"""All that ``change_id`` gives sorts from the one to the other, and hardly another id does."""
 
 
 def now_us() -> int:
@@ -76,6 +88,15 @@ def fresh_ids(count: int) -> list[tuple[str, bytes]]:
         tail = f"{first + n:015x}"
         pairs.append((f"{front}{tail[:3]}-{tail[3:]}", salts[32 * n : 32 * n + 32]))
     return pairs
+
+
+def change_id(handle: str, number: int) -> str:
+    """The id of the entry by which the key of the actor ``handle`` changes the ``number``-th time.
+
+    >>> change_id("ann", 1)
+    'actor-1-ann'
+    """
+    return f"{CHANGE_IDS[0]}{number}-{handle}"
 
 
 def observed_id(path: str, ordinal: int, data: bytes) -> str:

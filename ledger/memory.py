@@ -89,7 +89,12 @@ class MemoryStore:
         self._check_whole()
         tip = self._tip.copy()
         entries, fresh, blobs = link_all(
-            tip, drafts, now_at(), fresh_ids(len(drafts)), self._by_id.get
+            tip,
+            drafts,
+            now_at(),
+            fresh_ids(len(drafts)),
+            self._by_id.get,
+            stands=self._by_id.__contains__,
         )
         repeats = bool(drafts) and not fresh  # a retry of what stands there conflicts with nothing
         later = [] if guard is None or repeats else self._entries[guard.size :]

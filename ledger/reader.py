@@ -78,14 +78,15 @@ def read_entries(
     arguments: tuple[object, ...] = (start, 2**62 if stop is None else stop)
     if stream is not None:
         arguments += (stream,)
-    for seq, entry_id, kind, of, header, salt, body in db.execute(
-        "SELECT seq, id, kind, stream, header, salt, body FROM entries"
+    for seq, entry_id, kind, of, header, salt, body, auth in db.execute(
+        "SELECT seq, id, kind, stream, header, salt, body, auth FROM entries"
         f" WHERE seq >= ? AND seq < ?{where} ORDER BY seq",
         arguments,
     ):
         head = orjson.loads(header)
         data = kept(db, seq) if body is None else orjson.loads(body)
-        yield Entry(seq, entry_id, kind, of, head["actor"], head["at"], header, salt, body, data)
+        actor, at = head["actor"], head["at"]
+        yield Entry(seq, entry_id, kind, of, actor, at, header, salt, body, data, auth)
 
 
 def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:

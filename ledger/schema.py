@@ -11,6 +11,9 @@ cost every append.
 Body and salt stand in the row of their header and may be NULL once erased: a table of their own
 costs a page of write-ahead log an append and a join an entry read (docs/decisions/0005).
 
+The signature record of a signed entry stands there too, in a column that later files got: an
+erased body leaves it, and nothing changes it.
+
 The one UPDATE and the one DELETE that pass are those of a redaction (``ledger.erasing``), while the
 newest entry is the ``redacted`` one that names what is erased: so in its transaction, or as a
 repetition that finds nothing left to do.
@@ -121,7 +124,20 @@ CREATE TABLE unswept (
 ) STRICT;
 """
 
-MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS, _ERASING)
+_SIGNED = """
+ALTER TABLE entries ADD COLUMN auth BLOB;
+DROP TRIGGER entries_no_update;
+CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
+WHEN NEW.body IS NOT NULL OR NEW.salt IS NOT NULL OR NEW.seq IS NOT OLD.seq
+    OR NEW.id IS NOT OLD.id OR NEW.kind IS NOT OLD.kind OR NEW.stream IS NOT OLD.stream
+    OR NEW.header IS NOT OLD.header OR NEW.auth IS NOT OLD.auth
+    OR NOT EXISTS (SELECT 1 FROM entries AS newest
+        WHERE newest.seq = (SELECT max(seq) FROM entries)
+        AND newest.kind = 'redacted' AND newest.id = 'redacted-' || OLD.seq)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never changed'); END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS, _ERASING, _SIGNED)
 """What turns version n of the file into n + 1. A released one is never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -42,12 +42,14 @@ class Transaction(Protocol):
         """Append drafts, all or none.
 
         A draft whose id stands in the ledger with the same body appends nothing and gives the
-        first entry back. A refused batch leaves the transaction as it was; where an append failed
-        half way (in the fold, on the disk), nothing of the transaction is recorded any more.
+        first entry back. The record of a signed draft is kept beside its entry for ever. A refused
+        batch leaves the transaction as it was; where an append failed half way (in the fold, on the
+        disk), nothing of the transaction is recorded any more.
 
         Raises:
             ConflictError: the guard's stream has grown.
             IdReusedError: the id stands there with another body.
+            UnknownCauseError: a cause is the id of no entry that stands before.
         """
 
     def erase(self, redaction: Draft) -> Entry:

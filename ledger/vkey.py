@@ -18,6 +18,8 @@ fast. Where keys are kept is not decided here. Source: spec: tlog-formats 2 and 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -44,8 +46,7 @@ class VerifierKey(NamedTuple):
     @property
     def key_id(self) -> bytes:
         """The 4 bytes that, with the name, say which key made a signature."""
-        head = self.name.encode() + b"\n" + bytes([self.kind])
-        return sha256(head + self.public).digest()[:4]
+        return _key_id(self.name, self.kind, self.public)
 
     def format(self) -> str:
         """Write the key in one printable word, a vkey.
@@ -80,6 +81,10 @@ class VerifierKey(NamedTuple):
         message = cosignature_message(text, int.from_bytes(data[:8], "big"))
         return _ed25519_accepts(self.public, data[8:], message)
 
+    def verifies(self, message: bytes, signature: bytes) -> bool:
+        """Whether the key made ``signature`` over plain bytes, as ``SigningKey.sign`` does."""
+        return self.kind == ED25519 and _ed25519_accepts(self.public, signature, message)
+
 
 class SigningKey:
     """A private key: its name, its type (0x01 or 0x04) and the 32-byte seed of Ed25519.
@@ -108,7 +113,7 @@ class SigningKey:
         return VerifierKey(self.name, self.kind, public.public_bytes_raw())
 
     def sign(self, message: bytes) -> bytes:
-        """Sign what the key's type makes of a text (64 bytes); callers use ``ledger.note``."""
+        """Sign plain bytes (64 bytes); what a type of key makes of a text, ``ledger.note`` has."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return Ed25519PrivateKey.from_private_bytes(self.seed).sign(message)
@@ -144,14 +149,29 @@ def cosignature_message(text: str, seconds: int) -> bytes:
 
 
 def _ed25519_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
+    verify, invalid = _loaded(public)
+    try:
+        verify(signature, message)
+    except invalid:
+        return False
+    return True
+
+
+# Who writes many entries is checked many times: what is asked of a key is kept.
+
+
+@lru_cache(256)
+def _loaded(public: bytes) -> tuple[Callable[[bytes, bytes], None], type[Exception]]:
+    """What checks signatures of a key, and what it raises where one is bad."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except InvalidSignature:
-        return False
-    return True
+    return Ed25519PublicKey.from_public_bytes(public).verify, InvalidSignature
+
+
+@lru_cache(256)
+def _key_id(name: str, kind: int, public: bytes) -> bytes:
+    return sha256(name.encode() + b"\n" + bytes([kind]) + public).digest()[:4]
 
 
 def _check_key(name: str, kind: int, key: bytes, where: str) -> None:

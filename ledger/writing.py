@@ -17,6 +17,7 @@ from ledger.errors import (
     ConflictError,
     LedgerDamagedError,
     LedgerError,
+    PagesDamagedError,
     UnwritableError,
 )
 from ledger.head import Guard
@@ -29,10 +30,19 @@ from ledger.reader import read_entries
 if TYPE_CHECKING:
     from ledger.store import Fold
 
-__all__ = ["SQLiteTransaction", "Writing", "explained", "split_stack", "stored_tree"]
+__all__ = [
+    "SQLiteTransaction",
+    "Writing",
+    "explained",
+    "is_malformed",
+    "pages_damaged",
+    "split_stack",
+    "stored_tree",
+]
 
 _INSERT = (
-    "INSERT INTO entries (seq, id, kind, stream, header, salt, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -100,7 +110,9 @@ class SQLiteTransaction:
         self.check_whole()
         tip = self._tip.copy()
         minted = over(fresh_ids(len(drafts)), "linking entries", len(drafts))
-        entries, fresh, blobs = link_all(tip, drafts, now_at(), minted, self._known)
+        entries, fresh, blobs = link_all(
+            tip, drafts, now_at(), minted, self._known, stands=self._stands
+        )
         if guard is not None and (fresh or not drafts):  # a retry conflicts with nothing
             self._check_guard(guard)
         if fresh:
@@ -137,7 +149,7 @@ class SQLiteTransaction:
     def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:
         db = self.tables
         tip = self._tip
-        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body) for e in fresh]
+        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body, e.auth) for e in fresh]
         if len(rows) == 1:
             db.execute(_INSERT, rows[0])
         else:
@@ -176,6 +188,10 @@ class SQLiteTransaction:
         if row is None:
             return None
         return next(read_entries(self.tables, row[0], row[0] + 1))
+
+    def _stands(self, entry_id: str) -> bool:
+        row = self.tables.execute("SELECT 1 FROM entries WHERE id = ?", (entry_id,)).fetchone()
+        return row is not None
 
     def _check_guard(self, guard: Guard) -> None:
         row = self.tables.execute(
@@ -273,4 +289,19 @@ def explained(error: Exception, path: str) -> Exception:
             return UnwritableError(
                 f"{path}: another program holds the database for more than 30 s; try again"
             )
+    if is_malformed(error):
+        return pages_damaged(error, path)
     return LedgerDamagedError(f"{path}: {text}; run `tripod verify {path}`")
+
+
+def is_malformed(error: Exception) -> bool:
+    """Whether SQLite found pages of a file that make no sense."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+
+
+def pages_damaged(error: Exception, path: str) -> PagesDamagedError:
+    """What is said then, of whatever act."""
+    return PagesDamagedError(
+        f"{path}: {error}: pages of the file are damaged. Run `tripod rebuild`: it copies the "
+        "entries into a new file, if they are sound, and keeps this one"
+    )

@@ -1,7 +1,8 @@
-"""What vouches for the ledger: the keys in force, the seals made, the anchors, the forks.
+"""What vouches for the ledger: keys of log and actors, the seals made, the anchors, the forks.
 
 Tables alone, no file. A note is not judged here: whether a seal was signed by the right key, over
-the right root, is for the check ``seals-open`` to say. So every entry that fits its model gets its
+the right root, is for the check ``seals-open`` to say, and whether an actor's key was put in force
+soundly for ``writers-authorised``. So every entry that fits its model gets its
 row, and ``root`` is '' where a note holds none.
 """
 
@@ -17,6 +18,7 @@ __all__ = ["Trust"]
 _KEY = "INSERT INTO keys (seq, vkey) VALUES (?, ?)"
 _SEAL = "INSERT INTO seals (seq, size, root, note) VALUES (?, ?, ?, ?)"
 _ANCHOR = "INSERT INTO anchors (seq, method, name, size, root) VALUES (?, ?, ?, ?, ?)"
+_ACTOR = "INSERT INTO actors (seq, handle, number, vkey, revoked) VALUES (?, ?, ?, ?, ?)"
 _FORK = "INSERT INTO forks (seq, origin, size, root) VALUES (?, ?, ?, ?)"
 
 
@@ -24,8 +26,8 @@ class Trust(TableAlone):
     """See the module. Roots are 64 hex digits; ``forks.origin`` is the line that was left."""
 
     name = "trust"
-    version = 1
-    tables = ("keys", "seals", "anchors", "forks")
+    version = 2
+    tables = ("keys", "seals", "anchors", "forks", "actors")
     ddl = """
 CREATE TABLE keys (
     seq INTEGER PRIMARY KEY,
@@ -50,8 +52,24 @@ CREATE TABLE forks (
     size INTEGER NOT NULL,
     root TEXT NOT NULL
 ) STRICT;
+CREATE TABLE actors (
+    seq INTEGER PRIMARY KEY,
+    handle TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    vkey TEXT NOT NULL,
+    revoked INTEGER NOT NULL
+) STRICT;
 """
-    kinds = frozenset(("key.set", "seal.made", "anchor.received", "ledger.forked-from"))
+    kinds = frozenset(
+        (
+            "key.set",
+            "seal.made",
+            "anchor.received",
+            "ledger.forked-from",
+            "actor.enrolled",
+            "actor.revoked",
+        )
+    )
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """One row an entry."""
@@ -64,6 +82,10 @@ CREATE TABLE forks (
         if entry.kind == "anchor.received":
             anchor = (seq, body["method"], body["name"], body["size"], body["root"])
             return (("anchors", _ANCHOR, anchor, None),)
+        if entry.kind in ("actor.enrolled", "actor.revoked"):
+            gone = entry.kind == "actor.revoked"
+            change = (seq, body["handle"], body["number"], body["vkey"], gone)
+            return (("actors", _ACTOR, change, None),)
         return (("forks", _FORK, (seq, body["origin"], body["size"], body["root"]), None),)
 
 

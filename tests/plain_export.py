@@ -25,10 +25,10 @@ def key_of(origin: str) -> SigningKey:
     return SigningKey(origin, LOG.seed)
 
 
-def rows_of(database: str) -> list[tuple[bytes, Any, Any]]:
-    """Header, salt and body of each row."""
+def rows_of(database: str) -> list[tuple[bytes, Any, Any, Any]]:
+    """Header, salt, body and signature record of each row."""
     with closing(sqlite3.connect(database)) as db:
-        return db.execute("SELECT header, salt, body FROM entries ORDER BY seq").fetchall()
+        return db.execute("SELECT header, salt, body, auth FROM entries ORDER BY seq").fetchall()
 
 
 def seal_note(origin: str, headers: list[bytes]) -> str:
@@ -77,10 +77,11 @@ def _places(count: int) -> Iterator[tuple[int, int, str]]:
         yield count // 256, count % 256, f"{count // 256:03}.p/{count % 256}"
 
 
-def _line(seq: int, salt: Any, body: Any) -> bytes:
+def _line(seq: int, salt: Any, body: Any, auth: Any) -> bytes:
+    signed = b"" if auth is None else b'"auth":"%b",' % auth.hex().encode()
     if salt is None or body is None:
-        return b'{"seq":%d}\n' % seq
-    return b'{"body":%b,"salt":"%b","seq":%d}\n' % (body, salt.hex().encode(), seq)
+        return b'{%b"seq":%d}\n' % (signed, seq)
+    return b'{%b"body":%b,"salt":"%b","seq":%d}\n' % (signed, body, salt.hex().encode(), seq)
 
 
 def read_files(directory: str) -> dict[str, bytes]:

@@ -10,19 +10,24 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from git_repo import Git
 from plain_export import files_of, write_files
 
 from ledger import drafts, drafts_agent, drafts_worker
+from ledger.authorship import parse_record, sign_statements, statement
 from ledger.canonical import format_value
-from ledger.entry import GENESIS, Draft, commit, leaf_hash
+from ledger.enrolment import sign_change
+from ledger.entry import GENESIS, Draft, auth_of, commit, leaf_hash
+from ledger.ids import change_id
 from ledger.merkle import Tree
 from ledger.note import Note, format_note, parse_note
 from ledger.reader import read_entries
 from ledger.schema import MIGRATIONS
-from ledger.seal import format_seal, parse_seal, sign_seal
-from ledger.vkey import SigningKey
+from ledger.seal import Seal, format_seal, parse_seal, sign_seal
+from ledger.vkey import SigningKey, VerifierKey
 from projections import manifest
 from projections.disk import Disk
 from projections.formats.decision_log import DecisionText, format_decision
@@ -30,7 +35,7 @@ from projections.projection import Source
 from projections.rebuild import differences, restore
 from projections.standins import MARK
 from projections.tables import batches, create_tables, drop_tables, fold_into, source_of
-from tripod import adopt, bus, chat, copies, keys, redact, scribe, sealing
+from tripod import adopt, authors, bus, chat, copies, keys, redact, scribe, sealing
 from tripod.drafting import draft_event
 from tripod.team import Team
 from tripod.worker_life import step
@@ -39,11 +44,14 @@ __all__ = [
     "SPECIMENS",
     "Row",
     "Specimen",
+    "authored",
     "build",
     "database",
     "forge",
     "guards",
+    "private",
     "read",
+    "resigned",
     "unguarded",
 ]
 
@@ -110,6 +118,7 @@ class Row(NamedTuple):
     head: dict[str, Any]
     salt: Any
     body: Any
+    auth: Any = None
 
     @property
     def data(self) -> dict[str, Any]:
@@ -153,22 +162,29 @@ def read(path: str) -> list[Row]:
     """All entries of a ledger, taken apart."""
     with closing(sqlite3.connect(path)) as db:
         return [
-            Row(json.loads(header), salt, body)
-            for header, salt, body in db.execute(
-                "SELECT header, salt, body FROM entries ORDER BY seq"
+            Row(json.loads(header), salt, body, auth)
+            for header, salt, body, auth in db.execute(
+                "SELECT header, salt, body, auth FROM entries ORDER BY seq"
             )
         ]
 
 
-def forge(root: str, rows: list[Row], **keep: set[int]) -> None:
+def forge(
+    root: str,
+    rows: list[Row],
+    *,
+    spell: Callable[[int, bytes], bytes] = lambda _, header: header,
+    **keep: set[int],
+) -> None:
     """Write a ledger anew from ``rows``, everything that can fit made to fit.
 
-    ``commitment``, ``link`` and ``seq`` name the entries whose field stays as the row has it.
+    ``commitment``, ``link`` and ``seq`` name the entries whose field stays as the row has it;
+    ``spell`` may spell a header in another way than the canonical one.
     """
     with unguarded(database(root)) as db:
         for table in ("entries", "nodes", "head"):
             db.execute(f"DELETE FROM {table}")
-        _insert(db, rows, keep)
+        _insert(db, rows, keep, spell)
         drop_tables(db)
         create_tables(db)
         for batch in batches(read_entries(db), 1000):
@@ -191,7 +207,12 @@ def _unchecked(db: sqlite3.Connection) -> Source:
     return Source(db, body, source_of(db).blob, lambda _: {})
 
 
-def _insert(db: sqlite3.Connection, rows: list[Row], keep: dict[str, set[int]]) -> None:
+def _insert(
+    db: sqlite3.Connection,
+    rows: list[Row],
+    keep: dict[str, set[int]],
+    spell: Callable[[int, bytes], bytes],
+) -> None:
     prev, tree, header = GENESIS, Tree(), b""
     for seq, row in enumerate(rows):
         head = dict(row.head)
@@ -201,10 +222,10 @@ def _insert(db: sqlite3.Connection, rows: list[Row], keep: dict[str, set[int]]) 
             head["prev"] = prev
         if seq not in keep.get("seq", set()):
             head["seq"] = seq
-        header = format_value(head)
+        header = spell(seq, format_value(head))
         db.execute(
-            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (seq, head["id"], head["kind"], head["stream"], header, row.salt, row.body),
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (seq, head["id"], head["kind"], head["stream"], header, *row[1:]),
         )
         leaf = leaf_hash(header)
         prev = leaf.hex()
@@ -264,7 +285,8 @@ def _changed(
         rows = read(database(root))
         seq = _find(rows, kind, nth)
         rows[seq] = change(rows[seq])
-        forge(root, rows, **{name: {seq} for name in keep})
+        fields: Any = {name: {seq} for name in keep}
+        forge(root, rows, **fields)
 
     return do
 
@@ -281,6 +303,7 @@ def _twice(root: str) -> None:
         db.execute("DROP TABLE entries")
         script = MIGRATIONS[0].replace("id TEXT NOT NULL UNIQUE", "id TEXT NOT NULL")
         db.execute(script.split(";")[0])
+        db.execute("ALTER TABLE entries ADD COLUMN auth BLOB")
     seq = _find(rows, "bus.published", -1)
     rows[seq] = rows[seq].headed(id=rows[4].head["id"])
     forge(root, rows)
@@ -408,6 +431,34 @@ def _edit_log(root: str) -> None:
     _write(path, text.replace("Agreed in the chat.", "Nobody asked us.", 1))
 
 
+def _remembered(root: str) -> Git:
+    """A head of the ledger, committed where its policy says that heads are."""
+    rows = read(database(root))
+    leaves = Tree()
+    with closing(sqlite3.connect(database(root))) as db:
+        for (header,) in db.execute("SELECT header FROM entries ORDER BY seq"):
+            leaves.append(leaf_hash(header))
+    _write(f"{root}/policy.yaml", "seals: [SEAL]\n")
+    git = Git(Path(root).parent)
+    head = format_seal(Seal(rows[0].head["ledger"], leaves.size, leaves.root()))
+    git.commit("SEAL", head.encode(), "remember the ledger")
+    return git
+
+
+def _rewritten(root: str) -> None:
+    _remembered(root)
+    _changed("bus.published", -1, lambda row: row.saying(payload={"text": "something else"}))(root)
+
+
+def _rolled_back(root: str) -> None:
+    _remembered(root)
+    forge(root, read(database(root))[:-1])
+
+
+def _stripped(root: str) -> None:
+    _write(f"{root}/policy.yaml", "level: PINNED\n")
+
+
 def _sealed(root: str) -> None:
     with Team(root) as team:
         sealing.new_key(team)
@@ -500,7 +551,154 @@ def _keeps_more(root: str) -> None:
     forge(root, rows)
 
 
+# Who signed what --------------------------------------------------------------------------------
+
+
+def authored(root: str) -> None:
+    """Two actors have keys and act; the ledger has none of its own."""
+    with Team(root) as team:
+        for handle in ("bench", "alex"):
+            authors.enrol(team, handle, keys.never)
+        chat.send(team, "side", "bench", "Three figures, @alex.")
+        bus.publish(team, "alex", "task-complete", "normal", "read")
+        bus.publish(team, "bench", "task-complete", "normal", "measured")
+
+
+def _rotated_actor(root: str) -> None:
+    with Team(root) as team:
+        authors.enrol(team, "bench", keys.never)
+
+
+def _revoked_actor(root: str) -> None:
+    with Team(root) as team:
+        authors.revoke(team, "bench", "stolen", keys.never)
+
+
+def _signed(**where: str) -> Callable[[list[Row]], int]:
+    """The last signed entry with these fields in its header."""
+
+    def find(rows: list[Row]) -> int:
+        fits = [row.auth is not None and row.head | where == row.head for row in rows]
+        return max(seq for seq, fit in enumerate(fits) if fit)
+
+    return find
+
+
+def resigned(row: Row, key: SigningKey) -> Row:
+    """The same entry, signed anew by itself."""
+    head = row.head | {"body": commit(row.salt, row.head["kind"], row.body)}
+    record = sign_statements([statement(head)], key)
+
+    return row._replace(head=head | {"auth": auth_of(record)}, auth=record)
+
+
+def _bare(row: Row) -> Row:
+    head = {name: value for name, value in row.head.items() if name != "auth"}
+    return row._replace(head=head, auth=None)
+
+
+def _authored_then(
+    find: Callable[[list[Row]], int], change: Callable[[Row], Row | None], *deeds: Any
+) -> Callable[[str], None]:
+    """A team with actors' keys, then ``deeds``, then an entry that is changed (None: taken out)."""
+
+    def damage(root: str) -> None:
+        rows = read(database(root))
+        seq = find(rows)
+        changed = change(rows[seq])
+        rows[seq : seq + 1] = [] if changed is None else [changed]
+        forge(root, rows)
+
+    return _then(authored, *deeds, damage)
+
+
+def private(root: str, handle: str, *, since: int = -1) -> SigningKey:
+    """The private key of an actor, by the number of its enrolment."""
+    with Team(root) as team:
+        sql = "SELECT vkey FROM actors WHERE handle = ? AND NOT revoked ORDER BY number"
+        vkey = team.store.db.execute(sql, (handle,)).fetchall()[since][0]
+    return keys.load(authors.key_path(vkey), handle)
+
+
+def _by(handle: str, **where: str) -> Callable[[str], None]:
+    """An entry that another actor's key signs."""
+
+    def do(root: str) -> None:
+        rows = read(database(root))
+        seq = _signed(**where)(rows)
+        rows[seq] = resigned(rows[seq], private(root, handle))
+        forge(root, rows)
+
+    return do
+
+
+def _with_kept_key(deed: Callable[[str], None]) -> Callable[[str], None]:
+    """What bench publishes behind a deed is signed with the key from before it."""
+
+    def do(root: str) -> None:
+        key = private(root, "bench")
+        deed(root)
+        with Team(root) as team:
+            bus.publish(team, "bench", "task-complete", "low", "once more")
+        rows = read(database(root))
+        seq = max(s for s, row in enumerate(rows) if row.head["actor"] == "bench")
+        rows[seq] = resigned(rows[seq], key)
+        forge(root, rows)
+
+    return do
+
+
+def _stranger(number: int, *, sealed: bool) -> Callable[[str], None]:
+    """Somebody puts a key of their own in force for bench, without whoever may."""
+
+    def do(root: str) -> None:
+        key = SigningKey("bench", b"s" * 32)
+        with Team(root) as team:
+            if sealed:
+                sealing.new_key(team)
+            vkey = key.verifier()
+            note = sign_change(team.store.origin, number, vkey, (key,))
+            team.append_apart(lambda: (drafts.enrolled("bench", number, vkey.format(), note),))
+
+    return do
+
+
+def _speaks_as(row: Row) -> Row:
+    """Something that bench says, and alex did; no key of alex is asked."""
+    return _bare(row).headed(actor="claude")
+
+
+def _unknown_key(root: str) -> None:
+    rows = read(database(root))
+    seq = _find(rows, "bus.published", -1)
+    rows[seq] = resigned(rows[seq], SigningKey("parser", b"u" * 32))
+    forge(root, rows)
+
+
+def _other_id(row: Row) -> Row:
+    assert row.head["id"] == change_id("alex", 1)
+    return row.headed(id="0192f0c1-5a7e-7000-8000-000000000000")
+
+
+def _foreign_record(row: Row) -> Row:
+    """A record that alex signed for something else, in the place of this one."""
+    key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
+    record = parse_record(row.auth)._replace(key_id=key.key_id)
+    data = b"\x01" + record.key_id + record.signature
+    return row._replace(head=row.head | {"auth": auth_of(data)}, auth=data)
+
+
+def _together(rows: list[Row]) -> int:
+    """An event that was signed together with the message that it tells of."""
+    return _find(rows, "chat.sent", -1) + 2
+
+
+_ALEX = _signed(actor="alex")
+
 SPECIMENS: tuple[Specimen, ...] = (
+    Specimen("pins-extend", "fork: it remembers root", _rewritten),
+    Specimen("pins-extend", "rollback: it remembers", _rolled_back),
+    Specimen("pins-extend", "unanchored: the policy asks for PINNED", _stripped),
     Specimen("ledger-missing", "no ledger.db, but there was one", _gone),
     Specimen("sequence", "the column kind says 'bus.acked'", _other_column),
     Specimen("sequence", "stands at entry 4 already", _twice),
@@ -578,6 +776,87 @@ SPECIMENS: tuple[Specimen, ...] = (
         "seals-open",
         "it forks at another root",
         _then(_forked, _changed("ledger.forked-from", 0, lambda row: row.saying(root="ab" * 32))),
+    ),
+    Specimen(
+        "writers-authorised",
+        "nobody signed it, and the key of 'alex' is in force",
+        _authored_then(_ALEX, _bare),
+    ),
+    Specimen(
+        "writers-authorised",
+        "names a signature record, and none is there: it was stripped",
+        _authored_then(_ALEX, lambda row: row._replace(auth=None)),
+    ),
+    Specimen(
+        "writers-authorised",
+        "a signature record lies beside it, and its header names none",
+        _authored_then(_ALEX, lambda row: _bare(row)._replace(auth=row.auth)),
+    ),
+    Specimen(
+        "writers-authorised",
+        "is not the one that its header names",
+        _authored_then(_ALEX, lambda row: row._replace(auth=row.auth[:-1] + b"x")),
+    ),
+    Specimen(
+        "writers-authorised",
+        "its signature is not by the key of 'alex'",
+        _authored_then(_ALEX, lambda row: row.saying(priority="low")),
+    ),
+    Specimen(
+        "writers-authorised",
+        "its signature is not by the key of 'alex'",
+        _authored_then(_ALEX, _foreign_record),
+    ),
+    Specimen(
+        "writers-authorised",
+        "its signature record is another entry's",
+        _authored_then(_together, lambda row: row.saying(priority="low")),
+    ),
+    Specimen(
+        "writers-authorised",
+        "it says that 'bench' did it, and the key of 'alex' signed it",
+        _then(authored, _by("alex", actor="bench", kind="bus.published")),
+    ),
+    Specimen(
+        "writers-authorised",
+        "signed with a key of 'bench' that was replaced at entry",
+        _then(authored, _with_kept_key(_rotated_actor)),
+    ),
+    Specimen(
+        "writers-authorised",
+        "signed with a key of 'bench' that was revoked at entry",
+        _then(authored, _with_kept_key(_revoked_actor)),
+    ),
+    Specimen("writers-authorised", "signed with a key that nobody enrolled", _unknown_key),
+    Specimen(
+        "writers-authorised",
+        "it shows 'bench' as who speaks, and 'claude' did it",
+        _authored_then(_signed(actor="bench", kind="bus.published"), _speaks_as),
+    ),
+    Specimen(
+        "writers-authorised",
+        "3 entries were signed together, and only 2 of them are there",
+        _authored_then(_together, lambda _: None),
+    ),
+    Specimen(
+        "writers-authorised",
+        "the key of 'bench' was changed: sample.example/1+",
+        _stranger(1, sealed=True),
+    ),
+    Specimen(
+        "writers-authorised",
+        "the key of 'bench' was changed: bench+",
+        _then(authored, _stranger(2, sealed=False)),
+    ),
+    Specimen(
+        "writers-authorised",
+        "it is change 5 of the key of 'bench', where 2 follows",
+        _then(authored, _stranger(5, sealed=False)),
+    ),
+    Specimen(
+        "writers-authorised",
+        "its id is not actor-1-alex, so it changes no key",
+        _authored_then(lambda rows: _find(rows, "actor.enrolled", 1), _other_id),
     ),
     Specimen("append-only", "it differs from the ledger at line", _edit_log),
     Specimen(

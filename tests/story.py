@@ -265,9 +265,17 @@ class Story:
             adopt.sync(team)
 
     def redact(self, number: int) -> None:
-        """Erase the entry of that number, counted around from the newest, if it can be."""
+        """Erase the entry of that number, counted around from the newest, if it can be.
+
+        Traces of files that were gone hold no bytes, and are not counted.
+        """
         with self.team() as team:
-            seq = -number % team.store.head().size
+            seqs = [
+                entry.seq
+                for entry in team.store.read()
+                if entry.kind != "file.displaced" or "content" in entry.data
+            ]
+            seq = seqs[-number % len(seqs)]
             redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
 
     # What others do ----------------------------------------------------------------------------

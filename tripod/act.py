@@ -12,19 +12,24 @@ from typing import TYPE_CHECKING
 
 from ledger.entry import Draft, Entry
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
+from projections import COUNTS
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import Disk, UnreadableError
+from projections.in_the_way import in_the_way
 from projections.projection import Source
 from tripod.errors import RefusedError
 from tripod.files import Files, digest_of, touched_by
 
 if TYPE_CHECKING:
     from projections.intake import Conflict, Found
+    from tripod.authors import Signing
 
 __all__ = ["Act"]
 
 MAX_DISPLACED = 16 * 1024 * 1024
+FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
+NAMED = 3  # of those
 
 
 class Act:
@@ -32,6 +37,8 @@ class Act:
 
     ``conflicts`` are files that contradict the ledger, by path; ``rewrite`` those to be written
     besides the ones that the entries change. ``full`` also looks at evidence and read positions.
+    ``triggers`` of the database were put back.
+    ``signing`` signs for the actors that have a key, where any has.
     """
 
     def __init__(
@@ -60,12 +67,28 @@ class Act:
         self.left_alone: list[str] = []
         self.files = 0
         self.ahead = False
+        self.triggers: list[str] = []
+        self.signing: Signing | None = None
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
-        """Append; all acts of one transaction stand or fall together."""
+        """Append; all acts of one transaction stand or fall together.
+
+        What one actor with a key does is signed together.
+
+        Raises:
+            RefusedError: an actor has a key, and it cannot be used here; nothing is recorded.
+        """
+        if self.signing is not None:
+            drafts = self.signing.sign(drafts)
         entries = self.transaction.append(drafts)
         self.entries.extend(entries)
         return entries
+
+    def erase(self, redaction: Draft) -> None:
+        """Append a redaction and carry it out; signed, and refused, as what is appended."""
+        if self.signing is not None:
+            (redaction,) = self.signing.sign((redaction,))
+        self.entries.append(self.transaction.erase(redaction))
 
     def warn(self, text: str) -> None:
         """Have something said at the end of the command, once."""
@@ -77,15 +100,30 @@ class Act:
 
     def take_in(self) -> None:
         """Append what others wrote; what is missing is written again, what contradicts is told."""
+        from projections.intake import BLOCKED
+
         found = self._look()
         self._drop_known(found)
+        shown = int(self.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+        gone: dict[str, str] = {}
         if not self.disk.is_file(COUNTS_PATH):
             self.rewrite.add(COUNTS_PATH)
+            if shown and not self.disk.stands(COUNTS_PATH):
+                gone[COUNTS_PATH] = "the file is gone"
+                self.warn(f"{COUNTS_PATH}: the file is gone; it is written again")
         for path, digest in found.digests.items():
             self.writer.account(path, digest)
         for conflict in found.conflicts:
-            if conflict.what == "missing":
+            if conflict.what == BLOCKED:
+                self.conflicts[conflict.path] = conflict
+                self.rewrite.discard(conflict.path)
+                self.warn(
+                    f"{conflict.path}: {conflict.detail}; it is left as it is, and what would "
+                    "write there is refused"
+                )
+            elif conflict.what == "missing":
                 self.rewrite.add(conflict.path)
+                gone[conflict.path] = conflict.detail
                 self.warn(f"{conflict.path}: {conflict.detail}; it is written again")
             else:
                 self.conflicts[conflict.path] = conflict
@@ -102,6 +140,7 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+        self._note_gone(gone, shown)
 
     def _look(self) -> Found:
         from projections.intake import take_in
@@ -132,6 +171,35 @@ class Act:
                 fresh.append(piece)
         found.pieces = fresh
 
+    def _note_gone(self, gone: dict[str, str], shown: int) -> None:
+        """Leave a trace of files that vanished: what is written again looks as if it never had.
+
+        ``shown`` is how many entries the files showed. Behind it stand entries whose files could
+        not be written yet: what they tell of is not told again.
+        """
+        if not gone:
+            return
+        from ledger import drafts
+
+        folders: dict[str, list[str]] = {}
+        for path in gone:
+            folders.setdefault(path.rpartition("/")[0], []).append(path)
+        told: dict[str, str] = {}
+        for folder, paths in folders.items():
+            if len(paths) > FEW:
+                told[folder] = f"{len(paths)} files were gone: {_some(paths)}"
+            else:
+                told.update((path, gone[path]) for path in paths)
+        sql = "SELECT stream FROM entries WHERE seq >= ? AND kind = 'file.displaced'"
+        before = {stream for (stream,) in self.transaction.tables.execute(sql, (shown,))}
+        self.append(
+            [
+                drafts.displaced(path, reason, None)
+                for path, reason in sorted(told.items())
+                if f"files/{path}" not in before
+            ]
+        )
+
     def _note_config(self, drafts: Sequence[Draft]) -> None:
         """A changed configuration is announced on the bus (seeds: nbs-bus, event types).
 
@@ -146,10 +214,8 @@ class Act:
         for draft in drafts:
             if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
                 text = f"{CONFIG} changed"
-                event = draft_event(
-                    self, "nbs-bus", "config-change", "normal", text, cause=draft.id
-                )
-                self.append([event])
+                event = draft_event(self, "nbs-bus", "config-change", "normal", text, cause=draft)
+                self.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
 
     def refuse_if_ahead(self, *, anew: bool) -> bool:
         """A ledger that lacks what its files show was rolled back: nothing is taken in.
@@ -206,6 +272,26 @@ class Act:
             if not self.writer.is_ours(path, digest_of(self.disk, path)):
                 self.displace(path, "another program wrote it while we did")
 
+    def refuse_blocked(self) -> None:
+        """What stands where this act would write a file, and is none, is somebody's setup.
+
+        Raises:
+            RefusedError: it would be replaced; nothing was recorded.
+        """
+        ours = [e for e in self.entries if e.stream != "bus" and "observed" not in e.data]
+        paths = {*self.rewrite, *touched_by(ours, self.source)}
+        if any(entry.kind in COUNTS.kinds for entry in ours):
+            paths.add(COUNTS_PATH)
+        for path in sorted(path for path in paths if not path.endswith(".event")):
+            odd = in_the_way(self.disk, path)
+            if odd is not None:
+                message = (
+                    f"{self.disk.full(path)} is {odd}, where a file of the ledger belongs: writing "
+                    "it would replace that, so nothing was recorded. Remove it, or move the file "
+                    "itself there, and link to it from where you want to have it"
+                )
+                raise RefusedError(message)
+
     def keep_displaced(self) -> None:
         """Keep what others left where this act is about to write, before it is written over."""
         if self.conflicts:
@@ -213,3 +299,9 @@ class Act:
             touched = self.rewrite | touched_by(ours, self.source).keys()
             for path in sorted(touched & self.conflicts.keys()):
                 self.displace(path, self.conflicts[path].detail)
+
+
+def _some(paths: Sequence[str]) -> str:
+    """The names of the first few paths, and how many more there are."""
+    names = ", ".join(path.rpartition("/")[2] for path in paths[:NAMED])
+    return f"{names} and {len(paths) - NAMED} more"

@@ -19,8 +19,10 @@ from ledger.places import place_problem, places_problem
 from projections import BUS, CHAT, LOG
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS
+from projections.decision_log import LIVE
 from projections.disk import Disk, UnreadableError
 from projections.formats import words
+from projections.in_the_way import in_the_way
 from projections.intake.piece import names_in_bodies
 from projections.places import Places, recorded
 from projections.projection import File
@@ -110,6 +112,7 @@ def init(
                 return sync(team)
     _check_hold_ours({BUS.folder: events, CHAT.folder: chat})
     _check_not_ahead(root)
+    _check_log(root)
     opened = _opening(root, names, places)
     return _begin(root, opened, places, key=_in_git(root) if key is None else key)
 
@@ -174,6 +177,18 @@ def _check_not_ahead(root: str) -> None:
         message = (
             f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
             f"files as somebody else's, move {root}/{COUNTS} away first"
+        )
+        raise RefusedError(message)
+
+
+def _check_log(root: str) -> None:
+    """Refuse to begin beside a log that cannot be read in its place: its past would be lost."""
+    path = f"{LOG.folder}/{LIVE}"
+    odd = in_the_way(Disk(root), path)
+    if odd is not None:
+        message = (
+            f"{root}/{path} is {odd}: no decision can be taken in through it, and no ledger was "
+            "begun. Move the file itself there, and link to it from where you want to have it"
         )
         raise RefusedError(message)
 

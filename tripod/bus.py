@@ -123,7 +123,7 @@ def publish(
         DuplicateDroppedError: an equal event is pending within the window.
     """
     judge_event(source, type_, priority, payload)
-    with team.act(hasty=True) as act:
+    with team.act(hasty=True, by=source) as act:
         window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
         if window:
             row = act.transaction.tables.execute(
@@ -187,7 +187,7 @@ def ack(team: Team, name: str, *, actor: str = "unknown") -> None:
         BadArgumentError: not the name of an event.
         NotFoundError: it is not pending (any more).
     """
-    with team.act(hasty=True) as act:
+    with team.act(hasty=True, by=actor) as act:
         try:
             _find_pending(team, name)
         except NotFoundError:
@@ -200,7 +200,7 @@ def ack(team: Team, name: str, *, actor: str = "unknown") -> None:
 
 def ack_all(team: Team, handle: str | None = None, *, actor: str = "unknown") -> int:
     """Acknowledge all pending events (of the source ``handle``); give their number."""
-    with team.act() as act:
+    with team.act(by=actor) as act:
         where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
         count: int = act.transaction.tables.execute(
             f"SELECT count(*) FROM events WHERE acked IS NULL{where}",
@@ -222,7 +222,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = "unknown") -
     if max_bytes is not None and max_bytes <= 0:
         message = f"max-bytes: {max_bytes} is no positive number of bytes"
         raise BadArgumentError(message)
-    with team.act() as act:
+    with team.act(by=actor) as act:
         limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
         db = act.transaction.tables
         done = team.disk.stat(f"{BUS.folder}/processed") is not None

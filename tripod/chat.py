@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledger import drafts
-from ledger.entry import Entry
+from ledger.entry import Draft
+from ledger.ids import fresh_ids
 from projections import CHAT
 from projections.formats import chat as format_
 from projections.projection import content_bytes
@@ -57,7 +58,7 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """
     channel = channel_name(name)
     path = f"{CHAT.folder}/{channel}.chat"
-    with team.act(locks=[path]) as act:
+    with team.act(locks=[path], by=actor) as act:
         if _exists(act, channel):
             message = f"chat {channel} exists already"
             raise RefusedError(message)
@@ -99,7 +100,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
     problem = format_.valid_handle(handle) or format_.valid_text(text)
     if problem is not None:
         raise BadArgumentError(problem)
-    with team.act(locks=[f"{CHAT.folder}/{channel}.chat"]) as act:
+    with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], by=handle) as act:
         row = act.transaction.tables.execute(
             "SELECT lines FROM channels WHERE channel = ?", (channel,)
         ).fetchone()
@@ -107,14 +108,14 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
             raise _missing(team, channel)
         time = act.now_us // 1_000_000
         draft = drafts.sent(channel=channel, index=row[0], handle=handle, time=time, text=text)
-        entry = act.append([draft])[0]
-        if text:
-            _announce(act, entry, text, human=human)
+        draft = draft._replace(id=fresh_ids(1)[0][0])
+        events = _announced(act, draft, text, human=human) if text else ()
+        seq = act.append([draft, *events])[0].seq
         _rotate(act, channel, time)
-        return Message(row[0], entry.seq, handle, time, text)
+        return Message(row[0], seq, handle, time, text)
 
 
-def _announce(act: Act, message: Entry, text: str, *, human: bool) -> None:
+def _announced(act: Act, message: Draft, text: str, *, human: bool) -> Iterator[Draft]:
     """The events of a message. Ours are never dropped by a dedup window."""
     handle = message.actor
     said = [("nbs-chat", "chat-message", "normal", f"{handle}: {text}")]
@@ -125,8 +126,7 @@ def _announce(act: Act, message: Entry, text: str, *, human: bool) -> None:
         for name in format_.mentions(text)
     ]
     for source, type_, priority, payload in said:
-        event = draft_event(act, source, type_, priority, _cut(payload), cause=message.id)
-        act.append([event])
+        yield draft_event(act, source, type_, priority, _cut(payload), cause=message)
 
 
 def _cut(payload: str) -> str:

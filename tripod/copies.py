@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledger import drafts
-from ledger.durable import rename_file, sync_name, sync_path
+from ledger.durable import rename_file, sync_name
 from ledger.errors import LedgerError, UnwritableError
+from ledger.guards import put_back
 from ledger.head import Head
 from ledger.ids import fresh_ids
 from ledger.lock import FileLock
@@ -32,12 +33,12 @@ from projections.tables import fold_into, refold, tables_current
 from tripod import keys, recover, sealing
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
 from tripod.signer import continues, last_note, last_seal
+from tripod.swapping import close_log, copy_pages, put_in_place, remove
 from tripod.team import DATABASE, FOLDER, Team
 
 __all__ = ["Restored", "backup", "place", "restore"]
 
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
-_FILES = ("", "-wal", "-shm", "-journal")
 _RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
 
 
@@ -72,7 +73,7 @@ def backup(team: Team, path: str) -> Head:
     temporary = f"{path}.part"
     try:
         with closing(read_only(team.store.path)) as source:
-            _copy(source, temporary)
+            copy_pages(source, temporary)
         head = _head(temporary)
         os.link(temporary, path)  # unlike a rename, it replaces nothing
         sync_name(path)
@@ -81,18 +82,8 @@ def backup(team: Team, path: str) -> Head:
         message = f"{path}: the backup cannot be written: {reason}"
         raise UnwritableError(message) from error
     finally:
-        _remove(temporary)
+        remove(temporary)
     return head
-
-
-def _copy(source: sqlite3.Connection, path: str) -> None:
-    """All of a database as of one moment, into a new file of its own, waited for."""
-    _remove(path)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    with closing(sqlite3.connect(path, isolation_level=None)) as target:
-        source.backup(target)
-        target.execute("PRAGMA journal_mode=DELETE")  # one file, whole in itself
-    sync_path(path)
 
 
 def _head(path: str) -> Head:
@@ -104,12 +95,6 @@ def _head_of(db: sqlite3.Connection) -> Head:
     check_ours(db)
     row = db.execute("SELECT size, stack FROM head").fetchone()
     return Head(0, b"") if row is None else Head(row[0], stored_tree(row[0], row[1]).root())
-
-
-def _remove(path: str) -> None:
-    for suffix in ("", "-journal", "-wal", "-shm", ".lock"):
-        with suppress(FileNotFoundError):
-            os.unlink(path + suffix)
 
 
 # Back ------------------------------------------------------------------------------------------
@@ -158,11 +143,11 @@ def restore(root: str, path: str, as_origin: str | None = None) -> Restored:
             _take(path, fresh)
             fork = _choose(database, fresh, as_origin)
             size = _prepare(fresh, fork)
-            kept = _put(database, fresh)
+            kept = put_in_place(database, fresh, "replaced")
             if fork.new != fork.old:
                 _put_record_aside(root)
     finally:
-        _remove(fresh)
+        remove(fresh)
         lock.close()
     with Team(root) as team:
         done = recover.rebuild(team)
@@ -203,7 +188,9 @@ def _take(path: str, fresh: str) -> None:
     try:
         with closing(read_only(path)) as source:
             check_ours(source)
-            _copy(source, fresh)
+            copy_pages(source, fresh)
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
+            put_back(db)  # the entries are judged below; a copy may lack its triggers
     except (LedgerError, sqlite3.Error) as error:
         message = f"{path} cannot be restored: {error}"
         raise RefusedError(message) from error
@@ -289,40 +276,8 @@ def _prepare(fresh: str, fork: _Fork) -> int:
             if fork.new != fork.old:
                 draft = drafts.forked_from(fork.old, head.size, head.root, fork.reason, fork.seal)
                 transaction.fork(fork.new, draft)
-        store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        store.db.execute("PRAGMA journal_mode=DELETE")
+        close_log(store.db)
     return head.size
-
-
-def _put(database: str, fresh: str) -> str:
-    """Put the prepared copy in the ledger's place; give where the old one is kept, '' if none was.
-
-    Where the old one can be read it is written over in a transaction of its own: whoever has it
-    open sees the new one next, and nobody goes on writing to a file that has no name.
-    """
-    if not any(os.path.lexists(database + suffix) for suffix in _FILES):
-        rename_file(fresh, database)
-        return ""
-    number = 1
-    while any(os.path.lexists(f"{database}.replaced-{number}{suffix}") for suffix in _FILES):
-        number += 1
-    kept = f"{database}.replaced-{number}"
-    try:
-        with closing(read_only(database)) as live:
-            _copy(live, kept)
-        with (
-            closing(sqlite3.connect(fresh)) as source,
-            closing(sqlite3.connect(database, timeout=30)) as target,
-        ):
-            source.backup(target)
-    except (LedgerError, sqlite3.Error):
-        _remove(kept)
-        for suffix in _FILES:
-            with suppress(FileNotFoundError):
-                os.rename(database + suffix, kept + suffix)
-        os.rename(fresh, database)
-    sync_name(database)
-    return kept
 
 
 def _put_record_aside(root: str) -> None:

@@ -58,11 +58,12 @@ def draft_event(
     priority: str,
     payload: str,
     *,
-    cause: str | None = None,
+    cause: Draft | None = None,
 ) -> Draft:
     """The draft of a new event, under a file name that nobody has yet.
 
-    ``cause`` is the id of the entry that it tells of.
+    ``cause`` is what it tells of, a draft with its id: who did that does this too, and the source
+    is the tool that tells it.
 
     Raises:
         BadArgumentError: a field breaks its rule.
@@ -96,4 +97,4 @@ def draft_event(
         payload=payload,
         size=len(data),
     )
-    return draft._replace(cause=cause)
+    return draft if cause is None else draft._replace(actor=cause.actor, cause=cause.id)

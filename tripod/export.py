@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import orjson
 
-from ledger.bodies import BLOBS, BODIES, format_line, line_path, parse_line_path
-from ledger.entry import commit, leaf_hash
+from ledger.bodies import BLOBS, BODIES, Said, format_line, line_path, parse_line_path
+from ledger.entry import auth_of, commit, leaf_hash
 from ledger.errors import LedgerDamagedError, MalformedError
 from ledger.merkle import Tree, root_of
 from ledger.note import MAX_NOTE, parse_note
@@ -50,7 +50,10 @@ from tripod.staging import PRIVATE, PUBLIC, Staging, alone
 __all__ = ["SEAL", "Exported", "export", "held_seal", "read_seal"]
 
 SEAL = "checkpoint"  # the name that the format gives the seal's file
-_ROWS = "SELECT seq, kind, header, salt, body FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq"
+_ROWS = (
+    "SELECT seq, kind, header, salt, body, auth FROM entries"
+    " WHERE seq >= ? AND seq < ? ORDER BY seq"
+)
 _MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
 _HINT = "nothing of it was sealed; `tripod verify` says what is wrong"
 
@@ -293,11 +296,17 @@ def _check_stored(db: sqlite3.Connection, tile: Tile, hashes: list[bytes]) -> No
         raise LedgerDamagedError(message)
 
 
-def _line(work: _Work, row: tuple[int, str, bytes, bytes | None, bytes | None]) -> bytes:
+def _line(work: _Work, row: tuple[int, str, bytes, *tuple[bytes | None, ...]]) -> bytes:
     """The line of a body that is the one committed to, or of one that was erased whole."""
-    seq, kind, header, salt, body = row
+    seq, kind, header, *rest = row
+    said = Said(*rest)
+    salt, body, auth = said
+    head = orjson.loads(header)
+    if (None if auth is None else auth_of(auth)) != head.get("auth"):
+        message = f"entry {seq} lost its signature record, or has another: {_HINT}"
+        raise LedgerDamagedError(message)
     if salt is not None and body is not None:
-        if commit(salt, kind, body) != orjson.loads(header)["body"] or b"\n" in body:
+        if commit(salt, kind, body) != head["body"] or b"\n" in body:
             message = f"entry {seq} has a body that it did not commit to: {_HINT}"
             raise LedgerDamagedError(message)
         if _MARK in body:
@@ -305,7 +314,7 @@ def _line(work: _Work, row: tuple[int, str, bytes, bytes | None, bytes | None]) 
     elif salt is not None or body is not None:
         message = f"entry {seq} has half of a body and its salt: {_HINT}"
         raise LedgerDamagedError(message)
-    return format_line(seq, salt, body) + b"\n"
+    return format_line(seq, said) + b"\n"
 
 
 def _write_blobs(work: _Work, seq: int, body: bytes) -> None:

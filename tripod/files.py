@@ -21,6 +21,7 @@ from projections import BUS, CHAT, LOG, PROJECTIONS, manifest
 from projections.counts import PATH as COUNTS_PATH
 from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
+from projections.in_the_way import in_the_way
 from projections.projection import File, Source
 from projections.rebuild import desired
 
@@ -171,6 +172,10 @@ class Files:
     def _put(self, path: str, want: File) -> None:
         digest = sha256(want.data).hexdigest()
         stat = self.disk.stat(path)
+        odd = None if stat is not None else in_the_way(self.disk, path)
+        if odd is not None:  # it came while we did, or since who recorded this died
+            message = f"{odd} stands there, and would be replaced: remove it"
+            raise UnreadableError(message)
         like = stat is not None and (stat.mode, stat.size) == (want.mode, len(want.data))
         if stat is not None and like and self.disk.read(path, stat.size) == want.data:
             self._written[path] = (stat, digest)

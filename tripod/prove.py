@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from ledger.bodies import format_line
+from ledger.bodies import Said, format_line
 from ledger.merkle import Nodes, consistency_proof, inclusion_proof, root_of
 from ledger.note import parse_note
 from ledger.proof import Proof, format_proof
@@ -36,12 +36,13 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
                 f"entry {seq} is not under the newest seal, of {seal.size} entries: seal first"
             )
             raise NotFoundError(message)
-        sql = "SELECT header, salt, body FROM entries WHERE seq = ?"
-        header, salt, said = db.execute(sql, (seq,)).fetchone()
-        if body and said is None:
+        sql = "SELECT header, salt, body, auth FROM entries WHERE seq = ?"
+        header, *rest = db.execute(sql, (seq,)).fetchone()
+        said = Said(*rest)
+        if body and said.body is None:
             message = f"the body of entry {seq} was erased: leave --body out"
             raise NotFoundError(message)
-        extra = header + b"\n" + format_line(seq, salt, said) if body else header
+        extra = header + b"\n" + format_line(seq, said) if body else header
         hashes = inclusion_proof(nodes, seq, seal.size)
     return format_proof(Proof(seq, tuple(hashes), parse_note(note.encode()), extra))
 

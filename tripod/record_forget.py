@@ -1,7 +1,8 @@
 """Takes erased bodies out of an export: its headers, tiles and seals stay as they are.
 
 An export with bodies (the record in ``.nbs/record`` is one) holds them in ``bodies/``, one JSON
-line an entry, and long texts in ``blobs/``, by digest. An erased entry's line is its number alone.
+line an entry, and long texts in ``blobs/``, by digest. An erased entry's line is its number alone,
+with its signature record where it was signed.
 Where we die on the way, doing it again finishes it.
 """
 
@@ -23,6 +24,7 @@ from tripod.staging import alone
 __all__ = ["Forgotten", "forget"]
 
 _SEQ = re.compile(rb'"seq":([0-9]{1,16})\}$')
+_AUTH = re.compile(rb'\{"auth":"[0-9a-f]+",')
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -73,7 +75,8 @@ def _without(line: bytes, seqs: Collection[int]) -> bytes:
     found = _SEQ.search(line)
     if found is None or int(found[1]) not in seqs:
         return line
-    return b'{"seq":%b}' % found[1]
+    signed = _AUTH.match(line)
+    return b'%b"seq":%b}' % (b"{" if signed is None else signed[0], found[1])
 
 
 def _drop_blobs(directory: str) -> int:

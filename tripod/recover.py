@@ -9,11 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 
 from ledger.errors import UnwritableError
+from ledger.renewing import walk
 from projections import BUS, PROJECTIONS
 from projections.intake.piece import Conflict
 from projections.projection import File, Source
@@ -21,6 +22,7 @@ from projections.rebuild import Difference, differences
 from projections.tables import batches, create_tables, fold_into, source_of
 from tripod.act import Act
 from tripod.errors import BadArgumentError, NotFoundError
+from tripod.swapping import RENEWING, remove
 from tripod.team import Team
 
 __all__ = ["Rebuilt", "past", "rebuild", "rendered"]
@@ -28,14 +30,20 @@ __all__ = ["Rebuilt", "past", "rebuild", "rendered"]
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Paths that were written, and how many of them had held other bytes (kept in the ledger)."""
+    """Paths that were written, and how many of them had held other bytes (kept in the ledger).
+
+    ``triggers`` are those of the database that were missing or altered, and were put back.
+    ``kept`` is where a database with damaged pages is kept, '' where it was whole.
+    """
 
     written: list[str]
     displaced: int
+    triggers: list[str] = field(default_factory=list)
+    kept: str = ""
 
 
 def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
-    """Fold all tables anew and write every projected file that differs.
+    """Fold all tables anew, put lost triggers back, and write every projected file that differs.
 
     ``evidence`` also gives back kept logs whose files are gone or changed.
 
@@ -45,6 +53,8 @@ def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
     """
     kept = 0
     with team.act(full=True, anew=True) as act:
+        remove(f"{team.store.path}.{RENEWING}")  # of one who was killed behind its last step
+        walk(team.store.db)
         paths: set[str] = set()
         others: list[
             str
@@ -72,7 +82,7 @@ def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
         path, problem = next(iter(team.files.failed.items()))
         message = f"{path}: {problem}; {len(team.files.failed)} files could not be written"
         raise UnwritableError(message)
-    return Rebuilt(sorted(paths), kept)
+    return Rebuilt(sorted(paths), kept, act.triggers)
 
 
 def _holds_others(team: Team, act: Act, difference: Difference) -> bool:

@@ -125,7 +125,7 @@ def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Red
     channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
     locks = [f"{CHAT.folder}/{name}.chat" for name in channels]
     searched: list[re.Pattern[str]] = []
-    with team.act(full=True, locks=[*locks, f"{LOG.folder}/{LIVE}"]) as act:
+    with team.act(full=True, locks=[*locks, f"{LOG.folder}/{LIVE}"], by=request.by) as act:
         plan, entries = _plan(team, request, pattern, searched)
         told = f"{request.reason}\n{request.by}"
         if any(one.search(told) for one in searched):
@@ -164,7 +164,7 @@ def _erase_one(act: Act, entry: Entry, request: Request) -> None:
         by=request.by,
         keep=stand_in(entry.kind, entry.data),
     )
-    act.entries.append(act.transaction.erase(draft))
+    act.erase(draft)
 
 
 def _redaction_of(team: Team, seq: int) -> int | None:

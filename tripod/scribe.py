@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ledger import drafts
-from ledger.entry import leaf_hash
+from ledger.entry import Draft, leaf_hash
+from ledger.ids import fresh_ids
 from projections import LOG
 from projections.decision_log import LIVE, text_of
 from projections.formats.assessment import format_checkpoint_payload
@@ -34,6 +35,10 @@ __all__ = ["Decision", "Logged", "Request", "count", "log", "query", "summary"]
 
 MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047
+_NO_REF = (
+    "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
+    "now on (what is recorded cannot be changed); give --ref live.chat:~L342 with the next"
+)
 
 
 @dataclass(frozen=True)
@@ -86,26 +91,28 @@ def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
     """
     _judge(request)
     path = f"{LOG.folder}/{LIVE}"
-    with team.act(locks=[path]) as act:
+    with team.act(locks=[path], by=actor or team.scribe) as act:
         db = act.transaction.tables
         scribe = actor or db.execute("SELECT scribe FROM team").fetchone()[0]
         refs, warnings = _bind(act, request)
         if request.supersedes is not None and not _known(act, request.supersedes):
             message = f"supersedes: no decision {request.supersedes} in the log"
             raise BadArgumentError(message)
+        begun = []
         if not db.execute("SELECT 1 FROM logs WHERE file = ?", (LIVE,)).fetchone():
             project, created = db.execute("SELECT project, created FROM team").fetchone()
-            act.append([drafts.log_begun(format_log_header(project, created, scribe), scribe)])
+            begun.append(drafts.log_begun(format_log_header(project, created, scribe), scribe))
         number = 1 + db.execute("SELECT coalesce(max(number), 0) FROM pieces").fetchone()[0]
         second = act.now_us // 1_000_000
         while _known(act, f"D-{second}"):
             second += 1
         body = _body(request, f"D-{second}", number, refs)
-        cause = act.append([drafts.decided(body, scribe)])[0].id
+        decision = drafts.decided(body, scribe)._replace(id=fresh_ids(1)[0][0])
         text = f"{body['id']} {request.title}"
-        event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=cause)
-        act.append([event])
-        checkpoint = _checkpoint(team, act, number, cause)
+        event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=decision)
+        due = _checkpoint(team, act, decision)
+        act.append([*begun, decision, event, *due])
+    checkpoint = str(due[0].body["name"]) if due else None
     return Logged(body["id"], number, checkpoint, warnings)
 
 
@@ -168,7 +175,7 @@ def _known(act: Act, decision: str) -> bool:
 def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
     """Bind each ref to the message at that line of the file now: its number, seq and leaf hash."""
     if not request.refs:
-        return [], ["no chat ref: nothing says where this was decided (--ref live.chat:~L342)"]
+        return [], [_NO_REF]
     bound = []
     db = act.transaction.tables
     for text in request.refs:
@@ -198,7 +205,10 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
             have = f"messages in lines {HEADER_LINES + 1} to {last}"
             if last <= HEADER_LINES:
                 have = "no message yet"
-            message = f"ref: {format_ref(ref)} is no message; {ref.file} has {have}"
+            message = (
+                f"ref: {format_ref(ref)} is no message; {ref.file} has {have}. Nothing was "
+                "recorded: what leads nowhere could never be mended"
+            )
             raise BadArgumentError(message)
         header = db.execute("SELECT header FROM entries WHERE seq = ?", (line[0],)).fetchone()[0]
         bound.append(
@@ -214,19 +224,17 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
     return bound, []
 
 
-def _checkpoint(team: Team, act: Act, number: int, cause: str) -> str | None:
+def _checkpoint(team: Team, act: Act, decision: Draft) -> list[Draft]:
     """Ask for Pythia's review at each N-th decision (seeds: tripod-architecture, "Flow")."""
     interval = settings(team)["pythia_interval"]
+    number, newest = decision.body["number"], decision.body["id"]
     if not interval or number % interval:
-        return None
-    rows = act.transaction.tables.execute(
-        "SELECT id FROM pieces WHERE number > ? AND number <= ? ORDER BY number",
-        (number - interval, number),
-    ).fetchall()
-    payload = format_checkpoint_payload(number, rows[0][0], rows[-1][0])
-    event = draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=cause)
-    act.append([event])
-    return str(event.body["name"])
+        return []
+    row = act.transaction.tables.execute(
+        "SELECT id FROM pieces WHERE number > ? ORDER BY number LIMIT 1", (number - interval,)
+    ).fetchone()
+    payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
+    return [draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)]
 
 
 def _decision(team: Team, seq: int) -> Decision:

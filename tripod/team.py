@@ -21,8 +21,8 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Self
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Self
 
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerDamagedError, LedgerError, UnwritableError
@@ -41,6 +41,9 @@ from projections.tables import fold_into, refold, source_of, tables_current
 from tripod.act import Act
 from tripod.errors import NoTeamError
 from tripod.files import Files
+
+if TYPE_CHECKING:
+    from tripod.authors import Signing
 
 __all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
 
@@ -97,6 +100,7 @@ class Team:
         self.files = Files(self.disk, self.store, self.source)
         self.warnings: list[str] = []
         self.healed = 0
+        self._signs: Signing | None = None
 
     def close(self) -> None:
         """Close the ledger."""
@@ -138,6 +142,7 @@ class Team:
         anew: bool = False,
         hasty: bool = False,
         opened: Draft | None = None,
+        by: str | None = None,
     ) -> Iterator[Act]:
         """Do something: see the module.
 
@@ -147,11 +152,16 @@ class Team:
             anew: fold all tables again first, and trust no file unread.
             hasty: do not count a full queue for what came in the very tick of our last write.
             opened: the first entry, for a ledger that has none yet.
+            by: who acts. Their key, if they have one, is fetched before others have to wait.
 
         Raises:
             NoTeamError: the ledger holds no entry, and none is ``opened``.
+            RefusedError: who acts has a key, and it cannot be used here; nothing was recorded.
             UnwritableError: the disk refuses; nothing was recorded.
         """
+        signing = self._signing() if by else None
+        if signing is not None and by is not None:
+            signing.fetch(by)
         with self._once(locks=locks, full=full, anew=anew, hasty=hasty, opened=opened) as act:
             yield act
         for _ in range(MAX_TRIES):
@@ -168,6 +178,24 @@ class Team:
         if self.store.unswept() and not self.files.failed and not self.files.late:
             erased = any(entry.kind == REDACTED for entry in act.entries)
             self._sweep(WAIT_MS if erased else 0)
+
+    @property
+    def scribe(self) -> str | None:
+        """The handle that logs decisions; None before the tables are folded."""
+        with suppress(sqlite3.OperationalError):
+            row = self.store.db.execute("SELECT scribe FROM team").fetchone()
+            return row and str(row[0])
+        return None
+
+    def _signing(self) -> Signing | None:
+        """What signs for actors, if any actor of this ledger ever had a key."""
+        with suppress(sqlite3.OperationalError):  # an older version's tables: about to be folded
+            if self.store.db.execute("SELECT 1 FROM actors LIMIT 1").fetchone():
+                from tripod.authors import Signing
+
+                self._signs = self._signs or Signing(self.store.db)
+                return self._signs
+        return None
 
     def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
         """Append what changes no file, without a look at any of them.
@@ -224,6 +252,7 @@ class Team:
                 )
                 pending.append(act)
                 yield act
+                act.refuse_blocked()
                 act.keep_displaced()
 
     def _lock_foreign(self, held: ExitStack, path: str) -> None:
@@ -290,10 +319,15 @@ class Team:
                 "never dated back, so new ones get that time until the clock is there"
             )
         written: manifest.Manifest = {}
+        if anew:
+            from ledger.guards import put_back
+
+            act.triggers = put_back(transaction.tables)
         if anew or not tables_current(transaction.tables):
             written = manifest.load_any(transaction.tables)
             entries = self.store.read()
             refold(transaction.tables, sound_entries(entries) if anew else entries)
+        act.signing = self._signing()
         self.files.begin(manifest.load(transaction.tables), held)
         for path, known in written.items():
             self.files.account(path, known.digest)
@@ -349,7 +383,7 @@ class Team:
                 with self.store.derived() as derived:
                     manifest.save(derived, noted)
                     derived.execute("UPDATE head SET files = ?", (shown,))
-            except sqlite3.OperationalError as error:
+            except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.
                 act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")
                 return

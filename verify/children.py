@@ -6,6 +6,7 @@ killed, the system refuses another process), the caller does the work itself: sa
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import warnings
@@ -41,6 +42,7 @@ def start(work: Callable[[], T]) -> Callable[[], T | None]:
         # The child ends here in any case: it must not run what its parent would do at its end.
         status = 1
         silence()
+        gc.freeze()  # the collector would write to every page that is the parent's as well
         try:
             os.close(source)
             data = pickle.dumps(work())

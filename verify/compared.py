@@ -37,6 +37,7 @@ def compare_own(path: str, disk: Disk) -> Compared | None:
     """Look at the files of a team; None where its ledger's tables cannot be asked."""
     try:
         db = read_only(path)
+        db.execute("PRAGMA cache_size=-256")  # each page is asked for once
         db.execute("BEGIN")
         source = source_over(db, db, {}, {})
         chats = agreed_chats(source, disk, RENDER_ERRORS)

@@ -27,18 +27,19 @@ from projections.places import recorded
 from projections.projection import Source
 from projections.rebuild import compare, desired
 from verify.compared import Compared
+from verify.extends import Held
 from verify.finding import FilesJudged, Outcome, Scanned, Severity, not_applicable, outcome
 from verify.folded import Folded, fold_evidence
 from verify.heads import Heads
+from verify.known import Outside
+from verify.outside import USUAL, Asked, OutsideError, gather
 from verify.rows import one
 from verify.sources import RENDER_ERRORS
+from verify.surroundings import DATABASE, FOLDER, team_of, traces
 
-__all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "begin", "collect"]
+__all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "begin", "collect", "look_outside"]
 
-FOLDER = ".nbs"
-DATABASE = "ledger.db"
 NEARBY = 50  # lines: how far an approximate chat reference may be off
-_FOLDERS = ("chat", "events", "scribe")
 _NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
 _RUINED = ("malformed", "not a database")  # SQLite's words for a file it cannot make sense of
 _READ_LIMIT = 256 * 1024 * 1024
@@ -54,6 +55,8 @@ class Evidence:
     the files add, once ``verify.run`` made them; ``record`` what was found in the record's files.
     ``loaded`` says that the ledger was read from such files, ``bodies`` whether they held any;
     ``scratch`` is the folder of the database that was made of them, ``keys`` may have sealed them.
+    ``outside`` is what is remembered elsewhere, and ``held`` what came of holding the ledger
+    against it.
     """
 
     what: str
@@ -69,6 +72,8 @@ class Evidence:
     now_us: int = 0
     folded: Folded | None = None
     scan: Scanned | None = None
+    outside: Outside = field(default_factory=Outside)
+    held: Held | None = None
     old_heads: Heads | None = None
     record: FilesJudged | None = None
     loaded: bool = False
@@ -297,7 +302,9 @@ class Evidence:
         self.close()
 
 
-def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evidence:
+def collect(
+    path: str, *, no_ledger: bool = False, nearby: int = NEARBY, asked: Asked = USUAL
+) -> Evidence:
     """Open what stands at ``path``: a project, a team directory, or a bare database file.
 
     What cannot be opened at all is said in ``Evidence.problem``; nothing is raised for it.
@@ -306,16 +313,17 @@ def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evid
         path: a project directory with ``.nbs``, such a directory itself, or a database.
         no_ledger: the team is known to have none.
         nearby: how many lines an approximate chat reference may be off.
+        asked: which pin, policies and history to look at.
     """
     evidence = Evidence(path, no_ledger=no_ledger, nearby=nearby, now_us=now_us())
     evidence.database = path
     if os.path.isdir(path):
-        evidence.root = _team(path)
+        evidence.root = team_of(path)
         if evidence.root is None:
             evidence.problem = f"{path} is no team directory: it holds neither {FOLDER} nor chat"
             return evidence
         evidence.database = f"{evidence.root}/{DATABASE}"
-        evidence.traces = tuple(_traces(path, evidence.root))
+        evidence.traces = tuple(traces(path, evidence.root))
     elif not os.path.isfile(path):
         evidence.problem = f"{path}: there is no such file or directory"
         return evidence
@@ -325,7 +333,20 @@ def collect(path: str, *, no_ledger: bool = False, nearby: int = NEARBY) -> Evid
             begin(evidence)
     except (LedgerError, sqlite3.Error, OSError) as error:
         evidence.problem = _problem(error, evidence.database)
+    look_outside(evidence, asked)
     return evidence
+
+
+def look_outside(evidence: Evidence, asked: Asked) -> None:
+    """Collect what is remembered elsewhere; who remembers a head tells that a ledger was here."""
+    try:
+        evidence.outside = gather(evidence.root, asked, live=evidence.db is not None)
+    except OutsideError as error:
+        evidence.problem = evidence.problem or str(error)
+    evidence.traces += tuple(
+        f"{known.where} remembers {known.seal.size} entries of {known.seal.origin}"
+        for known in evidence.outside.known
+    )
 
 
 def _problem(error: Exception, database: str) -> str:
@@ -363,32 +384,5 @@ def begin(evidence: Evidence) -> None:
         return
     with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
         evidence.places = recorded(db)
-    count = one(db, "SELECT count(*) FROM entries")
-    evidence.rows = count[0] if count else 0
-
-
-def _team(path: str) -> str | None:
-    inner = os.path.join(path, FOLDER)
-    if os.path.isdir(inner):
-        return inner
-    if os.path.lexists(os.path.join(path, DATABASE)):
-        return path
-    return path if any(os.path.isdir(os.path.join(path, name)) for name in _FOLDERS) else None
-
-
-def _traces(path: str, root: str) -> list[str]:
-    """What tells that a ledger was here."""
-    found = []
-    for name in sorted(os.listdir(root)):
-        if name in ("record", "seal", "counts.json") or name.startswith(("policy", "seal.")):
-            found.append(f"{name} stands in the team directory")
-        elif name.startswith(DATABASE + "-") or name == DATABASE + ".lock":
-            found.append(f"{name} was left behind")
-    for folder in dict.fromkeys((root, path, os.path.dirname(os.path.abspath(root)))):
-        try:
-            with open(os.path.join(folder, ".gitignore"), "rb") as file:
-                if DATABASE.encode() in file.read(65_536):
-                    found.append(f".gitignore names {DATABASE}")
-        except OSError:
-            continue
-    return list(dict.fromkeys(found))
+    count = one(db, "SELECT count(*) FROM entries")  # by an index, which may be damaged
+    evidence.rows = (count or one(db, "SELECT max(seq) + 1 FROM entries") or (0,))[0] or 0

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from ledger.bodies import BLOBS, BODIES, parse_lines
+from ledger.bodies import BLOBS, BODIES, Said, parse_lines
 from ledger.entry import leaf_hash
 from ledger.errors import LedgerError, MalformedError
 from ledger.merkle import Tree
@@ -35,7 +35,8 @@ from verify.finding import Finding, Severity, Tally
 __all__ = ["Loaded", "load", "own_keys", "read_note"]
 
 _INSERT = (
-    "INSERT INTO entries (seq, id, kind, stream, header, salt, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _MARK = b'"sha256"'
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -169,17 +170,16 @@ class _Loading:
     def _bundle(self, tile: Tile) -> None:
         first = tile.number * WIDTH
         headers = parse_bundle(self.files.tile(tile), tile.width)
-        bodies: list[tuple[bytes, bytes] | None] = [None] * tile.width
+        bodies = [Said(None, None)] * tile.width
         if self.to.bodies:
             bodies = parse_lines(self.files.lines(tile), first, tile.width)
         leaves = [leaf_hash(header) for header in headers]
         self._expect(tile._replace(level=0), b"".join(leaves))
         rows = []
-        for seq, (header, pair) in enumerate(zip(headers, bodies, strict=True), first):
-            salt, body = pair or (None, None)
-            rows.append((seq, *self._columns(seq, header), header, salt, body))
-            if body is not None and _MARK in body:
-                self._blobs(body)
+        for seq, (header, said) in enumerate(zip(headers, bodies, strict=True), first):
+            rows.append((seq, *self._columns(seq, header), header, *said))
+            if said.body is not None and _MARK in said.body:
+                self._blobs(said.body)
         self._insert(rows)
         for leaf in leaves:
             self.tree.append(leaf)

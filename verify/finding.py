@@ -10,6 +10,7 @@ __all__ = [
     "CLEAN",
     "FINDINGS",
     "NOT_APPLICABLE",
+    "Anchored",
     "Coverage",
     "FilesJudged",
     "Finding",
@@ -74,12 +75,29 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Anchored:
+    """How far heads that are remembered outside vouch for the ledger.
+
+    ``sizes`` gives for each level that is reached up to which size, and by whom, in words.
+    ``tail`` are the entries behind the largest of them, ``seconds`` how long ago the first of
+    those was appended, by the ledger's own clock and that of this run.
+    """
+
+    level: str
+    sizes: dict[str, tuple[int, str]]
+    tail: int = 0
+    seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
 
     ``sealed`` is the newest seal that the ledger holds: how many entries it covers, when it was
-    made by the host's clock, and how many seconds ago.
-    ``problem`` says why nothing could be judged at all.
+    made by the host's clock, and how many seconds ago. Where the ledger was read from its record
+    it is the record's own, and the time that of the newest entry.
+    ``problem`` says why nothing could be judged at all. ``notes`` are said beside the verdict:
+    above all, what was not looked at.
     """
 
     what: str
@@ -87,6 +105,8 @@ class Report:
     head: tuple[int, str] | None = None
     problem: str = ""
     sealed: tuple[int, str, int] | None = None
+    anchored: Anchored | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def failures(self) -> int:
@@ -165,12 +185,21 @@ class Tally:
 
 @dataclass
 class Scanned:
-    """What the pass over the ledger's rows found, and saw; the head as the entries give it."""
+    """What the pass over the ledger's rows found, and saw; the head as the entries give it.
+
+    ``blocks`` are the roots of the full blocks of 256 entries, from which the roots at all sizes
+    follow; ``whole`` is False where rows are missing, so that no tree can be computed. ``since``
+    is the entry at which the pass began, where a pin vouches for those before.
+    """
 
     tally: Tally
     rows: int
     head: tuple[int, str]
     coverage: Coverage
+    origin: str = ""
+    blocks: bytes = b""
+    whole: bool = True
+    since: int = 0
 
 
 @dataclass

@@ -11,10 +11,12 @@ from ledger.errors import LedgerError
 from ledger.places import RECORD
 from ledger.reader import read_only
 from ledger.vkey import VerifierKey
-from verify.evidence import DATABASE, NEARBY, Evidence, begin, collect
+from verify.evidence import NEARBY, Evidence, begin, collect, look_outside
 from verify.export_files import SEAL, is_export
 from verify.exported import load
+from verify.outside import USUAL, Asked
 from verify.recorded import judged
+from verify.surroundings import DATABASE
 
 __all__ = ["open_evidence"]
 
@@ -25,17 +27,19 @@ def open_evidence(
     no_ledger: bool = False,
     nearby: int = NEARBY,
     keys: Sequence[VerifierKey] = (),
+    asked: Asked = USUAL,
 ) -> Evidence:
     """Open what stands at ``path``; what cannot be opened is said in ``Evidence.problem``.
 
     A team directory without its database is judged by its record, if it has one: so it is with
     every clone. ``keys`` may have signed a seal; the rest is as with ``evidence.collect``.
     """
-    evidence = collect(path, no_ledger=no_ledger, nearby=nearby)
+    evidence = collect(path, no_ledger=no_ledger, nearby=nearby, asked=asked)
     evidence.keys = tuple(keys)
     if evidence.root is None:
         if os.path.isdir(path) and is_export(path):
             evidence.problem = ""
+            look_outside(evidence, asked)
             _load(evidence, path)
     elif evidence.db is None and not evidence.problem and not no_ledger:
         record = f"{evidence.root}/{RECORD}"

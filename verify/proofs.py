@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import orjson
 
 from ledger.bodies import parse_line
-from ledger.entry import commit, leaf_hash, parse_header
+from ledger.entry import auth_of, commit, leaf_hash, parse_header
 from ledger.errors import LedgerError, MalformedError, NotVerifiedError
 from ledger.merkle import check_consistency
 from ledger.policy import Log, Policy
@@ -83,11 +83,14 @@ def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Sea
         raise NotVerifiedError(message)
     told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
     if line:
-        pair = parse_line(line, proof.seq)
-        if pair is None or commit(pair[0], head.kind, pair[1]) != head.body:
+        salt, body, auth = parse_line(line, proof.seq)
+        if salt is None or body is None or commit(salt, head.kind, body) != head.body:
             message = "proof: the body is not the one that the entry commits to"
             raise NotVerifiedError(message)
-        told.append(f"body {orjson.dumps(orjson.loads(pair[1])).decode()}")
+        if (None if auth is None else auth_of(auth)) != head.auth:
+            message = "proof: the signature record is not the one that the entry names"
+            raise NotVerifiedError(message)
+        told.append(f"body {orjson.dumps(orjson.loads(body)).decode()}")
     return seal
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from ledger.bodies import BLOBS, BODIES, format_line, line_path
+from ledger.bodies import BLOBS, BODIES, Said, format_line, line_path
 from ledger.entry import leaf_hash
 from ledger.errors import LedgerError, MalformedError
 from ledger.merkle import root_of
@@ -23,10 +23,10 @@ from verify.export_files import MAX_BLOB, SEAL, ExportFiles, FileError
 from verify.exported import Loaded, own_keys, read_note
 from verify.finding import FilesJudged
 from verify.heads import Heads
+from verify.rows import columns_of
 
 __all__ = ["hold_record", "judged"]
 
-_ROWS = "SELECT header, salt, body FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq"
 _MARK = b'"sha256"'
 _BROKEN = (sqlite3.Error, LedgerError, LookupError, TypeError, ValueError, AttributeError)
 
@@ -120,7 +120,11 @@ class _Holding:
 
     def _bundle(self, tile: Tile) -> Iterator[tuple[str, bytes]]:
         first = tile.number * WIDTH
-        rows = self.db.execute(_ROWS, (first, first + tile.width)).fetchall()
+        columns = columns_of(self.db, "header", "salt", "body", "auth")
+        rows = self.db.execute(
+            f"SELECT {columns} FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq",
+            (first, first + tile.width),
+        ).fetchall()
         headers = [row[0] for row in rows]
         yield format_path(tile), format_bundle(headers)
         leaves = b"".join(leaf_hash(header) for header in headers)
@@ -128,11 +132,9 @@ class _Holding:
         self.to.entries += len(rows)
         if not self.bodies:
             return
-        lines = [
-            format_line(seq, salt, body) + b"\n" for seq, (_, salt, body) in enumerate(rows, first)
-        ]
+        lines = [format_line(seq, Said(*row[1:])) + b"\n" for seq, row in enumerate(rows, first)]
         yield line_path(tile), b"".join(lines)
-        for _, _, body in rows:
+        for _, _, body, _ in rows:
             if body is not None and _MARK in body:
                 yield from self._blobs(body)
 

@@ -15,12 +15,11 @@ from ledger.entry import Entry
 from ledger.kinds import KINDS
 from ledger.redaction import REDACTED, redaction_id
 
-__all__ = ["all_rows", "entry_of", "kept_of", "one", "readable_entries"]
+__all__ = ["all_rows", "columns_of", "entry_of", "kept_of", "one", "readable_entries"]
 
 _TIMED = frozenset(
     ("chat.created", "worker.running", "worker.escalated", "worker.ended", "worker.dismissed")
 )
-_ROWS = "SELECT seq, id, kind, stream, header, salt, body FROM entries"
 
 
 def _lenient(raw: bytes) -> str | bytes:
@@ -31,20 +30,28 @@ def _lenient(raw: bytes) -> str | bytes:
         return raw
 
 
+def columns_of(db: sqlite3.Connection, *names: str) -> str:
+    """Columns of the entries, for a SELECT: NULL for one that an older file does not have."""
+    there = {row[1] for row in db.execute("PRAGMA table_info(entries)")}
+    return ", ".join(name if name in there or name != "auth" else "NULL" for name in names)
+
+
 def all_rows(
     db: sqlite3.Connection, start: int | None = None, stop: int | None = None
 ) -> Iterator[tuple[Any, ...]]:
-    """Rows (seq, id, kind, stream, header, salt, body) in the order of seq, those below 0 too.
+    """Rows (seq, id, kind, stream, header, salt, body, auth) in the order of seq, also below 0.
 
     Raises:
         sqlite3.DatabaseError: the file is damaged from this row on, or has no such table.
     """
+    columns = columns_of(db, "seq", "id", "kind", "stream", "header", "salt", "body", "auth")
+    sql = f"SELECT {columns} FROM entries WHERE seq BETWEEN ? AND ? ORDER BY seq"
     low = -(2**63) if start is None else start
     high = 2**63 - 1 if stop is None else stop - 1
     while True:
         try:
             # One bound of each kind: SQLite walks the table once, whatever it holds.
-            for row in db.execute(_ROWS + " WHERE seq BETWEEN ? AND ? ORDER BY seq", (low, high)):
+            for row in db.execute(sql, (low, high)):
                 low = row[0] + 1
                 yield row
         except sqlite3.OperationalError as error:
@@ -82,7 +89,7 @@ def entry_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
 
     An erased one comes with what its redaction keeps.
     """
-    seq, _, _, _, header, salt, body = row
+    seq, _, _, _, header, salt, body, auth = row
     try:
         head = orjson.loads(header)
         said = kept_of(db, seq) if salt is None and body is None else None
@@ -98,6 +105,7 @@ def entry_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
             salt,
             body,
             data,
+            auth,
         )
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
@@ -119,7 +127,7 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
     }
     try:
         for row in all_rows(db):
-            seq, id_, kind, stream, header, salt, body = row
+            seq, id_, kind, stream, header, salt, body, _ = row
             try:
                 # Within a text of the header the quotes would be escaped: this is the field.
                 if marks[kind] in header and body[:1] == b"{" and seq >= 0:

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from types import ModuleType
 
 from ledger.ids import parse_at
 from ledger.progress import tell
-from verify.checks import CHECKS, HEADER_CHECKS, LEDGER_CHECKS, record_agrees
+from verify.checks import (
+    CHECKS,
+    HEADER_CHECKS,
+    LEDGER_CHECKS,
+    NEW_ONLY,
+    ledger_missing,
+    pins_extend,
+    record_agrees,
+    writers_authorised,
+)
 from verify.compared import Compared
+from verify.comparing import hold
 from verify.evidence import Evidence
-from verify.finding import FINDINGS, Finding, Outcome, Report, cannot_tell, not_applicable
+from verify.finding import (
+    FINDINGS,
+    NOT_APPLICABLE,
+    Finding,
+    Outcome,
+    Report,
+    cannot_tell,
+    not_applicable,
+)
 from verify.recorded import hold_record
+from verify.signatures import judge_signatures
+from verify.since import scan_since
 from verify.storage import begin_scan
 
 __all__ = ["run"]
+
+_UNFOLDED = (*LEDGER_CHECKS, ledger_missing, record_agrees)
+"""Those that ask for no tables."""
 
 
 def run(
@@ -24,12 +48,24 @@ def run(
     select: Collection[str] | None = None,
     checks: tuple[ModuleType, ...] = CHECKS,
 ) -> Report:
-    """Judge; ``select`` names the checks to run (all of them otherwise), in the report's order."""
+    """Judge; ``select`` names the checks to run (all of them otherwise), in the report's order.
+
+    Where the evidence has a pin to start from, and the ledger grew from it, only those are run
+    that can judge the new entries alone; the report says so.
+    """
+    unknown = set(evidence.outside.rules.required) - {check.NAME for check in CHECKS}
+    if unknown:
+        problem = f"the policy requires {min(unknown)!r}, and there is no such check"
+        return Report(evidence.what, (), problem=problem)
     asked = [check for check in checks if select is None or check.NAME in select]
+    notes = list(_begin(evidence))
+    since = evidence.scan is not None and evidence.scan.since > 0
+    if since:
+        asked = [check for check in asked if check in NEW_ONLY]
     chosen = [check for check in asked if evidence.bodies or check in HEADER_CHECKS]
-    ledger = [check for check in chosen if check in LEDGER_CHECKS]
-    folded = any(check not in (*LEDGER_CHECKS, *HEADER_CHECKS) for check in chosen)
-    if ledger and evidence.db is not None and not evidence.problem and evidence.scan is None:
+    scanned = any(check in (*LEDGER_CHECKS, pins_extend) for check in chosen)
+    folded = evidence.bodies and not since and any(check not in _UNFOLDED for check in chosen)
+    if scanned and evidence.db is not None and not evidence.problem and evidence.scan is None:
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
         disk = None if evidence.loaded else evidence.disk
         beside = begin_scan(
@@ -45,19 +81,69 @@ def run(
         return Report(evidence.what, (), problem=evidence.problem)
     if record_agrees in chosen and evidence.record is None:
         hold_record(evidence)
+    if writers_authorised in chosen and evidence.db is not None and evidence.scan is not None:
+        judge_signatures(evidence.db, evidence.scan)
     outcomes = tuple(
-        _judge(check, evidence) if check in chosen else _bodiless(check, evidence)
+        _demanded(
+            evidence, _judge(check, evidence) if check in chosen else _bodiless(check, evidence)
+        )
         for check in asked
     )
     head = evidence.scan.head if evidence.scan else None
-    return Report(evidence.what, outcomes, head, sealed=_sealed(evidence))
+    anchored = evidence.held.anchored if evidence.held else None
+    return Report(
+        evidence.what,
+        outcomes,
+        head,
+        sealed=_sealed(evidence),
+        anchored=anchored,
+        notes=tuple(notes),
+    )
+
+
+def _begin(evidence: Evidence) -> Iterator[str]:
+    """Start from a pin where one is given; say what that leaves out, or why it cannot be done."""
+    pin = evidence.outside.pin
+    if pin is None or evidence.db is None or evidence.problem or evidence.scan is not None:
+        return
+    scan = scan_since(evidence.db, pin)
+    if scan is None:
+        yield (
+            f"everything was looked at: the ledger cannot be taken up at the pin (size {pin.size})"
+        )
+        return
+    evidence.scan = scan
+    left_out = [check.NAME for check in CHECKS if check not in NEW_ONLY]
+    yield (
+        f"only entries from {scan.since} on were looked at: those before were not looked at again, "
+        f"their roots give the pinned one (size {pin.size})"
+    )
+    yield f"not run, for they need the whole ledger: {', '.join(left_out)}"
+
+
+def _demanded(evidence: Evidence, told: Outcome) -> Outcome:
+    """What the policy requires must have something to judge: protection that is gone fails."""
+    if told.check not in evidence.outside.rules.required:
+        return told
+    if told.verdict != NOT_APPLICABLE:
+        return replace(told, required=True)
+    finding = Finding(
+        told.check,
+        f"the policy requires this check, and it has nothing to judge: {told.reason}",
+        "policy",
+        help="bring back what it judges, or change the policy where that may be done",
+    )
+    return Outcome(told.check, FINDINGS, "", (finding,), required=True)
 
 
 def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:
     """Of the newest seal: how many entries it covers, its time, how many seconds ago that was."""
     if evidence.db is None or evidence.folded is None:
         return None
-    for seq, size in evidence.query("SELECT seq, size FROM seals ORDER BY seq DESC LIMIT 1"):
+    newest = evidence.query("SELECT seq, size FROM seals ORDER BY seq DESC LIMIT 1")
+    if evidence.loaded:  # its seal covers all of it; when it was made, no entry of it says
+        newest = [(evidence.rows - 1, evidence.rows)] if evidence.rows else []
+    for seq, size in newest:
         at = evidence.at(seq)
         with suppress(ValueError):
             return size, at, max(0, evidence.now_us - parse_at(at)) // 1_000_000
@@ -86,6 +172,8 @@ def _fold(evidence: Evidence, compared: Callable[[], Compared | None] = lambda: 
 def _judge(check: ModuleType, evidence: Evidence) -> Outcome:
     tell(f"judging {check.NAME}")
     try:
+        if check is pins_extend:
+            evidence.held = hold(evidence)
         verdict: Outcome = check.judge(evidence)
     except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not an end
         name = check.NAME

@@ -10,9 +10,7 @@ on from what is stored, so that one damage gives one finding, or few.
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -20,8 +18,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from ledger.enrolment import CHANGES
 from ledger.entry import GENESIS, MAX_BODY, MAX_HEADER, Header, leaf_hash
-from ledger.kinds import KINDS
 from ledger.merkle import Tree
 from ledger.progress import over
 from ledger.redaction import REDACTED
@@ -32,55 +30,15 @@ from verify.checks import (
     clock_forward,
     kinds_known,
     sequence,
+    writers_authorised,
 )
 from verify.finding import Finding, Tally
 from verify.rows import all_rows, kept_of, one
-from verify.shapes import pattern
+from verify.usual import FRONT, USUAL, stands
 
 __all__ = ["Half", "Pass"]
 
-# A header in front of its id, the usual way: no signature, nothing to escape.
-_FRONT = re.compile(
-    rb'\{"actor":"[^"\\\x00-\x1f]*+","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
-    rb'"body":"([0-9a-f]{64})",(?:"cause":"([^"\\\x00-\x1f]*+)",)?'
-).match
-
-
-class _Known(NamedTuple):
-    """A kind as the fast path needs it."""
-
-    fits: Callable[[bytes], object]
-    name: bytes  # with the NUL that stands behind it in a commitment
-    place: str
-    below: bool
-
-
-_PLACED = ("ledger.opened", "ledger.adopted", "ledger.forked-from")
-"""Kinds that are judged by their place: never on the fast path."""
-
-
-def _stands(kind: str, stream: str, place: str, body: bytes) -> bool:
-    """Whether an entry whose body fits its model stands in the stream that the body names."""
-    if place == "chat/":
-        # Within a text the quotes would be escaped, and no other field has this name.
-        return stream[:5] == place and b'"channel":' + orjson.dumps(stream[5:]) in body
-    return stream == kinds_known.stream_of(kind, orjson.loads(body))
-
-
-def _known() -> dict[object, _Known]:
-    known: dict[object, _Known] = {}
-    for kind in KINDS:
-        expression = pattern(kind.model)
-        if expression is not None and kind.name not in _PLACED:
-            fits = re.compile(expression).fullmatch
-            name = kind.name.encode() + b"\x00"
-            known[kind.name] = _Known(fits, name, kind.stream, kind.stream.endswith("/"))
-    return known
-
-
-_KINDS = _known()
 _MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
-
 
 State: TypeAlias = tuple[int, str, str, str | None]
 
@@ -95,7 +53,7 @@ class Half(NamedTuple):
     whole: bool
     blocks: bytearray
     stack: list[bytes]
-    counts: tuple[int, int, int, int, int]
+    counts: tuple[int, int, int, int, int, int]
     names: list[tuple[str, int, int]]
     adoptions: list[int]
 
@@ -113,7 +71,8 @@ class Pass:
     are the first entries that mark an adoption, a few more than can be told. ``redacted`` counts
     the bodies that were erased, and of which an entry says so. ``told`` is the id of the newest
     entry that follows from no other: nearly every ``cause`` is that one. ``torn`` is the first
-    entry below the lowest stored node that is not the root of its entries.
+    entry below the lowest stored node that is not the root of its entries. ``signed`` counts the
+    entries that name a signature record, or have one.
     """
 
     db: sqlite3.Connection
@@ -139,6 +98,7 @@ class Pass:
     redacted: int = 0
     told: str = ""
     torn: int | None = None
+    signed: int = 0
 
     def run(self) -> None:
         """Judge every row of the range."""
@@ -155,7 +115,7 @@ class Pass:
 
     def half(self, begun: State, names: list[tuple[str, int, int]]) -> Half:
         """What the pass over the lower half needs of this one, which began in state ``begun``."""
-        counts = (self.leaves, self.rows, self.size, self.ids, self.redacted)
+        counts = (self.leaves, self.rows, self.size, self.ids, self.redacted, self.signed)
         return Half(
             begun, self.state(), self.tally, self.pending, self.whole, self.blocks,
             self.tree.stack, counts, names, self.adoptions,
@@ -167,22 +127,23 @@ class Pass:
         self.tally, self.pending, self.whole = upper.tally, upper.pending, upper.whole
         self.blocks += upper.blocks
         self.adoptions += upper.adoptions
-        leaves, rows, size, ids, redacted = upper.counts
+        leaves, rows, size, ids, redacted, signed = upper.counts
         self.tree = Tree(leaves, upper.stack)
         self.leaves += leaves
         self.rows += rows
         self.size += size
         self.ids += ids
         self.redacted += redacted
+        self.signed += signed
 
     def _rows(self) -> None:
         """The fast path; anything unusual goes to ``_slow``."""
-        dumps, kinds, tree = orjson.dumps, _KINDS, self.tree
+        dumps, kinds, tree = orjson.dumps, USUAL, self.tree
         expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
         size = rows = ids = 0
         told, calm = self.told, True
         for row in over(all_rows(self.db, self.start or None, self.stop), "checking entries"):
-            seq, id_, kind, stream, header, salt, body = row
+            seq, id_, kind, stream, header, salt, body, auth = row
             rows += 1
             ids += hash(id_)
             try:
@@ -192,16 +153,16 @@ class Pass:
                     "stream": stream, "v": 1,
                 })  # fmt: skip
                 inner = sha256(b"\x02" + salt + name + body).hexdigest().encode()
-                front = _FRONT(header)
+                front = FRONT(header)
                 good = (
                     calm
                     and seq == expected
                     and front is not None
-                    and front[2] == inner
+                    and front[3] == inner
                     and header[front.end() :] == tail[1:]
                     and front[1] >= at
                     and fits(body) is not None
-                    and (_stands(kind, stream, place, body) if below else stream == place)
+                    and (stands(kind, stream, place, body) if below else stream == place)
                     and type(id_) is str
                     and len(salt) == 32
                     and len(header) <= MAX_HEADER
@@ -220,18 +181,18 @@ class Pass:
                     self._nodes()
                 if _MARK in body:
                     self._name(seq, orjson.loads(body))
-                if front.lastindex == 2:  # no cause
+                self.signed += auth is not None or front[2] is not None
+                if front.lastindex == 3:  # no cause
                     told = id_
-                elif front[3].decode() != told:
-                    self._cause(seq, front[3].decode())
+                elif front[4].decode() != told:
+                    self._cause(seq, front[4].decode())
             else:
                 self.expected, self.prev, self.at = expected, prev, at.decode()
                 self.told = told
                 self._slow(row)
                 told = self.told
                 calm = self.pending is None and not self.explained
-                expected, prev, origin = self.expected, self.prev, self.origin
-                at = self.at.encode()
+                expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
         self.expected, self.prev, self.at = expected, prev, at.decode()
         self.rows, self.ids, self.leaves = rows, ids, tree.size
         self.size += size
@@ -240,7 +201,7 @@ class Pass:
 
     def _slow(self, row: tuple[Any, ...]) -> None:
         """Ask each rule about a row, then go on from what is stored."""
-        seq, id_, kind, stream, raw, salt, body = row
+        seq, id_, kind, stream, raw, salt, body, auth = row
         problem = sequence.order_problem(seq, self.expected)
         if problem is not None:
             self._add(sequence, problem, min(seq, self.expected))
@@ -266,8 +227,8 @@ class Pass:
         if problem is not None:
             self._add(clock_forward, problem, seq)
         self.at = header.at
-        if header.auth is not None:
-            self._add(kinds_known, kinds_known.SIGNED, seq)
+        if header.auth is not None or auth is not None:
+            self.signed += 1
         if header.kind == "ledger.adopted" and len(self.adoptions) < 2 * self.tally.limit:
             self.adoptions.append(seq)
         if header.cause is None:
@@ -299,6 +260,10 @@ class Pass:
             problem = chain_links.fork_problem(header, data, left)
             if problem is not None:
                 self._add(chain_links, problem, seq)
+        elif header.kind in CHANGES:
+            problem = writers_authorised.id_problem(header, data)
+            if problem is not None:
+                self._add(writers_authorised, problem, seq)
         problem = sequence.opening_problem(seq, header.kind, data, header.ledger)
         if problem is not None:
             self._add(sequence, problem, seq)

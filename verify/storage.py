@@ -24,9 +24,10 @@ from verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from verify.children import cores, start
 from verify.compared import Compared, compare_own
 from verify.finding import Coverage, Finding, Scanned, Tally
+from verify.rows import one
 from verify.scan import Half, Pass
 
-__all__ = ["Beside", "begin_scan", "scan"]
+__all__ = ["Beside", "begin_scan", "new_pass", "scan", "settle"]
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 
@@ -34,6 +35,7 @@ _NAMED = """
 CREATE TABLE named (sha256 TEXT, size INTEGER, seq INTEGER, PRIMARY KEY (sha256, size))
 WITHOUT ROWID
 """
+_DIGEST = re.compile("[0-9a-f]{64}")
 _BLANK = re.compile(r"\s+")
 
 
@@ -66,18 +68,20 @@ def begin_scan(
 
 
 def _beside(path: str, disk: Disk | None) -> tuple[Scanned, Compared | None]:
-    compared = None if disk is None else compare_own(path, disk)
+    # In a process of its own: what it held is given back before the pass begins.
+    compared = None if disk is None else start(partial(compare_own, path, disk))()
     return scan(read_only(path)), compared
 
 
 def scan(db: sqlite3.Connection) -> Scanned:
     """Judge the ledger's rows and what stands beside them, in one pass."""
-    passed = _new_pass(db)
+    passed = new_pass(db)
     passed.run()
-    return _settle(passed)
+    return settle(passed)
 
 
-def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -> Pass:
+def new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -> Pass:
+    """A pass over the entries from ``first`` (a multiple of 256) on, which has seen nothing yet."""
     named = sqlite3.connect("", isolation_level=None)
     named.execute(_NAMED)
     named.execute("BEGIN")
@@ -87,7 +91,7 @@ def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -
 def _scan_halves(path: str, db: sqlite3.Connection, half: int) -> Scanned | None:
     """Both halves at once; None unless the lower one is clean up to where the upper began."""
     wait = start(lambda: _upper_half(path, half))
-    lower = _new_pass(db, stop=half)
+    lower = new_pass(db, stop=half)
     lower.run()
     upper = wait()
     if upper is None or upper.start_state != lower.state() or lower.tally.found:
@@ -95,7 +99,7 @@ def _scan_halves(path: str, db: sqlite3.Connection, half: int) -> Scanned | None
         return None
     lower.resume(upper)
     lower.named.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", upper.names)
-    return _settle(lower)
+    return settle(lower)
 
 
 def _upper_half(path: str, half: int) -> Half | None:
@@ -104,7 +108,7 @@ def _upper_half(path: str, half: int) -> Half | None:
     header = None if row is None else canonical_bytes.read_header(row[0])
     if not isinstance(header, Header):
         return None
-    passed = _new_pass(db, half)
+    passed = new_pass(db, half)
     passed.expected, passed.prev = half, leaf_hash(row[0]).hex()
     passed.at, passed.origin = header.at, header.ledger
     state = passed.state()
@@ -112,27 +116,33 @@ def _upper_half(path: str, half: int) -> Half | None:
     return passed.half(state, passed.named.execute("SELECT * FROM named").fetchall())
 
 
-def _settle(passed: Pass) -> Scanned:
-    """What stands beside the rows, judged by what the pass over them gave."""
+def settle(passed: Pass) -> Scanned:
+    """What stands beside the rows, judged by what the pass over them gave.
+
+    Where the pass began behind a pin, ids and blobs are those of its own rows alone.
+    """
     tally = passed.tally
     root, stack = EMPTY_ROOT, b""
     try:
         tree = _tree(passed)
         root, stack = tree.root(), b"".join(tree.stack)
-        for look in (_settle_link, _nodes, _head, _ids):
+        for look in (_settle_link, _nodes, _head, _new_ids if passed.start else _ids):
             try:
                 look(passed, stack)
             except (sqlite3.Error, TypeError) as error:
                 _add(tally, sequence, f"the database cannot be read: {error}", "database")
-        blobs = _blobs(passed, passed.named)
+        blobs = (_new_blobs if passed.start else _blobs)(passed, passed.named)
         _schema(passed.db, tally)
     finally:
         passed.named.close()
     coverage: Coverage = {
         "entries": passed.rows, "bytes": passed.size, "blobs": blobs,
-        "nodes": len(passed.blocks) // 32, "redacted": passed.redacted,
+        "nodes": len(passed.blocks) // 32, "redacted": passed.redacted, "signed": passed.signed,
     }  # fmt: skip
-    return Scanned(tally, passed.rows, (tree.size, root.hex()), coverage)
+    return Scanned(
+        tally, passed.rows, (tree.size, root.hex()), coverage,
+        passed.origin or "", bytes(passed.blocks), passed.whole, passed.start,
+    )  # fmt: skip
 
 
 def _tree(passed: Pass) -> Tree:
@@ -210,13 +220,14 @@ def _ids(passed: Pass, _stack: bytes) -> None:
     A sum of keyed hashes over the index equals that over the table (an attacker does not know the
     key); so nothing has to be sorted or kept.
     """
-    db, before, total, rising = passed.db, "", 0, True
+    db, total, rising = passed.db, 0, True
+    before: str | None = None  # an id may be any text, the empty one too
     try:
         for (id_,) in db.execute(
             "SELECT id FROM entries INDEXED BY sqlite_autoindex_entries_1 ORDER BY id"
         ):
             total += hash(id_)
-            rising = rising and id_ > before
+            rising = rising and (before is None or id_ > before)
             before = id_
     except (sqlite3.Error, TypeError):
         rising = False
@@ -236,6 +247,33 @@ def _ids(passed: Pass, _stack: bytes) -> None:
             "the index of ids does not hold the ids of the table",
             "database",
         )
+
+
+def _new_ids(passed: Pass, _stack: bytes) -> None:
+    """No id of the rows that were looked at stands anywhere else."""
+    again = passed.db.execute(
+        "SELECT new.seq, old.seq, new.id FROM entries AS new JOIN entries AS old"
+        " INDEXED BY sqlite_autoindex_entries_1 ON old.id = new.id"
+        " WHERE new.seq >= ? AND old.seq < new.seq ORDER BY 1 LIMIT 20",
+        (passed.start,),
+    ).fetchall()
+    for second, first, id_ in again:
+        message = f"the id {id_} stands at entry {first} already"
+        _add(passed.tally, sequence, message, f"entry {second}", second)
+
+
+def _new_blobs(passed: Pass, named: sqlite3.Connection) -> int:
+    """Every blob that the rows name is there and hashes to its name."""
+    count = 0
+    for digest, size, seq in named.execute("SELECT sha256, size, seq FROM named ORDER BY seq"):
+        count += 1
+        _missing(passed.db, digest, size, seq, passed.tally)
+        key = bytes.fromhex(digest) if _DIGEST.fullmatch(digest) else b""
+        row = one(passed.db, "SELECT bytes FROM blobs WHERE sha256 = ?", (key,))
+        if row is not None and sha256(row[0]).hexdigest() != digest:
+            message = f"blob {digest[:12]}… does not hash to its name"
+            _add(passed.tally, bodies_present, message, "blobs")
+    return count
 
 
 def _blobs(passed: Pass, named: sqlite3.Connection) -> int:
@@ -301,11 +339,8 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
         if 0 < version < SCHEMA_VERSION and not _faults(_objects(db), version):
             problems, version = [], SCHEMA_VERSION
     except sqlite3.Error as error:
-        problems, version, application = (
-            [f"the schema cannot be read: {error}"],
-            SCHEMA_VERSION,
-            APPLICATION_ID,
-        )
+        _add(tally, sequence, f"the schema cannot be read: {error}", "schema")
+        return
     for name, have, ours_, words in (
         ("user_version", version, SCHEMA_VERSION, "schema version"),
         ("application_id", application, APPLICATION_ID, "application id"),
@@ -314,14 +349,11 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
             message = f"the file's {words} was changed: it is {have}, ours is {ours_}"
             help_ = f"set it back: `sqlite3 ledger.db 'pragma {name}={ours_}'`"
             tally.add(Finding(sequence.NAME, message, "database", help=help_))
-    if problems:
-        message = f"the database's schema is not ours: {problems[0]}"
-        help_ = "triggers guard against accident: find out who changed the schema"
-        finding = Finding(sequence.NAME, message, "schema", tuple(problems[1:]), help_, "warning")
+    for finding in sequence.schema_findings(problems):
         tally.add(finding)
 
 
-def _faults(found: dict[tuple[str, str], str], version: int) -> list[str]:
+def _faults(found: dict[tuple[str, str], str], version: int) -> list[sequence.Fault]:
     """How a schema differs from that of a version.
 
     The tables of projections are looked at for this one alone: an older one had others.

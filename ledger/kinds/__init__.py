@@ -36,7 +36,14 @@ from ledger.kinds.team import (
     Opened,
     WorkerWritten,
 )
-from ledger.kinds.trust import AnchorReceived, ForkedFrom, KeySet, SealMade
+from ledger.kinds.trust import (
+    ActorEnrolled,
+    ActorRevoked,
+    AnchorReceived,
+    ForkedFrom,
+    KeySet,
+    SealMade,
+)
 from ledger.kinds.worker import (
     WorkerContinued,
     WorkerDismissed,
@@ -88,6 +95,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("key.set", KeySet, "ledger"),
     Kind("seal.made", SealMade, "ledger"),
     Kind("anchor.received", AnchorReceived, "ledger"),
+    Kind("actor.enrolled", ActorEnrolled, "ledger"),
+    Kind("actor.revoked", ActorRevoked, "ledger"),
     Kind("ledger.forked-from", ForkedFrom, "ledger"),
     Kind("redacted", Redacted, "ledger"),
     Kind("agent.requested", AgentRequested, "agents/"),

@@ -105,7 +105,8 @@ class FileSeen(BodyModel):
 class Displaced(BodyModel):
     """Bytes that stood where ours belong, kept before they were written over.
 
-    ``content`` is left out where the file was missing.
+    ``content`` is left out where the file was missing: then it was written anew, and ``reason``
+    says what was gone. ``path`` is a folder where many of its files were.
     """
 
     path: Name

@@ -1,4 +1,4 @@
-"""Kinds of what lets outsiders trust a ledger: its keys, its seals, its anchors, its forks."""
+"""Kinds of what lets outsiders trust a ledger: keys of log and actors, seals, anchors, forks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from typing import Literal
 
 from ledger.kinds.base import BodyModel, Content, Count, Name, Sha256
 
-__all__ = ["AnchorReceived", "ForkedFrom", "KeySet", "SealMade"]
+__all__ = [
+    "ActorEnrolled",
+    "ActorRevoked",
+    "AnchorReceived",
+    "ForkedFrom",
+    "KeySet",
+    "SealMade",
+]
 
 
 class KeySet(BodyModel):
@@ -29,6 +36,35 @@ class SealMade(BodyModel):
     note: str
     size: Count
     reason: Literal["asked", "checkpoint", "decision", "policy", "export"]
+
+
+class ActorEnrolled(BodyModel):
+    """From here on ``handle`` signs what it does with the key ``vkey``, which bears its name.
+
+    ``number`` counts the changes of the handle's key from 1; the entry's id is
+    ``actor-<number>-<handle>``. ``note`` is a signed note over the lines ``tripod actor key``,
+    origin, number, handle, vkey. The key itself signed it, and one of those that may put it in
+    force: the handle's key before it, or the one that seals the ledger.
+    """
+
+    handle: Name
+    vkey: Name
+    number: Count
+    note: str
+
+
+class ActorRevoked(BodyModel):
+    """From here on the key ``vkey`` signs nothing any more for ``handle``, which has no key then.
+
+    ``number`` and the id are as with ``actor.enrolled``; ``note`` is over the lines ``tripod actor
+    key revoked``, origin, number, handle, vkey, reason, signed by the key or by the ledger's.
+    """
+
+    handle: Name
+    vkey: Name
+    number: Count
+    reason: Name
+    note: str
 
 
 class ForkedFrom(BodyModel):

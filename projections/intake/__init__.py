@@ -15,6 +15,7 @@ from typing import TypeAlias
 from ledger.errors import LedgerError
 from ledger.progress import tell
 from projections.disk import Disk
+from projections.intake.blocked import BLOCKED, take_blocked
 from projections.intake.chats import take_chats
 from projections.intake.events import take_events
 from projections.intake.logs import take_log
@@ -23,7 +24,7 @@ from projections.intake.piece import Conflict, Found, Piece, Reader, sort_pieces
 from projections.manifest import Manifest
 from projections.projection import Source
 
-__all__ = ["Conflict", "Found", "Piece", "Reader", "sort_pieces", "take_in"]
+__all__ = ["BLOCKED", "Conflict", "Found", "Piece", "Reader", "sort_pieces", "take_in"]
 
 DEFAULT_RETENTION = 16_777_216
 
@@ -63,6 +64,8 @@ def take_in(
             if broken is None:
                 raise
             broken(name, error)
+    blocked = {conflict.path for conflict in found.conflicts if conflict.what == BLOCKED}
+    found.conflicts = [c for c in found.conflicts if c.what == BLOCKED or c.path not in blocked]
     return found
 
 
@@ -76,6 +79,7 @@ _PARTS = (
     ("chats", take_chats),
     ("events", _take_queue),
     ("workers and others", take_others),
+    ("places", take_blocked),
 )
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 

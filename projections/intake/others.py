@@ -257,6 +257,8 @@ def _read_positions(reader: Reader, channel: str) -> None:
 def _left_alone(reader: Reader) -> list[str]:
     """What stands in the team directory and no part of the intake takes in, folders with a /."""
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
+    scribe = reader.disk.names(LOG.folder)
+    logs = {LIVE, *log_archives(scribe)} if LIVE in scribe else set()
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
         found: list[str] = []
@@ -268,12 +270,11 @@ def _left_alone(reader: Reader) -> list[str]:
                 known = name in names or (name.endswith(ends) and not name.startswith("."))
                 known = known or name.endswith((".lock", ".tmp"))
                 known = known or (not folder and name.startswith("policy"))
+                known = known or (folder == LOG.folder and name in logs)
             if not known:
                 found.append(f"{front}{name}/" if what == "folder" else front + name)
         alone += sorted(found)
-    scribe = reader.disk.names(LOG.folder)
-    logs = {LIVE, *log_archives(scribe)} if LIVE in scribe else set()
-    return [path for path in alone if path.removeprefix(f"{LOG.folder}/") not in logs]
+    return alone
 
 
 _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -48,8 +48,9 @@ class Piece(NamedTuple):
 class Conflict(NamedTuple):
     """Something on disk that contradicts the ledger and is therefore not taken in.
 
-    ``what`` is ``edited``, ``missing``, ``moved back`` or ``unreadable``; ``detail`` says more
-    to a person. What is missing holds no byte that could be lost: the next act writes it again.
+    ``what`` is ``edited``, ``missing``, ``moved back``, ``unreadable`` or ``blocked``; ``detail``
+    says more to a person. What is missing holds no byte that could be lost: the next act writes it
+    again. Where a place is blocked, a link or the like stands in it, and stays there.
     """
 
     path: str

@@ -17,6 +17,7 @@ from ledger.errors import (
     LedgerError,
     MalformedError,
     TooLargeError,
+    UnknownCauseError,
 )
 from ledger.ids import format_at
 from ledger.merkle import EMPTY_ROOT
@@ -157,9 +158,10 @@ class StoreContract:
     # Append and read
 
     def test_what_is_read_are_the_exact_bytes_that_were_appended(self, store: Store) -> None:
+        (first,) = store.read()
         drafts = [
             said('é\u2028😀 \x00 \\ "'),
-            said("", cause="some-id", actor="böb", id="chosen"),
+            said("", cause=first.id, actor="böb", id="chosen"),
             Draft("bus.acked", "bus", "", {"name": "x", "v": 1, "deep": [[], {"a": True}, -1]}),
         ]
         entries = store.append(drafts)
@@ -170,6 +172,26 @@ class StoreContract:
             assert header.cause == draft.cause
             assert entry.data == draft.body
         assert entries[1].id == "chosen"
+        assert faults(store) == []
+
+    def test_a_cause_stands_before_what_follows_from_it(self, store: Store) -> None:
+        (first,) = store.append([said("a")])
+        # In the ledger, earlier in the batch, earlier in the transaction.
+        store.append([said("b", cause=first.id, id="b"), said("c", cause="b")])
+        with store.transaction() as transaction:
+            (made,) = transaction.append([said("d")])
+            transaction.append([said("e", cause=made.id)])
+        before = all_of(store)
+        for cause, batch in (
+            ("nobody", [said("f", cause="nobody")]),
+            ("later", [said("g", cause="later"), said("h", id="later")]),
+            ("itself", [said("i", cause="itself", id="itself")]),
+        ):
+            with pytest.raises(UnknownCauseError, match=f"{cause!r} is the id of no entry before"):
+                store.append(batch)
+            assert all_of(store) == before
+        # A retry of what stands there appends nothing, whatever it says that it follows from.
+        assert store.append([said("b", cause="nobody", id="b")])[0].seq == 2
         assert faults(store) == []
 
     def test_ids_and_salts_are_new_for_each_entry(self, store: Store) -> None:

@@ -358,6 +358,24 @@ def test_stamps_that_are_not_logged(project: Path, tmp_path: Path) -> None:
     assert anchors(project) == []
 
 
+def test_a_stamp_of_another_time_is_not_taken(project: Path, tmp_path: Path) -> None:
+    """An old reply about the very same seal: only the nonce tells that nobody stamped it now."""
+    authority = Authority(tmp_path / "tsa")
+    kind = "application/timestamp-reply"
+    given: list[bytes] = []
+
+    def reply(query: bytes) -> tuple[int, str, bytes]:
+        given.append(given[0] if given else authority.reply(query))
+        return 200, kind, given[-1]
+
+    with serving(reply) as url, Team(f"{project}/.nbs") as team:
+        stamp(team, url, str(authority.roots), 20)
+        with pytest.raises(RefusedError, match="Nothing was recorded"):
+            stamp(team, url, str(authority.roots), 20)
+    assert len(given) == 2
+    assert len(anchors(project)) == 1
+
+
 def test_verify_finds_the_cosignature_in_the_receipt(witness: WitnessFolder, project: Path) -> None:
     with Team(f"{project}/.nbs") as team:
         got = anchoring.witness(team, witness.answer, [witness.key().verifier()], "w1")

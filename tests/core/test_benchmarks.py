@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import child, judging, table
-from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row
+from benchmarks import child, exports, judging, table
+from benchmarks import evidence as evidence_rows
+from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
 from benchmarks.workload import Scale, fill_queue, make_team
+from verify.checks import record_agrees, seals_open
 from verify.evidence import collect
 from verify.finding import FINDINGS
+from verify.opening import open_evidence
 from verify.run import run
 
 SMALL = Scale(2_000, rotate_above=60, rotate_count=30, retention=60_000, configured_every=700)
@@ -64,6 +67,42 @@ def test_each_act_of_a_child_runs(team: str) -> None:
     assert child.peak() > 1_000_000
 
 
+def test_exports_grow_beside_a_sealed_team(tmp_path: Path) -> None:
+    root = make_team(str(tmp_path), Scale(2_000))
+    exports.seal_by_hand(root)
+    for act in ("export", "more", "export-bodies", "more-bodies"):
+        exports.EXPORTS[act](root)
+    with collect(root) as evidence:
+        size = evidence.rows
+    for folder in ("headers-0", "bodies-0"):
+        with open_evidence(f"{root}-{folder}") as evidence:
+            report = run(evidence)
+        assert (report.failures, report.head and report.head[0]) == (0, size)
+    exports.keep_record(root)
+    for check in (seals_open, record_agrees):
+        ((added, others),) = evidence_rows._added(root, check, 1)
+        assert 0 < added < others
+    for row in evidence_rows._proofs(f"{root}/ledger.db", ""):
+        assert len(row.samples) == evidence_rows.PROOFS
+
+
+def test_a_ledger_without_a_tree_takes_the_same_entries(tmp_path: Path) -> None:
+    with_, without = (
+        evidence_rows.Ledger(str(tmp_path / str(tree)), tree=tree) for tree in (True, False)
+    )
+    bodies = []
+    for ledger in (with_, without):
+        assert ledger.append(5, 2) > 0
+        bodies.append([entry.body for entry in ledger.store.read()])
+    assert bodies[0] == bodies[1]
+    assert (
+        with_.store.head().size == without.store.db.execute("SELECT size FROM head").fetchone()[0]
+    )
+    assert without.store.db.execute("SELECT count(*) FROM nodes").fetchone()[0] == 0
+    with_.store.close()
+    without.store.close()
+
+
 def test_what_a_fork_holds_for_itself_is_counted() -> None:
     if not Path("/proc/self/smaps_rollup").exists():
         assert judging.own_memory(os.getpid()) == 0
@@ -78,8 +117,24 @@ def test_what_a_fork_holds_for_itself_is_counted() -> None:
         process.stdout.read(1)
         assert process.pid in judging.forked(os.getpid())
         assert judging.own_memory(process.pid) > 30_000_000
+        assert judging.resident(process.pid) > judging.own_memory(process.pid)
         process.kill()
-    assert judging.own_memory(process.pid) == 0
+    assert judging.own_memory(process.pid) == judging.resident(process.pid) == 0
+
+
+def test_the_forks_of_a_fork_are_counted() -> None:
+    if not Path("/proc/self/smaps_rollup").exists():
+        return
+    words = "import subprocess, sys; subprocess.run((sys.executable, '-c', sys.argv[1]))"
+    inner = "import sys; print('.', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        (sys.executable, "-c", words, inner), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        assert len(judging.forked(process.pid)) == 1
+        assert set(judging.forked(process.pid)) < set(judging.forked(os.getpid()))
+        process.communicate()
 
 
 def test_a_queue_is_filled(tmp_path: Path) -> None:
@@ -93,12 +148,13 @@ ROWS = [
     cost_row("other", "no target", [Pair(1.5, 0.5)]),
     size_row("memory", "memory", [200_000_000], 300),
     growth_row("growth", "growth", [200_000_000], [100_000_000], 1.3),
+    time_row("proof", "proofs", [0.00002, 0.003, 0.00005], 2.0),
 ]
 
 
 def test_the_median_of_the_ratios_is_held_against_the_target() -> None:
     assert [(row.median, row.met) for row in ROWS] == [
-        (0.5, True), (3.0, False), (3.0, None), (200.0, True), (2.0, False),
+        (0.5, True), (3.0, False), (3.0, None), (200.0, True), (2.0, False), (0.05, True),
     ]  # fmt: skip
 
 
@@ -120,6 +176,22 @@ def test_figures_are_put_into_their_place_in_a_page() -> None:
     assert new == page.replace("old", "new")
     with pytest.raises(ValueError, match="no <!-- figures -->"):
         table.put_into_page("a page", "new")
+
+
+def test_what_was_not_measured_stays_in_a_page() -> None:
+    same = cost_row("other", "the same in processor time", [Pair(4.0, 1.0)])
+    before = [ROWS[0], same, *ROWS[1:3], same]
+    page = f"{table.BEGIN}\n{table.markdown(before, 'before')}\n{table.END}\n"
+    again = [cost_row("start", "starts", [Pair(9.0, 1.0)]), cost_row("x", "new", [Pair(2.0, 1.0)])]
+    part = table.put_into_page(page, table.markdown([again[0], same, again[1]], "after"), part=True)
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
+    names = [row[0] for row in rows]
+    assert names == ["what", "appends", same.what, "starts", same.what, "no target", same.what,
+                     "new"]  # fmt: skip
+    assert rows[3][3].startswith("9.00 x")
+    assert ("before" in part, "after" in part) == (True, False)
+    whole = table.put_into_page(part, table.markdown(again, "after"))
+    assert whole.count("\n| ") == 3
 
 
 def test_a_row_without_target_is_neither_met_nor_missed() -> None:

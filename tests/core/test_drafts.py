@@ -148,6 +148,8 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
         "ledger.forked-from",
         st.builds(drafts.forked_from, NAMES, COUNTS, ROOTS, TEXTS, st.none() | NAMES),
     ),
+    "enrolled": ("actor.enrolled", st.builds(drafts.enrolled, NAMES, COUNTS, NAMES, TEXTS)),
+    "revoked": ("actor.revoked", st.builds(drafts.revoked, NAMES, COUNTS, NAMES, NAMES, TEXTS)),
     "redacted": (
         "redacted",
         st.builds(
@@ -189,8 +191,9 @@ def test_the_model_accepts_the_body_and_gives_it_back(name: str, data: st.DataOb
     assert model.model_dump(exclude_none=True) == draft.body
     stream = BY_NAME[kind].stream
     assert draft.stream.startswith(stream) if stream.endswith("/") else draft.stream == stream
-    named = name == "redacted"  # its id says which entry it erases, and that once
-    assert (draft.id is not None, draft.cause is not None) == (named, named)
+    # The id says which entry is erased, or which change of which key it is: each once.
+    named = name in ("redacted", "enrolled", "revoked")
+    assert (draft.id is not None, draft.cause is not None) == (named, name == "redacted")
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)

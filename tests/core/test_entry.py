@@ -202,7 +202,7 @@ def test_entries_are_linked_one_to_the_other() -> None:
     assert (next_.cause, head.cause) == ("id-0", None)
     assert next_.body == commit(SALT, "chat.sent", b'{"text":"x"}')
     assert second[:6] == (1, "id-1", "chat.sent", "chat/general", "ann", AT)
-    assert second[7:] == (SALT, b'{"text":"x"}', {"text": "x"})
+    assert second[7:] == (SALT, b'{"text":"x"}', {"text": "x"}, None)
     assert (tip.last, tip.at, tip.tree.size) == (leaf_hash(second.header).hex(), AT, 2)
     assert check_link(head, 0, GENESIS, "o") is None
     assert check_link(next_, 1, leaf_hash(first.header).hex(), "o") is None

@@ -16,13 +16,14 @@ from ledger.reader import read_only
 from ledger.schema import MIGRATIONS
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover, scribe
+from tripod import adopt, bus, chat, recover, scribe, sealing
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.files import Files
 from tripod.redact import Redaction, Request, redact
 from tripod.team import Team
 from verify.evidence import collect
 from verify.finding import Report
+from verify.opening import open_evidence
 from verify.run import run
 
 SECRET = "sk-live-52b1f0ee77cc4a9d"
@@ -284,6 +285,34 @@ def test_the_record_and_exports_that_are_named_lose_it_too(root: str, tmp_path: 
         assert team.store.head().size == size
 
 
+def test_a_clone_lacks_a_body_until_the_key_seals_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signers_home: str
+) -> None:
+    """Redacted on a host without the key; docs/explanation/threat-model.md says so."""
+    root = adopt.init(str(tmp_path), key=True).root
+    with Team(root) as team:
+        chat.create(team, "live")
+        seq = chat.send(team, "live", "ann", "a secret").seq
+        sealing.seal(team, "asked")
+    monkeypatch.setenv("TRIPOD_HOME", f"{signers_home}-of-another-host")
+    with Team(root) as team:
+        assert redact(team, Request((seq,), None, "r", "ann")).done
+    record = f"{root}/record"
+    assert "bodies-present" not in "".join(said(judge(root))), "the ledger explains it"
+    missing = [text for text in said(judge_record(record)) if text.startswith("bodies-present")]
+    assert "no entry says that they were erased" in missing[0]
+    monkeypatch.setenv("TRIPOD_HOME", signers_home)
+    with Team(root) as team:
+        sealing.seal(team, "asked")
+    assert said(judge_record(record)) == []
+
+
+def judge_record(path: str) -> Report:
+    """What a clone, which has no database, is told."""
+    with open_evidence(path) as evidence:
+        return run(evidence)
+
+
 # Old bytes that come back ----------------------------------------------------------------------
 
 
@@ -466,6 +495,7 @@ def test_a_ledger_of_the_first_schema_is_judged_as_it_is_and_brought_on(tmp_path
             start = MIGRATIONS[0].index(f"CREATE TRIGGER {name}")
             db.executescript(MIGRATIONS[0][start : MIGRATIONS[0].index("END;", start) + 4])
         db.execute("DROP TABLE unswept")
+        db.execute("ALTER TABLE entries DROP COLUMN auth")
         db.execute("PRAGMA user_version = 1")
     assert said(judge(root)) == []
     with Team(root) as team:

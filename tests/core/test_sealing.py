@@ -250,7 +250,7 @@ def test_a_ledger_behind_its_last_seal_is_not_sealed(team: Team, tmp_path: Path)
     with rolled_back(team, tmp_path) as back:
         before = signer.last_note("sample.example/1")
         bus.publish(back, "ann", "task-complete", "low", "short")
-        with pytest.raises(RefusedError, match=r"is of 11 entries, and the ledger holds 8: a"):
+        with pytest.raises(RefusedError, match=r"is of 11 entries, and the ledger holds 9: a"):
             sealing.seal(back, "asked")
         assert signer.last_note("sample.example/1") == before
 

@@ -43,8 +43,8 @@ def busy(story: Story) -> Story:
 
 
 EMPTY = (
-    "agents", "archives", "inputs", "read_positions", "keys", "seals", "anchors", "forks",
-    "redactions", "workers", "worker_steps",
+    "actors", "agents", "archives", "inputs", "read_positions", "keys", "seals", "anchors",
+    "forks", "redactions", "workers", "worker_steps",
 )  # fmt: skip
 """Tables that the story gives no row."""
 

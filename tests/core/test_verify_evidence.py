@@ -18,7 +18,9 @@ from ledger.schema import migrate
 from ledger.sqlite import SQLiteStore
 from projections import intake
 from projections.formats.chat import format_line
+from tripod import recover
 from tripod.adopt import init
+from tripod.team import Team
 from verify import storage
 from verify.checks import CHECKS, LEDGER_CHECKS
 from verify.evidence import collect
@@ -128,17 +130,6 @@ def test_text_that_is_not_utf8_is_evidence(team: str) -> None:
     (found,) = outcome(report, "sequence").findings
     assert (found.seq, report.exit_code) == (9, 1)
     assert "b'\\xffA'" in found.message
-
-
-def test_a_ledger_under_the_wrong_guards_is_a_warning(team: str) -> None:
-    with closing(sqlite3.connect(database(team))) as db:
-        db.execute("DROP TRIGGER entries_no_update")
-        db.execute("CREATE TABLE mine (x)")
-    report = judge(team)
-    (found,) = outcome(report, "sequence").findings
-    assert (found.severity, report.exit_code) == ("warning", 0)
-    assert "the table mine is none of ours" in found.message
-    assert found.evidence == ("the trigger entries_no_update is missing",)
 
 
 @pytest.mark.parametrize("pragma", ["user_version", "application_id"])
@@ -287,12 +278,39 @@ def test_a_bad_line_of_the_configuration_is_a_warning(team: str) -> None:
     assert report.exit_code == 0
 
 
-def test_cursors_that_stay_behind_are_a_warning(team: str) -> None:
+def test_a_cursor_of_the_files_that_stays_behind_is_a_warning(team: str) -> None:
     with unguarded(database(team)) as db:
         db.execute("UPDATE head SET files = files - 1")
-    (found,) = outcome(judge(team), "drift").findings
+    report = judge(team)
+    (found,) = outcome(report, "drift").findings
     assert "a command died, or is at work" in found.message
-    assert found.severity == "warning"
+    assert (found.severity, report.exit_code) == ("warning", 0)
+
+
+def test_a_cursor_of_the_tables_that_stays_behind_is_a_failure(team: str) -> None:
+    """It moves with the entries, in one transaction: no crash leaves it so."""
+    with unguarded(database(team)) as db:
+        db.execute("UPDATE head SET tables = tables - 1")
+    report = judge(team)
+    (found,) = outcome(report, "drift").findings
+    assert "each append moves both at once" in found.message
+    assert (found.severity, report.exit_code) == ("failure", 1)
+    with Team(team) as opened:
+        recover.rebuild(opened)
+    assert judge(team).exit_code == 0
+
+
+@pytest.mark.parametrize("cursor", ["tables", "files"])
+def test_a_cursor_that_is_ahead_is_a_failure(team: str, cursor: str) -> None:
+    with unguarded(database(team)) as db:
+        db.execute(f"UPDATE head SET {cursor} = {cursor} + 1")
+    report = judge(team)
+    (found,) = outcome(report, "sequence").findings
+    assert f"the cursor {cursor} of the head row is" in found.message
+    assert report.exit_code == 1
+    with Team(team) as opened:
+        recover.rebuild(opened)
+    assert judge(team).exit_code == 0
 
 
 def test_a_part_of_the_intake_that_breaks_stops_no_other(

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from verify.escape import escape, shorten
 from verify.excerpt import difference
-from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Finding, Outcome, Report, not_applicable
+from verify.finding import (
+    CANNOT_TELL,
+    CLEAN,
+    FINDINGS,
+    Anchored,
+    Finding,
+    Outcome,
+    Report,
+    not_applicable,
+)
 from verify.reporters import REPORTERS, json_, text
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "reports"
@@ -46,12 +55,30 @@ REPORT = Report(
 )
 REPORTS = {
     "findings": REPORT,
+    "anchored": Report(
+        "x",
+        (Outcome("pins-extend", CLEAN, coverage={"heads": 2, "agree": 2}),),
+        (51, "ab" * 32),
+        anchored=Anchored(
+            "WITNESSED", {"PINNED": (50, "the pin \x1b[2J"), "WITNESSED": (40, "w1")}, 1, 212
+        ),
+        notes=("only entries from 40 on were looked at",),
+    ),
+    "alone": Report("x", (Outcome("drift", CLEAN),), anchored=Anchored("SELF", {}, 3, 9)),
     "clean": Report("x", (Outcome("drift", CLEAN),), (1, "ab" * 32)),
     "untold": Report("x", REPORT.outcomes[3:]),
     "nothing": Report("x", REPORT.outcomes[4:]),
     "problem": Report("x\x07", (), problem="x\x07: there is no such file"),
 }
-EXITS = {"findings": 1, "clean": 0, "untold": 3, "nothing": 3, "problem": 3}
+EXITS = {
+    "findings": 1,
+    "clean": 0,
+    "anchored": 0,
+    "alone": 0,
+    "untold": 3,
+    "nothing": 3,
+    "problem": 3,
+}
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -72,7 +72,9 @@ def check_adoption(project: Path) -> adopt.Adoption:
         path.unlink()
     with Team(str(root)) as team:
         recover.rebuild(team)
-        assert team.store.head().size == size
+        traces = list(team.store.read(size))
+        assert {entry.kind for entry in traces} <= {"file.displaced"}
+        assert not [entry for entry in traces if "content" in entry.data], "they were gone"
     counts = {"counts.json"}
     assert {p: f for p, f in tree(root).items() if p not in counts} == files
     again = adopt.init(str(project))

@@ -22,8 +22,8 @@ class Mutation(NamedTuple):
     value: object
 
 
-DERIVED = {("head", "tables"), ("head", "files")}
-"""Cursors: one that stays behind is what a command that died leaves, and so a warning."""
+DERIVED = {("head", "files")}
+"""A cursor: one that stays behind is what a command that died leaves, and so a warning."""
 
 
 def tables(db: sqlite3.Connection) -> list[str]:

@@ -1,19 +1,25 @@
 """A real round through the witness server, by processes of their own; killed at each step."""
 
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from http.client import HTTPConnection, RemoteDisconnected
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from doors.inside import TRIPOD
+from doors.inside import TRIPOD, Done, begin, run
 from sealed import LOG, seal_of
-from witnessing import DEATHS, FORKED, LEAVES, asked, begun
+from witnessing import DEATHS, FORKED, LEAVES, NAME, asked, begun
 
 from ledger.note import parse_note, verify
 from ledger.witness import log_folder
+from tripod.sealing import new_key
+from tripod.team import Team
+from tripod.witness.folder import WitnessFolder
 
 
 def start(*command: str) -> tuple["subprocess.Popen[str]", str]:
@@ -118,3 +124,90 @@ def test_killed_at_any_moment_it_never_cosigns_two_histories(tmp_path: Path) -> 
         child.communicate(timeout=30)
     assert {which for which, _ in cosigned} == {0}
     assert len(cosigned) > 8
+
+
+# A team --------------------------------------------------------------------------------------
+
+
+class Host:
+    """A team in a project, and the witness that it asks over HTTP."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        self.project.mkdir()
+        begin(self.project)
+        with Team(f"{self.project}/.nbs") as team:
+            vkey = new_key(team)
+        self.witness = WitnessFolder.begin(str(folder / "w"), NAME)
+        self.witness.trust(vkey)
+
+    def work(self, count: int = 1) -> None:
+        for _ in range(count):
+            assert run(self.project, "bus", "publish", "ann", "done", "low", "more").code == 0
+
+    def ask(self, url: str) -> Done:
+        key = self.witness.key().verifier().format()
+        return run(self.project, "anchor", "witness", url, "--key", key)
+
+    def logged(self) -> list[int]:
+        """How many entries each receipt in the ledger covers."""
+        path = f"{self.project}/.nbs/ledger.db"
+        with closing(sqlite3.connect(path)) as db:
+            return [size for (size,) in db.execute("SELECT size FROM anchors ORDER BY seq")]
+
+    def seen(self) -> int:
+        """How many entries the witness has seen."""
+        ((_, seal, _),) = self.witness.seen()
+        assert seal is not None
+        return seal.size
+
+
+@pytest.mark.slow
+def test_a_team_whose_witness_is_killed_between_storing_and_answering(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    child, url = serve(Path(host.witness.path))
+    assert host.ask(url).code == 0
+    assert stop(child) == 0
+    first = host.logged()
+    host.work()
+    child, url = start(sys.executable, "-m", "witnessing", host.witness.path, "before the answer")
+    done = host.ask(url)
+    child.communicate(timeout=30)
+    assert (done.code, child.returncode) == (3, -9), done.err
+    # It was stored and not answered: the witness is ahead, by a seal that is the ledger's.
+    assert host.logged() == first
+    assert host.seen() > first[0]
+    child, url = serve(Path(host.witness.path))
+    assert host.ask(url).code == 0
+    assert host.logged() == [*first, host.seen()]
+    host.work()
+    assert host.ask(url).code == 0
+    assert stop(child) == 0
+    assert len(host.logged()) == 3
+    assert run(host.project, "verify").code == 0
+
+
+@pytest.mark.slow
+def test_a_team_that_is_rolled_back_and_goes_on_is_refused(
+    tmp_path: Path, signers_home: str
+) -> None:
+    host = Host(tmp_path)
+    shutil.copytree(host.project / ".nbs", tmp_path / "older")
+    shutil.copytree(f"{signers_home}/seals", tmp_path / "memory")
+    host.work(5)
+    child, url = serve(Path(host.witness.path))
+    assert host.ask(url).code == 0
+    seen = host.seen()
+    # Who owns the host puts everything back, the signer's memory too.
+    shutil.rmtree(host.project / ".nbs")
+    shutil.copytree(tmp_path / "older", host.project / ".nbs")
+    shutil.rmtree(f"{signers_home}/seals")
+    shutil.copytree(tmp_path / "memory", f"{signers_home}/seals")
+    assert run(host.project, "verify").code == 0
+    done = host.ask(url)
+    assert (done.code, "ROLLBACK" in done.err) == (1, True), done.err
+    host.work(20)
+    done = host.ask(url)
+    assert (done.code, "FORK" in done.err) == (1, True), done.err
+    assert (host.logged(), host.seen()) == ([], seen)
+    assert stop(child) == 0

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from docs.attack_table import ATTACKS
 from docs.pages import ROOT
 from docs.reference_parts import config_keys, verbs
 
@@ -12,7 +13,7 @@ from tripod.cli.door import DOORS
 from verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"
-NAMES = ("cli", "kinds", "checks", "exit-codes", "configuration")
+NAMES = ("cli", "kinds", "checks", "attacks", "exit-codes", "configuration")
 
 
 def _page(name: str) -> str:
@@ -74,3 +75,8 @@ def test_every_key_of_the_configuration_is_explained() -> None:
     for key in config_keys():
         assert f"| [`{key}`](#{key}) |" in page
         assert page.partition(f"\n## {key}\n")[2].partition("\n## ")[0].strip(), key
+
+
+def test_the_checks_of_the_attacks_are_checks() -> None:
+    named = {name for attack in ATTACKS for name in attack.alone}
+    assert named <= {check.NAME for check in CHECKS}

@@ -33,6 +33,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "verify": "tripod.cli.verify:verify",
         "key": "tripod.cli.trust:key",
         "seal": "tripod.cli.trust:seal",
+        "actor": "tripod.cli.actor:actor",
         "anchor": "tripod.cli.anchor:anchor",
         "witness": "tripod.cli.witness:witness",
         "backup": "tripod.cli.backup:backup",

@@ -104,6 +104,40 @@ def tsa(*, team_path: str | None, url: str, authorities: str, timeout: int, as_j
 
 @anchor.command()
 @team_option
+@click.option(
+    "--ref",
+    "name",
+    type=TEXT,
+    default="seals",
+    show_default=True,
+    metavar="NAME",
+    help="The seal is committed to refs/tripod/NAME.",
+)
+@click.option("--push", "remote", type=TEXT, metavar="REMOTE", help="Give the ref to this remote.")
+@_json_option
+def git(*, team_path: str | None, name: str, remote: str | None, as_json: bool) -> None:
+    """Commit the seal to a ref of its own in the repository around the team.
+
+    The record's seal, committed with the work, needs no such ref. This remembers a seal between two
+    commits; branches, index and files are left alone. `tripod verify` finds it by itself.
+    """
+    from tripod import git_ref
+
+    ref = git_ref.ref_of(name)
+    with opened(team_path) as team:
+        team.refresh()
+        _seal_first(team)
+        got = git_ref.remember(team, ref)
+        if got is not None:
+            _tell(got, as_json=as_json)
+        else:
+            remark(f"the newest seal stands on {ref} already")
+        if remote is not None:
+            git_ref.push(team, ref, remote)
+
+
+@anchor.command()
+@team_option
 @click.argument("name", type=TEXT, default="")
 @click.option("--old", type=Number(), help="How many entries the witness has cosigned.")
 def ask(*, team_path: str | None, name: str, old: int | None) -> None:
@@ -166,7 +200,8 @@ def list_(*, team_path: str | None, as_json: bool) -> None:
 @team_option
 @click.argument("seq", type=TEXT)
 @click.argument("folder")
-def receipt(*, team_path: str | None, seq: str, folder: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def receipt(*, team_path: str | None, seq: str, folder: str, as_json: bool) -> None:
     """Write the receipt of entry SEQ into FOLDER, for other tools to check.
 
     A witness: receipt.note, the seal with its signatures and the cosignature (C2SP). A timestamp:
@@ -180,11 +215,14 @@ def receipt(*, team_path: str | None, seq: str, folder: str) -> None:
         team.refresh()
         files = anchoring.receipt_files(team, number)
     os.makedirs(folder, exist_ok=True)
-    for name, data in files.items():
-        path = os.path.join(folder, name)
+    paths = {os.path.join(folder, name): data for name, data in files.items()}
+    for path, data in paths.items():
         with open(path, "wb") as stream:
             stream.write(data)
-        emit([one_line(path)])
+    if as_json:
+        emit_json([{"files": list(paths)}])
+    else:
+        emit(one_line(path) for path in paths)
 
 
 # Within ----------------------------------------------------------------------------------------
@@ -262,6 +300,6 @@ def _tell(got: Receipt, *, as_json: bool) -> None:
             ]
         )
         return
-    what = "Cosigned" if got.method == "witness" else "Stamped"
-    told = f"{what} by {one_line(got.name)} at {format_utc(got.seconds)}"
+    what = {"git": "Committed to", "tsa": "Stamped by", "witness": "Cosigned by"}[got.method]
+    told = f"{what} {one_line(got.name)} at {format_utc(got.seconds)}"
     emit([f"{told}: {seal.size} entries, root {seal.root.hex()}"])

@@ -47,6 +47,7 @@ def _handle(handle: str | None) -> str | None:
     metavar="N",
     help="Drop this event if an equal one is pending within N seconds; 0 never does.",
 )
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def publish(
     *,
     team_path: str | None,
@@ -56,6 +57,7 @@ def publish(
     payload: str | None,
     file: str | None,
     dedup_window: int | None,
+    as_json: bool,
 ) -> None:
     """Publish an event: its file name is printed.
 
@@ -64,7 +66,10 @@ def publish(
     text = text_argument(payload, file, "payload")
     with opened(team_path) as team:
         name = acts.publish(team, source, type_, priority, text, dedup_window=dedup_window)
-    emit([name])
+    if as_json:
+        emit_json([{"name": name}])
+    else:
+        emit([name])
 
 
 def _refreshed(team: Team) -> Team:
@@ -93,32 +98,47 @@ def check(*, team_path: str | None, handle: str | None, as_json: bool) -> None:
 @bus.command()
 @team_option
 @click.argument("event", type=TEXT)
-def read(*, team_path: str | None, event: str) -> None:
-    """Print a pending event's file."""
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def read(*, team_path: str | None, event: str, as_json: bool) -> None:
+    """Print a pending event's file, or with --json its fields."""
     with opened(team_path) as team:
-        emit_bytes(acts.read(_refreshed(team), event))
+        data = acts.read(_refreshed(team), event)
+    if not as_json:
+        emit_bytes(data)
+        return
+    from projections.formats.event import parse_event
+
+    fields = parse_event(data)
+    emit_json([{"name": event} | ({} if fields is None else fields._asdict())])
 
 
 @bus.command()
 @team_option
 @click.argument("event", type=TEXT)
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who acknowledges it.")
-def ack(*, team_path: str | None, event: str, actor: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def ack(*, team_path: str | None, event: str, actor: str, as_json: bool) -> None:
     """Acknowledge one event: it moves to processed/. Exactly one caller wins, others get 3."""
     with opened(team_path) as team:
         acts.ack(team, event, actor=actor or NOBODY)
+    if as_json:
+        emit_json([{"name": event}])
 
 
 @bus.command("ack-all")
 @team_option
 @click.option("--handle", type=TEXT, metavar="NAME", help="Only events of this source.")
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who acknowledges them.")
-def ack_all(*, team_path: str | None, handle: str | None, actor: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def ack_all(*, team_path: str | None, handle: str | None, actor: str, as_json: bool) -> None:
     """Acknowledge all pending events."""
     handle = _handle(handle)
     with opened(team_path) as team:
         count = acts.ack_all(team, handle, actor=actor or NOBODY)
-    emit([f"Acknowledged {count} event{'' if count == 1 else 's'}"])
+    if as_json:
+        emit_json([{"count": count}])
+    else:
+        emit([f"Acknowledged {count} event{'' if count == 1 else 's'}"])
 
 
 @bus.command()
@@ -127,10 +147,14 @@ def ack_all(*, team_path: str | None, handle: str | None, actor: str) -> None:
     "--max-bytes", type=Number(1), metavar="N", help="Keep at most N bytes of processed events."
 )
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who prunes.")
-def prune(*, team_path: str | None, max_bytes: int | None, actor: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def prune(*, team_path: str | None, max_bytes: int | None, actor: str, as_json: bool) -> None:
     """Delete the oldest processed events' files above the limit; their entries stay."""
     with opened(team_path) as team:
         done = acts.prune(team, max_bytes, actor=actor or NOBODY)
+    if as_json:
+        emit_json([done._asdict()])
+        return
     if not done.folder:
         emit(["Pruned 0 events (no processed directory)"])
         return

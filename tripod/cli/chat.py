@@ -24,11 +24,15 @@ def chat() -> None:
 @team_option
 @click.argument("channel", type=TEXT)
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who begins it.")
-def create(*, team_path: str | None, channel: str, actor: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def create(*, team_path: str | None, channel: str, actor: str, as_json: bool) -> None:
     """Begin a channel; its file's path is printed."""
     with opened(team_path) as team:
         path = acts.create(team, channel, actor=actor or "unknown")
-    emit([f"Created: {path}"])
+    if as_json:
+        emit_json([{"path": path}])
+    else:
+        emit([f"Created: {path}"])
 
 
 @chat.command()
@@ -38,6 +42,7 @@ def create(*, team_path: str | None, channel: str, actor: str) -> None:
 @click.argument("text", type=TEXT, required=False)
 @click.option("--file", metavar="FILE", help="Read the text from FILE, or - for stdin.")
 @click.option("--human", is_flag=True, help="A person says it: publish human-input as well.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def send(
     *,
     team_path: str | None,
@@ -46,6 +51,7 @@ def send(
     text: str | None,
     file: str | None,
     human: bool,
+    as_json: bool,
 ) -> None:
     """Say TEXT in CHANNEL as HANDLE. A TEXT that begins with -- goes behind a --."""
     if text is None and file is None:
@@ -53,7 +59,10 @@ def send(
         raise BadArgumentError(message)
     said = text_argument(text, file, "text")
     with opened(team_path) as team:
-        acts.send(team, channel, handle, said, human=human)
+        sent = acts.send(team, channel, handle, said, human=human)._asdict()
+    if as_json:
+        del sent["text"]  # who sent it has it
+        emit_json([sent])
 
 
 def _lines(messages: list[acts.Message], *, numbered: bool) -> list[str]:

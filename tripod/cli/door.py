@@ -22,6 +22,7 @@ from ledger.errors import (
     UnwritableError,
 )
 from ledger.places import SPOOL
+from ledger.writing import is_malformed, pages_damaged
 from tripod.cli.output import remark
 from tripod.errors import (
     BadArgumentError,
@@ -243,6 +244,8 @@ def readable(root: str) -> Iterator[None]:
         message = f"{root}: another program has held the database for 30 s; try again"
         raise UnwritableError(message) from error
     except (sqlite3.DatabaseError, *_MISREAD) as error:
+        if is_malformed(error):
+            raise pages_damaged(error, f"{root}/{DATABASE}") from error
         raise LedgerDamagedError(_unreadable(root, error)) from error
 
 

@@ -33,10 +33,10 @@ def export(
     written: who did something of which kind, and when, but nothing of what was said.
     """
     from tripod import export as exports
-    from tripod.newest_seal import newest_seal, seal_from
+    from tripod.export_seal import fresh_seal, seal_from
 
     with opened(team_path) as team, shown(quiet=as_json):
-        note = newest_seal(team) if seal is None else seal_from(seal)[0]
+        note = fresh_seal(team) if seal is None else seal_from(seal)[0]
         done = exports.export(team.store.path, directory, note, bodies=bodies)
     if as_json:
         emit_json([done._asdict()])
@@ -75,13 +75,13 @@ def prove(
     other program for C2SP proofs.
     """
     from tripod import prove as proofs
-    from tripod.newest_seal import newest_seal, seal_from
+    from tripod.export_seal import fresh_seal, seal_from
 
     if (seq is None) == (old is None) or (body and seq is None):
         message = "give the number of an entry (with --body, if you like), or --consistency OLD"
         raise BadArgumentError(message)
     with opened(team_path) as team:
-        note = newest_seal(team) if seal is None else seal_from(seal)[0]
+        note = fresh_seal(team) if seal is None else seal_from(seal)[0]
         if old is not None:
             data = proofs.prove_growth(team.store.path, seal_from(old)[1], note)
         else:

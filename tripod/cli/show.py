@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ledger.entry import Entry, leaf_hash
 from ledger.redaction import redaction_id
 from tripod.cli.door import TEXT, Number, opened, team_option
-from tripod.cli.output import emit, emit_bytes, emit_json, emit_pretty, one_line
+from tripod.cli.output import emit, emit_bytes, emit_json, emit_pretty, format_utc, one_line
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team import Team
+
+if TYPE_CHECKING:
+    from verify.bounds import Bound
+    from verify.outside import Asked
 
 __all__ = ["show"]
 
@@ -25,6 +29,20 @@ LISTED = 20
 @click.option("--at", type=Number(), metavar="SEQ", help="The projection as of entry SEQ.")
 @click.option("--last", type=Number(), help=f"How many entries to list.  [default: {LISTED}]")
 @click.option("--stream", type=TEXT, help="List only entries of this stream, such as chat/live.")
+@click.option(
+    "--bounds", is_flag=True, help="Between which moments entry WHAT was appended, as others say."
+)
+@click.option(
+    "--pin", type=TEXT, metavar="FILE", help="With --bounds: a head that is kept elsewhere."
+)
+@click.option(
+    "--policy",
+    "policies",
+    type=TEXT,
+    multiple=True,
+    metavar="FILE",
+    help="With --bounds: a policy from elsewhere (.tlog or .pem) in place of the team's own.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def show(
     *,
@@ -33,6 +51,9 @@ def show(
     at: int | None,
     last: int | None,
     stream: str | None,
+    bounds: bool,
+    pin: str | None,
+    policies: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Print entries, or a projection.
@@ -47,9 +68,19 @@ def show(
     if what and (last is not None or stream is not None):
         message = "--last and --stream go with the list of entries, where WHAT is left out"
         raise BadArgumentError(message)
+    if bounds and re.fullmatch("[0-9]+", what) is None:
+        message = "--bounds goes with the number of an entry"
+        raise BadArgumentError(message)
+    if (pin is not None or policies) and not bounds:
+        message = "--pin and --policy go with --bounds"
+        raise BadArgumentError(message)
     with opened(team_path) as team:
         team.refresh()
-        if not what:
+        if bounds:
+            from verify.outside import Asked
+
+            _bounds(team, int(what), Asked(pin, policies=policies), as_json=as_json)
+        elif not what:
             _list(team, LISTED if last is None else last, stream, as_json=as_json)
         elif is_entry:
             _entry(team, what, as_json=as_json)
@@ -104,6 +135,42 @@ def _entry(team: Team, what: str, *, as_json: bool) -> None:
         emit_json([_value(entry)])
     else:
         emit_pretty(_value(entry))
+
+
+def _bounds(team: Team, seq: int, asked: Asked, *, as_json: bool) -> None:
+    """What the host claims, and what others say of the time of an entry."""
+    from verify.bounds import bounds
+    from verify.comparing import agreeing
+    from verify.evidence import collect
+
+    if seq >= team.store.head().size:
+        message = f"no entry {seq}; `tripod show` lists the newest"
+        raise NotFoundError(message)
+    with collect(team.root, asked=asked) as evidence:
+        if evidence.problem:
+            raise BadArgumentError(evidence.problem)
+        found = bounds(seq, agreeing(evidence))
+        at = evidence.at(seq)
+    if as_json:
+        shown = {name: bound and bound._asdict() for name, bound in found._asdict().items()}
+        emit_json([{"at": at, "seq": seq, **shown}])
+        return
+    emit([f"entry {seq}: {at}, says this host"])
+    emit(
+        f"{side}: {_bound(best)}"
+        for side, claimed, signed in (
+            ("not before", found.not_before, found.not_before_signed),
+            ("not after", found.not_after, found.not_after_signed),
+        )
+        for best in dict.fromkeys((signed, claimed) if signed else (claimed,))
+    )
+
+
+def _bound(bound: Bound | None) -> str:
+    if bound is None:
+        return "nobody outside says"
+    worth = "signed by a key that the policy knows" if bound.signed else "a claim"
+    return f"{format_utc(bound.seconds)} by {one_line(bound.by)} ({worth})"
 
 
 def _projection(team: Team, what: str, at: int | None, *, as_json: bool) -> None:

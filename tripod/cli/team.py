@@ -3,19 +3,55 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import replace
 
 import click
 
+from ledger.errors import PagesDamagedError
 from ledger.places import RECORD
+from projections import LOG
+from projections.decision_log import LIVE
 from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
 from tripod.cli.output import emit, emit_json, one_line, remark
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
-from tripod.team import DATABASE
+from tripod.recover import Rebuilt
+from tripod.team import DATABASE, find_team
 
 __all__ = ["init", "rebuild", "sync"]
+
+_EXPLAINED = (
+    (
+        rf"{re.escape(DATABASE)}\.replaced-[0-9]+",
+        "a ledger that `tripod restore` replaced: remove it if you need it no more",
+    ),
+    (
+        rf"{re.escape(DATABASE)}\.damaged-[0-9]+",
+        "a damaged database that `tripod rebuild` wrote anew: remove it if you need it no more",
+    ),
+    (
+        rf"{re.escape(DATABASE)}\.re(newing|storing)(-[a-z]+)?",
+        "left by a `tripod rebuild` or `restore` that was stopped: the next one removes it",
+    ),
+    (
+        rf"{RECORD}\.replaced-[0-9]+/",
+        "the record of the line that `tripod restore` left: remove it if you need it no more",
+    ),
+    (
+        rf"{LOG.folder}/[^/]*\.md",
+        f"no part of this ledger's log: that is {LOG.folder}/{LIVE} with its log-*-archive.md",
+    ),
+)
+"""What is left alone and may be taken for a file of ours: its path, and what it is."""
+
+
+def _explained(path: str) -> str:
+    """A path that is left alone, and what stands there where that is known."""
+    what = next((what for pattern, what in _EXPLAINED if re.fullmatch(pattern, path)), None)
+    return one_line(path) if what is None else f"{one_line(path)} ({what})"
 
 
 def _report(found: adopt.Adoption) -> None:
@@ -25,8 +61,9 @@ def _report(found: adopt.Adoption) -> None:
     else:
         emit(["Nothing new to take in"])
     if found.left_alone:
-        emit([f"Left alone: {len(found.left_alone)} files that are none of ours"])
-        emit(f"  {one_line(path)}" for path in found.left_alone)
+        count = len(found.left_alone)
+        emit([f"Left alone: {count} files and folders, of which nothing is taken in"])
+        emit(f"  {_explained(path)}" for path in found.left_alone)
 
 
 def _refuse_options(*given: str | None) -> None:
@@ -139,6 +176,13 @@ def sync(*, team_path: str | None, as_json: bool) -> None:
             _report(found)
 
 
+def _rebuilt(team_path: str | None, *, evidence: bool, quiet: bool) -> Rebuilt:
+    from tripod import recover
+
+    with opened(team_path) as team, shown(quiet=quiet):
+        return recover.rebuild(team, evidence=evidence)
+
+
 @click.command()
 @team_option
 @click.option("--evidence", is_flag=True, help="Also give back kept logs that are gone or changed.")
@@ -147,13 +191,27 @@ def rebuild(*, team_path: str | None, evidence: bool, as_json: bool) -> None:
     """Make every table and projected file what the ledger says.
 
     What stood in a file's place is kept as a blob in the ledger first.
-    """
-    from tripod import recover
 
-    with opened(team_path) as team, shown(quiet=as_json):
-        done = recover.rebuild(team, evidence=evidence)
+    Where pages of the database are damaged, its entries are copied into a new one, if they are
+    sound; the damaged one is kept beside it.
+    """
+    try:
+        done = _rebuilt(team_path, evidence=evidence, quiet=as_json)
+    except PagesDamagedError:
+        from tripod.renew import renew
+
+        root = find_team(team_path)
+        with readable(root), shown(quiet=as_json):
+            kept = renew(root)
+        remark(
+            f"pages of {root}/{DATABASE} were damaged: it was written anew from its entries, which "
+            f"are sound and all there; the damaged file is kept as {kept}"
+        )
+        done = replace(_rebuilt(team_path, evidence=evidence, quiet=as_json), kept=kept)
     if as_json:
         emit_json([vars(done)])
         return
     emit(f"  {one_line(path)}" for path in done.written)
+    if done.triggers:
+        emit([f"Triggers put back: {', '.join(done.triggers)}"])
     emit([f"Rebuilt: {len(done.written)} files written, {done.displaced} had held other bytes"])

@@ -6,58 +6,16 @@ The exit codes are those of the other verbs.
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
 
 import click
 
 from tripod import keys, sealing
 from tripod.cli.door import Door, opened, team_option
 from tripod.cli.output import emit, emit_json
-from tripod.errors import BadArgumentError, NotFoundError
+from tripod.cli.passphrases import WITH, asked, fresh, once
+from tripod.errors import NotFoundError
 
 __all__ = ["key", "seal"]
-
-_WITH = "Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here."
-
-
-def _passphrase() -> bytes | None:
-    """Of the file, else asked for at a terminal; None where there is neither."""
-    given = keys.from_file()
-    if given is not None or not _at_terminal():
-        return given
-    text: str = click.prompt("Passphrase of the private key", hide_input=True, err=True)
-    return text.encode()
-
-
-def _new_passphrase() -> bytes:
-    given = keys.from_file()
-    if given is not None:
-        return given
-    if not _at_terminal():
-        message = (
-            "--passphrase: there is no terminal to ask at; write it into a file of your own and "
-            "name that in TRIPOD_PASSPHRASE_FILE"
-        )
-        raise BadArgumentError(message)
-    text: str = click.prompt("New passphrase", hide_input=True, confirmation_prompt=True, err=True)
-    return text.encode()
-
-
-def _at_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _once(ask: Callable[[], bytes | None]) -> Callable[[], bytes | None]:
-    """Ask one time at most, however often the key is used."""
-    answers: list[bytes | None] = []
-
-    def answer() -> bytes | None:
-        if not answers:
-            answers.append(ask())
-        return answers[0]
-
-    return answer
 
 
 @click.group(cls=Door)
@@ -71,20 +29,20 @@ def key() -> None:
 
 @key.command()
 @team_option
-@click.option("--passphrase", is_flag=True, help=_WITH)
+@click.option("--passphrase", is_flag=True, help=WITH)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def new(*, team_path: str | None, passphrase: bool, as_json: bool) -> None:
     """Make the ledger's first key, put it in force and seal the ledger."""
     with opened(team_path) as team:
         with team.act():
             pass
-        vkey = sealing.new_key(team, _new_passphrase() if passphrase else None)
+        vkey = sealing.new_key(team, fresh() if passphrase else None)
         _tell(vkey, as_json=as_json)
 
 
 @key.command()
 @team_option
-@click.option("--passphrase", is_flag=True, help=_WITH)
+@click.option("--passphrase", is_flag=True, help=WITH)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def rotate(*, team_path: str | None, passphrase: bool, as_json: bool) -> None:
     """Put a new key in the place of the one in force; both sign the change, and it is logged.
@@ -94,8 +52,8 @@ def rotate(*, team_path: str | None, passphrase: bool, as_json: bool) -> None:
     with opened(team_path) as team:
         with team.act():
             pass
-        fresh = _new_passphrase() if passphrase else None
-        vkey = sealing.rotate_key(team, _once(_passphrase), fresh)
+        secret = fresh() if passphrase else None
+        vkey = sealing.rotate_key(team, once(asked), secret)
         _tell(vkey, as_json=as_json)
 
 
@@ -154,7 +112,7 @@ def seal(*, team_path: str | None, as_json: bool) -> None:
     with opened(team_path) as team:
         with team.act():
             pass
-        note = sealing.seal_now(team, _once(_passphrase))
+        note = sealing.seal_now(team, once(asked))
     if as_json:
         emit_json([{"note": note, "size": int(note.split("\n")[1])}])
         return

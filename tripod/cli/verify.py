@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple
 
 import click
 
+from ledger.vkey import VerifierKey
 from tripod.cli.door import TEXT, Number
-from tripod.cli.output import emit, emit_report
+from tripod.cli.output import emit, emit_report, remark
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
 from tripod.team import FOLDER
+from verify.finding import Report
+from verify.outside import Asked
 
 __all__ = ["verify"]
 
@@ -53,6 +57,28 @@ def _subject(path: str | None) -> str:
     help="A log's public key: the seal of an export or proof must be signed by it.",
 )
 @click.option("--old", type=TEXT, metavar="FILE", help="The older seal, for a proof of growth.")
+@click.option(
+    "--grow-only",
+    type=TEXT,
+    metavar="FILE",
+    help="Judge one file by git alone: each committed version begins with the one before.",
+)
+@click.option("--pin", type=TEXT, metavar="FILE", help="Hold the ledger against the head in FILE.")
+@click.option(
+    "--update-pin", is_flag=True, help="If all is clean, let the pin remember the ledger as it is."
+)
+@click.option(
+    "--new-only", is_flag=True, help="Look only at what is behind the pin, and say what that omits."
+)
+@click.option(
+    "--policy",
+    "policies",
+    type=TEXT,
+    multiple=True,
+    metavar="FILE",
+    help="A policy from elsewhere (.tlog or .yaml) in place of the team's own.",
+)
+@click.option("--no-git", is_flag=True, help="Leave the history of the git repository alone.")
 @click.option("--explain", type=TEXT, metavar="CHECK", help="Print the manual section of a check.")
 @click.option("--list", "list_checks", is_flag=True, help="Print the names of all checks.")
 @click.option("--json", "as_json", is_flag=True, help="The whole report as one JSON object.")
@@ -66,6 +92,12 @@ def verify(
     nearby: int,
     vkeys: tuple[str, ...],
     old: str | None,
+    grow_only: str | None,
+    pin: str | None,
+    update_pin: bool,
+    new_only: bool,
+    policies: tuple[str, ...],
+    no_git: bool,
     explain: str | None,
     list_checks: bool,
     as_json: bool,
@@ -77,7 +109,7 @@ def verify(
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
     """
     from verify.checks import CHECKS
-    from verify.run import run
+    from verify.proofs import is_proof
 
     names = [check.NAME for check in CHECKS]
     for name in (*selected, *([explain] if explain else [])):
@@ -86,26 +118,98 @@ def verify(
             raise BadArgumentError(message)
     if list_checks:
         emit(names)
-        return
-    if explain:
+    elif explain:
         from verify.explain import manual
 
         emit_report(manual(explain))
-        return
-    from verify.opening import open_evidence
-    from verify.proofs import is_proof, judge_proof
-
-    keys, subject = log_keys(vkeys), _subject(path)
-    if is_proof(subject):
-        from tripod.newest_seal import seal_from
-
-        report = judge_proof(subject, keys, seal_from(old)[1] if old else None)
+    elif grow_only is not None:
+        if path is not None or selected or no_ledger or pin or policies or vkeys or old:
+            message = "--grow-only judges one file by git alone: give no PATH and no other option"
+            raise BadArgumentError(message)
+        ctx.exit(_grow_only(grow_only, as_json=as_json))
     else:
-        with (
-            shown(quiet=as_json),
-            open_evidence(subject, no_ledger=no_ledger, nearby=nearby, keys=keys) as evidence,
-        ):
-            report = run(evidence, select=selected or None)
+        if pin is None and (update_pin or new_only):
+            message = "--update-pin and --new-only go with --pin FILE"
+            raise BadArgumentError(message)
+        if update_pin and selected:
+            message = "--update-pin remembers what was judged whole: give no --select with it"
+            raise BadArgumentError(message)
+        asked = Asked(pin, update_pin, new_only, policies, not no_git)
+        wanted = _Wanted(_subject(path), selected, no_ledger, nearby, tuple(log_keys(vkeys)))
+        if is_proof(wanted.subject):
+            ctx.exit(_proof(wanted, old, asked, as_json=as_json))
+        ctx.exit(_judge(wanted, asked, as_json=as_json))
+
+
+class _Wanted(NamedTuple):
+    """What is to be judged, and how."""
+
+    subject: str
+    selected: tuple[str, ...]
+    no_ledger: bool
+    nearby: int
+    keys: tuple[VerifierKey, ...]
+
+
+def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> int:
+    """Judge a proof file; give the exit code."""
+    from tripod.export_seal import seal_from
+    from verify.proofs import judge_proof
+
+    if asked.pin is not None or asked.policies:
+        message = f"{wanted.subject} is a proof: hold it against keys (--key) and a seal (--old)"
+        raise BadArgumentError(message)
+    report = judge_proof(wanted.subject, wanted.keys, seal_from(old)[1] if old else None)
+    _say(report, as_json=as_json)
+    return report.exit_code
+
+
+def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
+    """Judge a team, say the report, and keep the pin; give the exit code."""
+    from verify.comparing import pin_of
+    from verify.opening import open_evidence
+    from verify.run import run
+
+    with (
+        shown(quiet=as_json),
+        open_evidence(
+            wanted.subject,
+            no_ledger=wanted.no_ledger,
+            nearby=wanted.nearby,
+            keys=wanted.keys,
+            asked=asked,
+        ) as evidence,
+    ):
+        report = run(evidence, select=wanted.selected or None)
+        data = pin_of(evidence) if asked.first and not report.exit_code else None
+    _say(report, as_json=as_json)
+    if asked.first and asked.pin is not None:
+        if data is None:
+            remark(f"the pin {asked.pin} was left as it is")
+        else:
+            from tripod.pin import write_pin
+
+            if write_pin(asked.pin, data):
+                remark(f"the pin {asked.pin} remembers {_size(data)} entries")
+    return report.exit_code
+
+
+def _size(pin: bytes) -> str:
+    """The second line of a seal or a head."""
+    return pin.decode().split("\n")[1]
+
+
+def _grow_only(path: str, *, as_json: bool) -> int:
+    from verify.grow_only import grow_only
+
+    with shown(quiet=as_json):
+        report = grow_only(path)
+    _say(report, as_json=as_json)
+    return report.exit_code
+
+
+def _say(report: Report, *, as_json: bool) -> None:
+    """Print a report in the form that was asked for."""
     if as_json:
         from verify.reporters import json_
 
@@ -115,4 +219,3 @@ def verify(
 
         colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
         emit_report(text.render(report, color=colour))
-    ctx.exit(report.exit_code)

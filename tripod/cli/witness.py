@@ -34,18 +34,27 @@ def witness() -> None:
     type=TEXT,
     help="Its name, unique for ever, as a URL without https://, such as example.org/witness.",
 )
-def new(*, folder: str, name: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def new(*, folder: str, name: str, as_json: bool) -> None:
     """Make a witness with a key of its own in FOLDER, and print the public key (its vkey)."""
-    emit([WitnessFolder.begin(folder, name).key().verifier().format()])
+    vkey = WitnessFolder.begin(folder, name).key().verifier().format()
+    if as_json:
+        emit_json([{"vkey": vkey}])
+    else:
+        emit([vkey])
 
 
 @witness.command()
 @click.argument("folder")
 @click.argument("vkey", type=TEXT)
-def trust(*, folder: str, vkey: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def trust(*, folder: str, vkey: str, as_json: bool) -> None:
     """Have it cosign the log whose key is VKEY (`tripod key show` prints a team's)."""
     key = WitnessFolder(folder).trust(vkey)
-    emit([f"Known now: {key.name} ({key.key_id.hex()})"])
+    if as_json:
+        emit_json([{"origin": key.name, "vkey": key.format()}])
+    else:
+        emit([f"Known now: {key.name} ({key.key_id.hex()})"])
 
 
 @witness.command()

@@ -20,14 +20,16 @@ from verify.checks import (
     drift,
     kinds_known,
     ledger_missing,
+    pins_extend,
     pythia_isolation,
     record_agrees,
     seals_open,
     sequence,
     worker_lifecycle,
+    writers_authorised,
 )
 
-__all__ = ["CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS"]
+__all__ = ["CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS", "NEW_ONLY"]
 
 LEDGER_CHECKS: tuple[ModuleType, ...] = (
     sequence,
@@ -36,12 +38,15 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
     bodies_present,
     kinds_known,
     clock_forward,
+    writers_authorised,
 )
-"""Those that one pass over the rows answers."""
+"""Those that the entries alone answer, without a fold: one pass over the rows, and one over the
+signatures where there are some."""
 
 HEADER_CHECKS: tuple[ModuleType, ...] = (
     ledger_missing,
     record_agrees,
+    pins_extend,
     sequence,
     canonical_bytes,
     chain_links,
@@ -54,6 +59,7 @@ CHECKS: tuple[ModuleType, ...] = (
     *LEDGER_CHECKS,
     seals_open,
     record_agrees,
+    pins_extend,
     append_only,
     count_from_grep,
     decision_ids_unique,
@@ -63,3 +69,6 @@ CHECKS: tuple[ModuleType, ...] = (
     worker_lifecycle,
     drift,
 )
+
+NEW_ONLY: tuple[ModuleType, ...] = (ledger_missing, *LEDGER_CHECKS, pins_extend)
+"""Those that can judge what is behind a pin without a fold of the whole ledger."""

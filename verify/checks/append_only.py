@@ -2,30 +2,41 @@
 
 **What it proves.** What the ledger holds of the log is a prefix of what ``scribe/log.md`` and its
 archives show, byte for byte, and the decisions in the ledger are numbered 1, 2, 3, ... in the
-order in which they were logged.
+order in which they were logged. Where the log is committed to git, each version is the beginning of
+the next, over the whole history; a rotation, and a redaction that an entry tells of, are reported
+and fail nothing. (``tripod verify --grow-only FILE`` judges any file so, without a ledger.)
 
 **Why it matters.** A decision that can be reworded afterwards is no decision. The seeds: the log is
 append-only; a change of status is a new entry that refers to the old one.
 
 **What a finding looks like.** ``it differs from the ledger at line 31, in D-1707753600``, with both
-versions; ``the log's file is gone``; ``D-1707753600 has number 7 where 6 follows``.
+versions; ``the log's file is gone``; ``D-1707753600 has number 7 where 6 follows``; ``commit
+5a742098bf87 by Ann <ann@example.com>: lines 12 to 14 of the version before it are not as they
+were``. A shallow clone, and history that was rewritten, are said.
 
 **What to do.** ``tripod rebuild`` puts the ledger's version back and keeps the edited bytes as an
-entry. A log without a ledger has nothing to be held against: then this check sees the numbering
-alone.
+entry. A log without a ledger is held against its git history alone; without that, too, this check
+sees the numbering only. What a commit changed, ``git show COMMIT -- scribe/log.md`` tells.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ledger.ids import parse_at
 from projections import LOG
+from projections.formats.decision_log import split_log
+from verify import growth
 from verify.evidence import Evidence
 from verify.excerpt import difference
-from verify.finding import Finding, Outcome, not_applicable, outcome
+from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
+from verify.log_growth import explanation
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "append-only"
 REQUIRED = True
+LIVE = f"{LOG.folder}/log.md"
 HELP = "`tripod rebuild` puts back what the ledger holds, and keeps these bytes as an entry"
 
 
@@ -35,8 +46,12 @@ def judge(evidence: Evidence) -> Outcome:
     pieces = evidence.query("SELECT count(*) FROM pieces")[0][0]
     if not logs and not pieces:
         return not_applicable(NAME, "there is no decision log", required=REQUIRED)
-    found = [*_edited(evidence), *_misnumbered(evidence)]
-    return outcome(NAME, found, {"pieces": pieces, "log files": logs}, required=REQUIRED)
+    found = [*_edited(evidence), *_misnumbered(evidence), *_committed(evidence)]
+    seen: Coverage = {"pieces": pieces, "log files": logs}
+    history = evidence.outside.log
+    if history is not None and not history.problem:
+        seen |= growth.coverage(history)
+    return outcome(NAME, found, seen, required=REQUIRED)
 
 
 def _edited(evidence: Evidence) -> list[Finding]:
@@ -47,6 +62,51 @@ def _edited(evidence: Evidence) -> list[Finding]:
             message = f"{conflict.what}: {conflict.detail}"
             found.append(Finding(NAME, message, conflict.path, shown, HELP))
     return found
+
+
+def _committed(evidence: Evidence) -> Iterator[Finding]:
+    """The log against its own history in git."""
+    history = evidence.outside.log
+    if history is None:
+        return
+    if history.problem or history.shallow:
+        text = history.problem or growth.shallow(history.path)
+        yield Finding(NAME, text, LIVE, severity="warning")
+    if evidence.db is not None:  # what is on disk is held against the ledger already
+        breaks = tuple(one for one in history.breaks if one.where)
+        hidden = len(history.breaks) - len(breaks)
+        history = history._replace(breaks=breaks, broken=history.broken - hidden)
+
+    def explain(one: growth.Break) -> str | None:
+        if evidence.adopted(0) and one.where and one.seconds < _begun(evidence):
+            return "that was before adoption"
+        if one.new is None:
+            return None
+        return explanation(one.old, one.new, _archived(evidence), _redacted(evidence))
+
+    yield from growth.findings(history, explain)
+
+
+def _begun(evidence: Evidence) -> int:
+    """When the ledger was begun, in seconds since 1970; 0 where nobody can tell."""
+    try:
+        return parse_at(evidence.at(0)) // 1_000_000
+    except ValueError:
+        return 0
+
+
+def _archived(evidence: Evidence) -> set[bytes]:
+    """The pieces that the ledger has in archives, as they stand there."""
+    files = evidence.query("SELECT file FROM logs WHERE file <> 'log.md'")
+    rendered = [evidence.rendered(f"{LOG.folder}/{name}") for (name,) in files]
+    return {piece for data in rendered for piece in split_log(data)[1]}
+
+
+def _redacted(evidence: Evidence) -> set[str]:
+    """The decisions whose texts were erased: what stands for them keeps their ids."""
+    said = evidence.query("SELECT entry FROM redactions")
+    kept = [evidence.body(seq).get("keep") for (seq,) in said]
+    return {str(body.get("id", "")) for body in kept if isinstance(body, dict)}
 
 
 def _misnumbered(evidence: Evidence) -> list[Finding]:

@@ -78,7 +78,7 @@ def erasure_problem(
         return (
             f"entry {said[0]} says that a {said[1].get('kind')} was erased, it is a {header.kind}"
         )
-    field = _ACTORS.get(header.kind)
+    field = _ACTORS.get(header.kind) if header.cause is None else None  # an event that tells of it
     if field is not None and keep.get(field) != header.actor:
         return f"entry {said[0]} keeps another {field} of it than its header names"
     return None

@@ -14,9 +14,13 @@ rot when a chat is rotated, and a made-up one looks like any other.
 later than the decision``, ``is malformed``, ``is bound to no message``, ``has no chat reference``;
 as a warning, ``none of the participants nearby``.
 
-**What to do.** Read the chat around the place (``tripod show chat``) and log a decision that gives
-the right one. What an approximate reference cannot prove: that the message near it is the one that
-was meant. What was wrong before adoption is told as a warning, since it cannot be mended.
+**What to do.** A decision cannot be changed, so the finding stays for as long as the ledger does.
+``tripod scribe log`` refuses a reference that leads nowhere; such a one came from another program,
+or the ledger was altered: find out by whom, so that it is the last. Read the chat around the place
+(``tripod show chat``) and log the decision anew, with ``--supersedes`` and the right ``--ref``: who
+reads the log finds the way then, and the old one is still told. A run that must be green meanwhile
+names the other checks with ``--select``. What an approximate reference cannot prove: that the
+message near it is the one that was meant. What was wrong before adoption is told as a warning.
 """
 
 from __future__ import annotations
@@ -34,7 +38,10 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "chat-refs-resolve"
 REQUIRED = True
-HELP = "read the chat around that place and log a decision that gives the right reference"
+HELP = (
+    "the decision cannot be changed, so this stays: log it anew with --supersedes and the right "
+    "--ref, for who reads it"
+)
 LIMIT = 40
 
 

@@ -12,12 +12,17 @@ ledger tell that it was rolled back or swapped.
 
 **What a finding looks like.** ``chat/live.chat: message line 12 differs from the ledger`` with
 both versions; ``events/… is missing``; ``the table events: in the row of seq 31: acked is 40,
-folded None``.
+folded None``. The files' cursor may stay behind the head: that is what a command leaves that died
+between its COMMIT and its files, so it is a warning, and the next command makes it good. The
+tables' cursor moves in the transaction of the entries themselves; no crash leaves it behind, so
+``the tables show 40 of 41 entries`` is a failure. (One that is ahead of the head is named by
+``sequence``.)
 
 **What to do.** ``tripod rebuild`` writes all of it anew from the ledger and keeps the bytes that it
 replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as warnings: a
-line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular file, and
-each file whose bytes were written over (``tripod show`` has them).
+line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular file, each
+file whose bytes were written over (``tripod show`` has them), and each that vanished and was
+written anew, by whichever command came next (of many in one folder, the folder).
 """
 
 from __future__ import annotations
@@ -136,20 +141,24 @@ def _gone(evidence: Evidence, kept: set[str]) -> list[tuple[str, str]]:
 
 
 def _displaced(evidence: Evidence) -> list[Finding]:
-    """Files whose bytes were written over: each had said something else than the ledger."""
+    """Files that said something else than the ledger and were written over, or were gone."""
     found = []
     count = evidence.query("SELECT count(*) FROM displaced")[0][0]
     sql = "SELECT seq FROM displaced ORDER BY seq LIMIT ?"
     for (seq,) in evidence.query(sql, DISPLACED):
         body = evidence.body(seq)
+        path, reason = body.get("path"), body.get("reason")
         message = (
-            f"entry {seq}: bytes that stood in {body.get('path')} were kept before they were "
-            f"written over: {body.get('reason')}"
+            f"entry {seq}: bytes that stood in {path} were kept before they were written over: "
+            f"{reason}"
         )
         help_ = f"`tripod show {seq}` shows them"
+        if body and "content" not in body:
+            message = f"entry {seq}: {path} was written anew: {reason}"
+            help_ = "nothing recorded is lost: find out who removed it"
         found.append(Finding(NAME, message, f"entry {seq}", (), help_, "warning", seq=seq))
     if count > DISPLACED:
-        message = f"and {count - DISPLACED} more entries keep bytes that were written over"
+        message = f"and {count - DISPLACED} more entries tell of files that were written over"
         help_ = "`tripod show` lists them"
         found.append(Finding(NAME, message, "ledger", (), help_, "warning"))
     return found
@@ -160,13 +169,18 @@ def _words(problem: str, conflict: Conflict | None) -> str:
 
 
 def _cursor(evidence: Evidence) -> list[Finding]:
-    """Cursors that stay behind the head."""
+    """Cursors that stay behind the head: the files' after a crash, the tables' by no accident."""
     found = []
     for name, cursor, size in evidence.cursors():
-        if cursor < size:
-            message = f"the {name} show {cursor} of {size} entries: a command died, or is at work"
+        behind = f"the {name} show {cursor} of {size} entries"
+        if cursor < size and name == "files":
+            message = f"{behind}: a command died, or is at work"
             help_ = "the next command that acts finishes it"
             found.append(Finding(NAME, message, "head", (), help_, "warning"))
+        elif cursor < size:
+            message = f"{behind}, and each append moves both at once: the head row was altered"
+            help_ = "`tripod rebuild` folds them anew; find out who wrote to the database"
+            found.append(Finding(NAME, message, "head", (), help_))
     count = evidence.unswept()
     if count:
         message = f"{count} bodies were erased, and the file may still hold their bytes"

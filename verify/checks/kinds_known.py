@@ -2,8 +2,7 @@
 
 **What it proves.** The kind stands in the list of kinds; the stream is the one that the kind
 stands in, that of the channel, file, worker or run which it names; the body has exactly the fields
-of the kind's model, each of its type and within its bounds; the header carries no signature
-record, which no version writes yet.
+of the kind's model, each of its type and within its bounds.
 
 **Why it matters.** Projections read bodies by their kind. A body of another shape would be passed
 over in silence, or show something that nobody recorded.
@@ -26,13 +25,11 @@ from ledger.kinds import BY_NAME
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "SIGNED", "judge", "kind_problem", "stream_of"]
+__all__ = ["HELP", "NAME", "REQUIRED", "judge", "kind_problem", "stream_of"]
 
 NAME = "kinds-known"
 REQUIRED = True
 HELP = "if a newer version wrote this ledger, verify it with that one; else nothing of ours made it"
-
-SIGNED = "the header carries a signature record that this version cannot check"
 
 
 def judge(evidence: Evidence) -> Outcome:

@@ -6,9 +6,11 @@
 like those of a team that never had one. An empty ledger proves nothing and must never pass.
 
 **What a finding looks like.** ``the ledger holds no entry``; ``no ledger.db, but there was one:
-counts.json stands in the team directory``.
+counts.json stands in the team directory``. Also a pin or a commit that remembers a head of it
+tells that there was one. (A clone that has the record, ``.nbs/record``, is judged by that.)
 
-**What to do.** Restore ``ledger.db`` from a backup. If the team never had a ledger, say so with
+**What to do.** Restore ``ledger.db`` from a backup, or bring the record back (``git checkout``) and
+let ``tripod init`` make it from that. If the team never had a ledger, say so with
 ``--no-ledger``, or begin one with ``tripod init``.
 """
 

@@ -11,23 +11,27 @@ head or a stored root that was changed would make proofs of another history.
 
 **What a finding looks like.** ``entries 12 to 14 are missing``, ``the column kind says bus.acked,
 the header bus.published``, ``it follows from an entry that does not stand before it``, ``the head
-row says 51 entries, there are 50``. A missing or changed trigger is a warning: it guards against
-accident alone. A schema version or an application id that is not ours is a failure: every other
-tool would refuse the file, or change it.
+row says 51 entries, there are 50``, ``2 triggers that keep the database append-only are missing or
+altered``. No crash and no act of ours takes a trigger away, and none is in anybody's way but of
+who wants to change entries: so it is a failure, though triggers guard against accident alone and
+no entry need have been touched. (A ledger of an older schema is held against that one.) A table
+that others added is a warning. A schema version or an application id that is not ours is a failure:
+every other tool would refuse the file, or change it.
 
 **What to do.** Compare with a backup, a clone or another copy of the database; the first finding
 is where they part. Do not append to a ledger that does not verify. Missing entries at the *end*
-can only be seen by someone who kept an older head.
+can only be seen by someone who kept an older head. Triggers are put back by ``tripod rebuild``;
+look for what was changed while they were away, in the other findings and against a copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ledger.entry import Header
 from verify.evidence import Evidence
-from verify.finding import Outcome
+from verify.finding import Finding, Outcome, Severity
 
 __all__ = [
     "ADOPTED_AGAIN",
@@ -40,12 +44,17 @@ __all__ = [
     "judge",
     "opening_problem",
     "order_problem",
+    "schema_findings",
     "schema_problems",
 ]
 
 NAME = "sequence"
 REQUIRED = True
 HELP = "compare with a backup or another copy of the database; they part at this entry"
+_PUT_BACK = "`tripod rebuild` puts them back; find out who took them away, and what was done then"
+_SCHEMA = "find out who changed the schema; `tripod rebuild` makes the tables of projections anew"
+_STRANGE = "is none of ours"
+_SHOWN = 3
 ADOPTED_AGAIN = "ledger.adopted stands more than once: a past is adopted once, before the first act"
 
 
@@ -138,18 +147,44 @@ def _missing_where(size: int, stack: object, rows: int, roots: bytes, *, torn: b
     return "the counts differ, and not at the end alone: so do the open subtrees"
 
 
+Fault = tuple[str, str, str]
+"""An object of the schema that is not as it should be: its type, its name, and what is wrong."""
+
+
 def schema_problems(
     found: Mapping[tuple[str, str], str], wanted: Mapping[tuple[str, str], str]
-) -> Iterator[str]:
+) -> Iterator[Fault]:
     """How the database's objects (type, name) and their SQL differ from ours."""
     for key in sorted(wanted.keys() | found.keys()):
-        what = f"the {key[0]} {key[1]}"
         if key not in found:
-            yield f"{what} is missing"
+            yield *key, "is missing"
         elif key not in wanted:
-            yield f"{what} is none of ours"
+            yield *key, _STRANGE
         elif found[key] != wanted[key]:
-            yield f"{what} is not as we make it"
+            yield *key, "is not as we make it"
+
+
+def schema_findings(faults: Sequence[Fault]) -> Iterator[Finding]:
+    """What is said of such objects: of lost triggers, of what guards or feeds us, of the rest."""
+    lost = [name for type_, name, what in faults if type_ == "trigger" and what != _STRANGE]
+    if lost:
+        more = f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
+        one = len(lost) == 1
+        what = "1 trigger that keeps" if one else f"{len(lost)} triggers that keep"
+        message = (
+            f"{what} the database append-only {'is' if one else 'are'} missing or altered: "
+            f"{', '.join(lost[:_SHOWN])}{more}"
+        )
+        yield Finding(NAME, message, "schema", help=_PUT_BACK)
+    rest = [fault for fault in faults if fault[0] != "trigger" or fault[2] == _STRANGE]
+    ours = [fault for fault in rest if fault[0] == "trigger" or fault[2] != _STRANGE]
+    strange = [fault for fault in rest if fault not in ours]
+    severities: tuple[tuple[list[Fault], Severity], ...] = ((ours, "failure"), (strange, "warning"))
+    for faulty, severity in severities:
+        said = [f"the {type_} {name} {what}" for type_, name, what in faulty]
+        if said:
+            message = f"the database's schema is not ours: {said[0]}"
+            yield Finding(NAME, message, "schema", tuple(said[1:]), _SCHEMA, severity)
 
 
 def _short(value: object) -> str:

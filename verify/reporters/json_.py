@@ -4,7 +4,9 @@ One object::
 
     {"version": 1, "what": "...", "exit_code": 1, "problem": "",
      "head": {"size": 51, "root": "<64 hex>"},
-     "failures": 1, "warnings": 0, "not_told": [],
+     "anchored": {"level": "PINNED", "levels": {"PINNED": {"size": 40, "by": "..."}},
+                  "tail": {"entries": 11, "seconds": 212}},
+     "notes": ["..."], "failures": 1, "warnings": 0, "not_told": [],
      "checks": [
        {"check": "chain-links", "verdict": "findings", "required": true, "reason": "",
         "before_adoption": false, "coverage": {"entries": 51},
@@ -13,10 +15,14 @@ One object::
            "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
 
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
-- ``head`` and ``seq`` are null where there is none. ``verdict`` is one of ``clean``, ``findings``,
-  ``cannot tell``, ``not applicable``; ``severity`` is ``failure`` or ``warning``.
+- ``head``, ``anchored`` and ``seq`` are null where there is none. ``verdict`` is one of ``clean``,
+  ``findings``, ``cannot tell``, ``not applicable``; ``severity`` is ``failure`` or ``warning``.
 - ``exit_code`` is 1 where a finding fails the run, else 3 where nothing or not enough could be
   judged (``problem``, ``not_told``), else 0.
+- ``anchored``: how far heads that are remembered outside vouch for the ledger. ``level`` is one of
+  ``SELF``, ``PINNED``, ``WITNESSED``, ``TIMESTAMPED``; ``levels`` says up to which size each is
+  reached, and by whom; ``tail`` is what stands behind the largest of these. ``notes`` say what was
+  not looked at.
 - Texts are as the evidence holds them, escaped as JSON is: ASCII alone, so that no byte of theirs
   reaches a terminal. A new field does not raise ``version``; another meaning does.
 """
@@ -25,7 +31,7 @@ from __future__ import annotations
 
 import json
 
-from verify.finding import Finding, Outcome, Report
+from verify.finding import Anchored, Finding, Outcome, Report
 
 __all__ = ["NAME", "VERSION", "render"]
 
@@ -42,6 +48,8 @@ def render(report: Report) -> str:
         "exit_code": report.exit_code,
         "problem": report.problem,
         "head": head,
+        "anchored": _anchored(report.anchored),
+        "notes": list(report.notes),
         "failures": report.failures,
         "warnings": report.warnings,
         "not_told": list(report.untold),
@@ -50,6 +58,16 @@ def render(report: Report) -> str:
     if report.sealed is not None:
         value["sealed"] = {"size": report.sealed[0], "at": report.sealed[1]}
     return json.dumps(value, indent=2) + "\n"
+
+
+def _anchored(anchored: Anchored | None) -> dict[str, object] | None:
+    if anchored is None:
+        return None
+    return {
+        "level": anchored.level,
+        "levels": {name: {"size": size, "by": by} for name, (size, by) in anchored.sizes.items()},
+        "tail": {"entries": anchored.tail, "seconds": anchored.seconds},
+    }
 
 
 def _outcome(outcome: Outcome) -> dict[str, object]:

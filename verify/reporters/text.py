@@ -9,6 +9,7 @@
     findings        chain-links          1 finding; entries 51
     cannot tell     pythia-isolation     2 assessments, no transcript ... (before adoption)
 
+    PINNED by commit 5a742098bf87 ... up to entry 39; unanchored tail: 11 entries, 212 s
     1 finding, 0 warnings; head 51 entries, root 91bc04d2…
 
 All text that comes from evidence passes ``verify.escape``.
@@ -20,7 +21,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from verify.escape import escape
-from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Finding, Outcome, Report
+from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Anchored, Finding, Outcome, Report
+from verify.rules import PINNED, WITNESSED
 
 __all__ = ["NAME", "render"]
 
@@ -40,7 +42,11 @@ def render(report: Report, *, color: bool = False) -> str:
     blocks = [_finding(finding, paint) for o in report.outcomes for finding in o.findings]
     lines = [_outcome(outcome, paint) for outcome in report.outcomes]
     findings = "\n".join(blocks) + "\n\n" if blocks else ""
-    return findings + "\n".join(lines) + "\n\n" + _sum(report, paint) + "\n"
+    said = [f"note: {escape(note)}" for note in report.notes]
+    if report.anchored is not None:
+        said.append(_anchored(report.anchored))
+    beside = "".join(f"{line}\n" for line in said)
+    return findings + "\n".join(lines) + "\n\n" + beside + _sum(report, paint) + "\n"
 
 
 def _finding(finding: Finding, paint: _Paint) -> str:
@@ -74,6 +80,22 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
         f"{paint(shade, f'{outcome.verdict:<15}')} {outcome.check:<20} {escape('; '.join(words))}"
     )
     return text.rstrip()
+
+
+def _anchored(anchored: Anchored) -> str:
+    """Who vouches for how much, and how much nobody does."""
+    parts = [
+        f"{name} by {escape(by)} up to entry {size - 1}"
+        for name, (size, by) in reversed(anchored.sizes.items())
+        if name != PINNED or (size, by) != anchored.sizes.get(WITNESSED)  # whoever saw it remembers
+    ]
+    if not parts:
+        return f"{anchored.level}: no head of this ledger is known from outside"
+    tail = "no unanchored tail"
+    if anchored.tail:
+        entries = "entry" if anchored.tail == 1 else "entries"
+        tail = f"unanchored tail: {anchored.tail} {entries}, {anchored.seconds} s"
+    return "; ".join([*parts, tail])
 
 
 def _sum(report: Report, paint: _Paint) -> str:

@@ -12,10 +12,10 @@ from tripod.errors import BadArgumentError, RefusedError
 from tripod.export import read_seal
 from tripod.team import Team
 
-__all__ = ["newest_seal", "seal_from"]
+__all__ = ["fresh_seal", "seal_from"]
 
 
-def newest_seal(team: Team) -> str:
+def fresh_seal(team: Team) -> str:
     """A seal over all that the ledger holds, a note; without its key here, the newest there is.
 
     Raises:

@@ -1,0 +1,167 @@
+r"""Who vouches for an entry: what an actor signs, and the record of it beside the leaf. Pure.
+
+The *statement* of an entry is the canonical JSON of its header without ``at``, ``auth``, ``prev``
+and ``seq``: what the actor knows before the append, and nothing of where the entry comes to stand.
+It holds the ledger's name, the id, which is unique for ever, and the commitment to the body, so it
+fits one entry of one ledger. One key signs one statement, or those of one act together::
+
+    record = 0x01 || key ID (4) || signature (64)
+    record = 0x02 || key ID (4) || signature (64) || SHA-256 of each statement (2 to 64 of them)
+
+- The signature (Ed25519) of the first is over the statement; that of the second over a canonical
+  JSON array of the digests in hex, ``["<64 hex>","<64 hex>"]``.
+- The key ID is that of the actor's vkey, whose name is the handle (``ledger.vkey``).
+- The header's ``auth`` is SHA-256(0x03 || record), so nobody strips or swaps a record unseen.
+
+A statement begins with ``{``, a list with ``[``, and neither holds a line break: no seal and no
+other note is either of them. Source: design, section 4; ``docs/formats/signatures.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from ledger.canonical import format_ordered, format_value
+from ledger.entry import HEADER_VERSION, Draft, commit
+from ledger.errors import MalformedError
+from ledger.vkey import SigningKey, VerifierKey
+
+__all__ = [
+    "MAX_BATCH",
+    "MAX_RECORD",
+    "OBSERVED",
+    "Record",
+    "format_record",
+    "message_of",
+    "parse_record",
+    "record_problem",
+    "sign_drafts",
+    "sign_statements",
+    "statement",
+]
+
+MAX_BATCH = 64  # statements under one signature
+_HEAD = 1 + 4 + 64
+MAX_RECORD = _HEAD + 32 * MAX_BATCH  # bytes
+OBSERVED = "observed"
+"""The member of a body that says that another program wrote it: its actor is a claim."""
+
+_ONE, _MANY = 1, 2
+_UNSIGNED = ("at", "auth", "prev", "seq")
+
+
+class Record(NamedTuple):
+    """A signature record taken apart; ``digests`` are () where one statement was signed."""
+
+    key_id: bytes
+    signature: bytes
+    digests: tuple[bytes, ...] = ()
+
+
+def statement(header: Mapping[str, object]) -> bytes:
+    """What is signed of a header, which is given as the object that its bytes hold.
+
+    >>> statement({"actor": "ann", "at": "...", "id": "x", "seq": 7})
+    b'{"actor":"ann","id":"x"}'
+    """
+    stated = dict(header)
+    for name in _UNSIGNED:
+        stated.pop(name, None)
+    return format_ordered(stated)
+
+
+def format_record(record: Record) -> bytes:
+    """Write a record.
+
+    Raises:
+        MalformedError: a part has another width, or it is a list of one or of more than 64.
+    """
+    count = len(record.digests)
+    if len(record.key_id) != 4 or len(record.signature) != 64 or count == 1 or count > MAX_BATCH:
+        message = f"no signature record: of {count} digests, or a part of another width"
+        raise MalformedError(message)
+    kind = bytes([_MANY if count else _ONE])
+    return kind + record.key_id + record.signature + b"".join(record.digests)
+
+
+def parse_record(data: bytes) -> Record:
+    """Read a record; only what ``format_record`` writes is accepted.
+
+    Raises:
+        MalformedError: anything else.
+    """
+    if len(data) == _HEAD and data[0] == _ONE:
+        return Record(data[1:5], data[5:])
+    digests = tuple(data[at : at + 32] for at in range(_HEAD, len(data), 32))
+    record = Record(data[1:5], data[5:_HEAD], digests)
+    try:
+        if format_record(record) == data and len(set(digests)) == len(digests):
+            return record
+    except MalformedError:
+        pass
+    message = f"its {len(data)} bytes are no signature record"
+    raise MalformedError(message)
+
+
+def message_of(record: Record, stated: bytes) -> bytes | None:
+    """What the record's signature is over, if it covers the statement ``stated``; else None."""
+    if not record.digests:
+        return stated
+    return _listed(record.digests) if sha256(stated).digest() in record.digests else None
+
+
+def record_problem(record: Record, stated: bytes, key: VerifierKey) -> str | None:
+    """Whether ``key`` signed the statement ``stated`` by this record: None, or what is wrong."""
+    message = message_of(record, stated)
+    if message is None:
+        return "the list that was signed does not name it"
+    if record.key_id != key.key_id or not key.verifies(message, record.signature):
+        return f"the signature is not by the key {key.format()}"
+    return None
+
+
+def sign_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
+    """The record by which ``key`` signs one statement, or several of one act together.
+
+    Raises:
+        MalformedError: there are none, or more than 64.
+    """
+    digests = tuple(sha256(one).digest() for one in stated) if len(stated) > 1 else ()
+    message = _listed(digests) if digests else b"".join(stated)
+    return format_record(Record(key.verifier().key_id, key.sign(message), digests))
+
+
+def sign_drafts(
+    origin: str, drafts: Sequence[Draft], minted: Iterable[tuple[str, bytes]], key: SigningKey
+) -> list[Draft]:
+    """The drafts of one act as ``key`` signs them, ready to be appended to the ledger ``origin``.
+
+    Where they come to stand is not asked, so this needs no place in the ledger: others may append
+    meanwhile. ``minted`` are a new id and a salt for each draft.
+    """
+    ready = [
+        draft._replace(id=draft.id or new_id, salt=draft.salt or salt)
+        for draft, (new_id, salt) in zip(drafts, minted, strict=True)
+    ]
+    signed: list[Draft] = []
+    for first in range(0, len(ready), MAX_BATCH):
+        part = ready[first : first + MAX_BATCH]
+        record = sign_statements([_stated(origin, draft) for draft in part], key)
+        signed += [draft._replace(auth=record) for draft in part]
+    return signed
+
+
+def _stated(origin: str, draft: Draft) -> bytes:
+    """The statement of a draft that has its id and salt."""
+    body = commit(draft.salt or b"", draft.kind, format_value(draft.body))
+    header: dict[str, object] = {"actor": draft.actor, "body": body}
+    if draft.cause is not None:
+        header["cause"] = draft.cause
+    header |= {"id": draft.id, "kind": draft.kind, "ledger": origin, "stream": draft.stream}
+    return format_ordered(header | {"v": HEADER_VERSION})
+
+
+def _listed(digests: Iterable[bytes]) -> bytes:
+    return format_value([digest.hex() for digest in digests])

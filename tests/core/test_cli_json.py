@@ -1,0 +1,83 @@
+"""Every command has a machine's answer; those that have none say why."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doors.inside import begin, commands, run
+
+ALREADY = {
+    "prove": "a proof is a file of C2SP's form",
+    "anchor ask": "a request is of C2SP's form",
+    "witness sign": "an answer is of C2SP's form",
+    "witness serve": "it answers over HTTP until stopped",
+    "demo": "it is told to people",
+}
+"""Commands without --json: what they print is for another program already, or for people alone."""
+
+
+def test_every_command_answers_machines() -> None:
+    without = {
+        " ".join(words)
+        for words, command in commands()
+        if not any("--json" in param.opts for param in command.params)
+    }
+    assert without == ALREADY.keys()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return begin(tmp_path)
+
+
+def answer(folder: Path, *words: str, given: bytes = b"") -> dict[str, Any]:
+    """The one object that a command prints."""
+    done = run(folder, *words, "--json", given=given)
+    assert done.code == 0, done.err
+    (line,) = done.out.splitlines()
+    value: dict[str, Any] = json.loads(line)
+    return value
+
+
+def test_what_the_bus_did(folder: Path) -> None:
+    published = answer(folder, "bus", "publish", "ann", "task-complete", "low", "two\nlines")
+    assert published.keys() == {"name"}
+    read = answer(folder, "bus", "read", published["name"])
+    assert read.pop("timestamp").endswith("Z")
+    assert read == {
+        "dedup_key": "ann:task-complete",
+        "name": published["name"],
+        "payload": "two\nlines",
+        "priority": "low",
+        "source": "ann",
+        "type": "task-complete",
+    }
+    assert answer(folder, "bus", "ack", published["name"], "--as", "bob") == published
+    assert answer(folder, "bus", "ack-all", "--handle", "nobody") == {"count": 0}
+    assert answer(folder, "bus", "ack-all")["count"] == 3
+    pruned = answer(folder, "bus", "prune", "--max-bytes", "1")
+    assert pruned == {"files": 4, "folder": True, "left": 0, "limit": 1}
+
+
+def test_what_the_chat_and_the_scribe_did(folder: Path) -> None:
+    made = answer(folder, "chat", "create", "side", "--as", "ann")
+    assert made == {"path": str(folder / ".nbs/chat/side.chat")}
+    sent = answer(folder, "chat", "send", "side", "ann", "--file", "-", given=b"hello")
+    read = json.loads(run(folder, "chat", "read", "side", "--json").out)
+    assert read == {**sent, "text": "hello"}
+    assert answer(folder, "scribe", "count") == {"count": 1}
+
+
+def test_what_a_witness_did(folder: Path) -> None:
+    assert run(folder, "key", "new").code == 0
+    vkey = answer(folder, "key", "show")["vkey"]
+    made = answer(folder, "witness", "new", "w", "--name", "witness.example/w")
+    assert made == {"vkey": answer(folder, "witness", "show", "w")["vkey"]}
+    known = answer(folder, "witness", "trust", "w", vkey)
+    assert known == {"origin": vkey.partition("+")[0], "vkey": vkey}
+    answer(folder, "anchor", "witness", "w", "--key", made["vkey"])
+    (receipt,) = run(folder, "anchor", "list", "--json").out.splitlines()
+    written = answer(folder, "anchor", "receipt", str(json.loads(receipt)["seq"]), "out")
+    assert written == {"files": ["out/receipt.note"]}
+    assert (folder / "out/receipt.note").is_file()

@@ -1,0 +1,300 @@
+"""A file that must only grow, judged by git alone: breaks, merges, lost and shallow history."""
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from git_repo import Git
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripod.cli import main
+from verify import git as git_module
+from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Report
+from verify.git import GitError, Repository
+from verify.grow_only import grow_only
+from verify.growth import follows, keeps
+from verify.history import LISTED
+
+LOG = "notes/DECISIONS.md"
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    return Git(tmp_path / "repo")
+
+
+def judge(git: Git, path: str = LOG) -> Report:
+    return grow_only(str(git.root / path))
+
+
+def messages(report: Report) -> list[str]:
+    return [finding.message for outcome in report.outcomes for finding in outcome.findings]
+
+
+def test_a_file_that_grew_is_clean(git: Git) -> None:
+    for number in range(1, 4):
+        git.commit(LOG, b"".join(b"%d\n" % n for n in range(number)))
+    report = judge(git)
+    assert report.exit_code == 0
+    assert report.outcomes[0].verdict == CLEAN
+    assert report.outcomes[0].coverage == {"versions in git": 3}
+
+
+def test_the_first_break_has_commit_author_and_lines(git: Git) -> None:
+    git.commit(LOG, b"one\ntwo\nthree\n")
+    broke = git.commit(LOG, b"one\n2\nthree\nfour\n")
+    git.commit(LOG, b"one\n2\nthree\nfour\nfive\n")
+    git.commit(LOG, None)
+    report = judge(git)
+    assert report.exit_code == 1
+    first, second = report.outcomes[0].findings
+    assert first.message == (
+        f"commit {broke[:12]} by Ann <ann@example.com>, 2020-09-13 12:32:40Z: "
+        "lines 2 to 3 of the version before it are not as they were"
+    )
+    assert first.evidence[:3] == ("@@ line 2 @@", "-two", "-three")
+    assert second.message.endswith("it was removed")
+
+
+def test_a_removal_is_a_break_though_it_came_back(git: Git) -> None:
+    git.commit(LOG, b"one\n")
+    git.commit(LOG, None)
+    git.commit(LOG, b"one\n")
+    assert [text.rpartition(": ")[2] for text in messages(judge(git))] == ["it was removed"]
+
+
+def test_the_work_tree_follows_what_is_committed(git: Git) -> None:
+    path = Path(git.write(LOG, b""))
+    git.commit(LOG, b"one\ntwo\n")
+    path.write_bytes(b"one\r\ntwo\r\nthree\r\n")  # as a checkout on another system writes it
+    assert judge(git).exit_code == 0
+    path.write_bytes(b"one\n")
+    assert messages(judge(git)) == [
+        "the work tree (not committed): line 2 of the version before it is not as it was"
+    ]
+    path.unlink()
+    assert messages(judge(git)) == [
+        "the work tree (not committed): it is not there, or is no plain file"
+    ]
+
+
+def test_a_link_is_no_plain_file(git: Git) -> None:
+    git.commit(LOG, b"one\n")
+    path = git.root / LOG
+    path.unlink()
+    path.symlink_to("elsewhere")
+    git("add", "--", LOG)
+    git("commit", "--quiet", "-m", "link")
+    assert any("no plain file any more" in text for text in messages(judge(git)))
+
+
+def _branches(git: Git) -> None:
+    git.commit(LOG, b"base\n")
+    git("checkout", "--quiet", "-b", "side")
+    git.commit(LOG, b"base\ntheirs\n")
+    git("checkout", "--quiet", "main")
+    git.commit(LOG, b"base\nours\n")
+
+
+def test_a_merge_that_keeps_both_sides_is_no_break(git: Git) -> None:
+    _branches(git)
+    git.merge("side", LOG, b"base\nours\ntheirs\n")
+    report = judge(git)
+    assert report.exit_code == 0
+    assert report.outcomes[0].coverage["merges of two appends"] == 1
+
+
+@pytest.mark.parametrize("merged", [b"base\nours\n", b"base\nx\nours\ntheirs\n", b"base\ntheirs\n"])
+def test_a_merge_that_drops_a_side_or_slips_in_is_one(git: Git, merged: bytes) -> None:
+    _branches(git)
+    merge = git.merge("side", LOG, merged)
+    found = messages(judge(git))
+    assert found
+    assert all(merge[:12] in text and "(a merge)" in text for text in found)
+
+
+def test_what_only_a_side_branch_broke_is_found(git: Git) -> None:
+    """The merge takes our side whole: simplified history would not walk the other at all."""
+    git.commit(LOG, b"base\n")
+    git("checkout", "--quiet", "-b", "side")
+    broke = git.commit(LOG, b"other\n")
+    back = git.commit(LOG, b"base\n")
+    git("checkout", "--quiet", "main")
+    git.commit("else.txt", b"x\n")
+    git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
+    found = messages(judge(git))
+    assert [broke[:12] in found[0], back[:12] in found[1]] == [True, True]
+
+
+def test_an_amended_commit_is_said_and_fails_nothing(git: Git) -> None:
+    git.commit(LOG, b"one\n")
+    gone = git.commit(LOG, b"one\ntwo\n")
+    git.write(LOG, b"one\n2\n")
+    git("commit", "--quiet", "--all", "--amend", "-m", "other words")
+    report = judge(git)
+    assert report.exit_code == 0
+    assert report.warnings == 1
+    (text,) = messages(report)
+    assert text.startswith(f"history was rewritten: refs/heads/main once named commit {gone[:12]}")
+    assert "not the beginning of what it is now" in text
+
+
+def test_published_history_that_was_forced_over_fails(git: Git, tmp_path: Path) -> None:
+    git.commit(LOG, b"one\n")
+    there = tmp_path / "there.git"
+    git("clone", "--quiet", "--bare", ".", str(there))
+    clone = Git(tmp_path / "clone", made=False)
+    git("clone", "--quiet", str(there), str(clone.root))
+    git.commit(LOG, b"one\ntwo\n")
+    git("push", "--quiet", str(there), "main")
+    clone("pull", "--quiet", "--ff-only")
+    git.write(LOG, b"one\n2\n")
+    git("commit", "--quiet", "--all", "--amend", "-m", "other words")
+    git("push", "--quiet", "--force", str(there), "main")
+    clone("fetch", "--quiet")
+    clone("reset", "--quiet", "--hard", "origin/main")
+    report = judge(clone)
+    assert report.exit_code == 1
+    assert any("refs/remotes/origin/main once named" in text for text in messages(report))
+
+
+def test_a_shallow_clone_cannot_tell_unless_it_shows_a_break(git: Git, tmp_path: Path) -> None:
+    for data in (b"one\n", b"one\ntwo\n", b"one\ntwo\nthree\n"):
+        git.commit(LOG, data)
+    clone = Git(tmp_path / "clone", made=False)
+    git("clone", "--quiet", "--depth=2", f"file://{git.root}", str(clone.root))
+    report = judge(clone)
+    assert (report.exit_code, report.outcomes[0].verdict) == (3, CANNOT_TELL)
+    assert "--unshallow" in report.outcomes[0].reason
+    clone.commit(LOG, b"none\n")
+    assert judge(clone).outcomes[0].verdict == FINDINGS
+
+
+def test_settings_of_the_repository_change_nothing(git: Git, tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n", encoding="utf-8")
+    program.chmod(0o755)
+    git.commit(LOG, b"one\n")
+    git.commit(LOG, b"2\n")
+    git.commit(".gitattributes", b"*.md diff=x filter=x\n")
+    for setting in ("core.pager", "diff.external", "diff.x.textconv", "diff.x.command",
+                    "filter.x.clean", "filter.x.smudge", "core.fsmonitor"):  # fmt: skip
+        git("config", setting, str(program))
+    for setting, value in (("log.showRoot", "false"), ("diff.renames", "copies")):
+        git("config", setting, value)
+    marker.unlink(missing_ok=True)
+    assert judge(git).exit_code == 1
+    assert not marker.exists()
+
+
+def test_replaced_commits_and_foreign_variables_hide_nothing(
+    git: Git, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    git.commit(LOG, b"one\n")
+    bad = git.commit(LOG, b"2\n")
+    git("replace", "--graft", bad)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
+    assert judge(git).exit_code == 1
+
+
+def test_an_object_that_was_exchanged_is_not_believed(git: Git) -> None:
+    git.commit(LOG, b"one\n")
+    blob = git("rev-parse", f"HEAD:{LOG}")
+    other = git("hash-object", "-w", "--stdin", given=b"two\n")
+    folder = git.root / ".git/objects"
+    (folder / blob[:2] / blob[2:]).unlink()
+    (folder / other[:2] / other[2:]).rename(folder / blob[:2] / blob[2:])
+    git.commit(LOG, b"two\nthree\n")
+    report = judge(git)
+    assert report.exit_code == 3
+    assert "git fsck" in report.problem
+
+
+def test_what_cannot_be_judged_says_why(git: Git, tmp_path: Path) -> None:
+    assert "nothing is committed yet" in judge(git).problem
+    git.commit("else.txt", b"x\n")
+    assert "holds no version of it" in judge(git).problem
+    git.commit(LOG, b"x\n")
+    assert "is a folder" in judge(git, "notes").problem
+    assert judge(git, "../outside.md").exit_code == 3
+    assert grow_only(str(tmp_path / "nowhere.md")).exit_code == 3
+
+
+def test_without_git_it_says_so(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert "git cannot be run" in judge(git).problem
+
+
+def test_a_version_that_is_too_large_is_not_read(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    git.commit(LOG, b"x" * 100)
+    monkeypatch.setattr(git_module, "MAX_BLOB", 99)
+    with Repository(str(git.root)) as repository, pytest.raises(GitError, match="100 bytes"):
+        repository.blob(f"HEAD:{LOG}")
+
+
+def test_breaks_beyond_the_first_are_counted(git: Git) -> None:
+    git.history("log", [b"%d\n" % n for n in range(LISTED + 6)])
+    found = messages(judge(git, "log"))
+    assert len(found) == LISTED + 1
+    assert found[-1] == "and 5 more breaks"
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(
+        st.one_of(st.none(), st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_any_line_of_versions_is_judged_as_it_reads(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[list[str] | None]
+) -> None:
+    versions = [None if lines is None else "".join(lines).encode() for lines in drawn]
+    git = Git(tmp_path_factory.mktemp("repo"))
+    git.history("log", versions)
+    pairs = pairwise(versions)
+    sound = all(old is None or (new is not None and new.startswith(old)) for old, new in pairs)
+    code = judge(git, "log").exit_code
+    assert code == (3 if not any(v is not None for v in versions) else 0 if sound else 1)
+
+
+@given(st.binary(max_size=12), st.binary(max_size=12))
+def test_what_follows_also_keeps(old: bytes, more: bytes) -> None:
+    whole = old + b"\n" + more if old else more
+    assert follows(old, whole)
+    assert keeps(old, whole)
+
+
+def test_the_command_prints_the_verdict_of_any_repository(
+    git: Git, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    git.commit(LOG, b"one\n")
+    git.commit(LOG, b"2\n")
+    with pytest.raises(SystemExit) as left:
+        main(["verify", "--grow-only", str(git.root / LOG)])
+    assert left.value.code == 1
+    assert b"append-only: commit" in capsysbinary.readouterr().out
+    with pytest.raises(SystemExit) as left:
+        main(["verify", "--grow-only", "x", "y"])
+    assert left.value.code == 2
+
+
+def test_it_runs_in_a_folder_below_and_in_a_linked_work_tree(git: Git, tmp_path: Path) -> None:
+    git.commit(LOG, b"one\n")
+    linked = tmp_path / "linked"
+    git("worktree", "add", "--quiet", str(linked), "-b", "other")
+    assert grow_only(str(linked / LOG)).exit_code == 0
+    done = subprocess.run(
+        ["tripod", "verify", "--grow-only", "DECISIONS.md"],
+        cwd=git.root / "notes",
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,115 @@
+"""Triggers that were dropped or altered: named by verify, and put back by a rebuild."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from specimens import build, copy, database
+
+from tripod import copies, recover
+from tripod.team import Team
+from verify.evidence import collect
+from verify.finding import Finding
+from verify.run import run
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A sound team directory, made once."""
+    return build(str(tmp_path_factory.mktemp("sound")))
+
+
+@pytest.fixture
+def team(sound: str, tmp_path: Path) -> str:
+    return copy(sound, str(tmp_path))
+
+
+def change(root: str, *statements: str) -> None:
+    with closing(sqlite3.connect(database(root), isolation_level=None)) as db:
+        for sql in statements:
+            db.execute(sql)
+
+
+def schema(root: str) -> set[tuple[str, str]]:
+    with closing(sqlite3.connect(database(root))) as db:
+        return set(db.execute("SELECT name, sql FROM sqlite_schema").fetchall())
+
+
+def found(root: str) -> tuple[list[Finding], int]:
+    with collect(root) as evidence:
+        report = run(evidence)
+    return [f for o in report.outcomes for f in o.findings], report.exit_code
+
+
+ALTERED = (
+    "DROP TRIGGER nodes_no_update",
+    "CREATE TRIGGER nodes_no_update BEFORE UPDATE ON nodes BEGIN SELECT 1; END",
+)
+
+
+def test_missing_and_altered_ones_are_a_finding_and_come_back(team: str) -> None:
+    before = schema(team)
+    change(team, "DROP TRIGGER entries_no_update", *ALTERED)
+    (finding,), code = found(team)
+    assert (finding.check, finding.severity, finding.where, code) == (
+        "sequence", "failure", "schema", 1,
+    )  # fmt: skip
+    assert finding.message == (
+        "2 triggers that keep the database append-only are missing or altered: "
+        "entries_no_update, nodes_no_update"
+    )
+    assert "`tripod rebuild` puts them back" in finding.help
+    with Team(team) as opened:
+        assert recover.rebuild(opened).triggers == ["entries_no_update", "nodes_no_update"]
+    assert schema(team) == before
+    assert found(team) == ([], 0)
+    with Team(team) as opened:
+        assert recover.rebuild(opened).triggers == []
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            opened.store.db.execute("UPDATE entries SET body = NULL, salt = NULL WHERE seq = 3")
+
+
+def test_all_of_them_are_told_in_a_line(team: str) -> None:
+    with closing(sqlite3.connect(database(team))) as db:
+        names = db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+    change(team, *(f"DROP TRIGGER {name}" for (name,) in names))
+    (finding,), code = found(team)
+    assert code == 1
+    assert finding.message.startswith(f"{len(names)} triggers that keep")
+    assert finding.message.endswith(f" and {len(names) - 3} more")
+    assert len(finding.message) < 200
+    with Team(team) as opened:
+        assert recover.rebuild(opened).triggers
+    assert found(team) == ([], 0)
+
+
+def test_a_trigger_of_others_is_a_finding_and_a_table_of_theirs_a_warning(team: str) -> None:
+    change(team, "CREATE TABLE mine (x)")
+    (finding,), code = found(team)
+    assert (finding.severity, code) == ("warning", 0)
+    assert "the table mine is none of ours" in finding.message
+    change(team, "CREATE TRIGGER theirs AFTER INSERT ON entries BEGIN DELETE FROM logs; END")
+    findings, code = found(team)
+    assert [f.severity for f in findings] == ["failure", "warning"]
+    assert "the trigger theirs is none of ours" in findings[0].message
+    assert code == 1
+
+
+def test_a_table_that_is_not_as_we_make_it_is_a_finding(team: str) -> None:
+    change(team, "DROP INDEX pieces_id")
+    (finding,), code = found(team)
+    assert (finding.severity, code) == ("failure", 1)
+    assert "the index pieces_id is missing" in finding.message
+    with Team(team) as opened:
+        recover.rebuild(opened)
+    assert found(team) == ([], 0)
+
+
+def test_a_backup_without_triggers_is_restored_with_them(team: str, tmp_path: Path) -> None:
+    """Its entries are sound, and whoever restores it needs it."""
+    change(team, "DROP TRIGGER entries_no_delete")
+    with Team(team) as opened:
+        copies.backup(opened, str(tmp_path / "copy.db"))
+    copies.restore(team, str(tmp_path / "copy.db"))
+    assert found(team) == ([], 0)

@@ -1,0 +1,228 @@
+"""Judging from a pin onward: the same verdict on what is new, and a word on what is not."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from specimens import database, forge, read, unguarded
+
+from ledger.drafts import sent
+from ledger.entry import leaf_hash
+from ledger.merkle import Tree
+from ledger.note import Note, format_note, parse_note
+from ledger.seal import Seal, format_seal, sign_seal
+from ledger.vkey import SigningKey
+from tripod import adopt, chat
+from tripod.team import Team
+from verify.checks import NEW_ONLY
+from verify.comparing import pin_of
+from verify.evidence import collect
+from verify.finding import Report
+from verify.known import Known
+from verify.outside import Asked
+from verify.run import run
+
+ORIGIN = "example.com/long"
+SIZE = 800
+PINS = (257, 300, 511, 512, 513, 767, 768, 799, 800)
+KEY = SigningKey(ORIGIN, bytes(32))
+NAMES = tuple(check.NAME for check in NEW_ONLY)
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A team of 800 entries, whose texts are long enough for blobs here and there."""
+    folder = tmp_path_factory.mktemp("long")
+    adopt.init(str(folder), project="long", origin=ORIGIN, key=False)
+    with Team(f"{folder}/.nbs") as team:
+        chat.create(team, "live", actor="ann")
+        missing = SIZE - team.store.head().size
+        texts = [f"text {n}" for n in range(missing - 1)] + ["long " * 5000]
+        drafts = [
+            sent(channel="live", index=n, handle="ann", time=1_700_000_000, text=text)
+            for n, text in enumerate(texts)
+        ]
+        team.store.append(drafts)
+    return folder
+
+
+@pytest.fixture
+def root(long: Path, tmp_path: Path) -> str:
+    shutil.copytree(long / ".nbs", tmp_path / ".nbs")
+    return str(tmp_path / ".nbs")
+
+
+def heads(root: str, sizes: tuple[int, ...]) -> dict[int, Seal]:
+    tree, found = Tree(), {}
+    with closing(sqlite3.connect(database(root))) as db:
+        for (header,) in db.execute("SELECT header FROM entries ORDER BY seq"):
+            tree.append(leaf_hash(header))
+            if tree.size in sizes:
+                found[tree.size] = Seal(ORIGIN, tree.size, tree.root())
+    return found
+
+
+def judge(root: str, seal: Seal, *, new_only: bool = True) -> Report:
+    pin = Path(root).parent / "pin"
+    pin.write_text(format_seal(seal), encoding="utf-8")
+    with collect(root, asked=Asked(str(pin), new_only=new_only)) as evidence:
+        return run(evidence, select=NAMES)
+
+
+def failing(report: Report) -> set[tuple[str, int | None]]:
+    return {
+        (outcome.check, finding.seq)
+        for outcome in report.outcomes
+        for finding in outcome.findings
+        if finding.severity == "failure"
+    }
+
+
+def test_a_sound_ledger_is_clean_from_every_pin_and_has_the_same_head(root: str) -> None:
+    for size, seal in heads(root, PINS).items():
+        new, whole = judge(root, seal), judge(root, seal, new_only=False)
+        assert (failing(new), new.exit_code) == (set(), 0)
+        assert new.head == whole.head
+        assert new.anchored == whole.anchored
+        start = (size - 1) // 256 * 256
+        entries = next(o for o in new.outcomes if o.check == "chain-links").coverage["entries"]
+        assert entries == SIZE - start
+        assert new.notes[0].startswith(f"only entries from {start} on were looked at")
+        assert "not looked at again" in new.notes[0]
+        assert "drift" in new.notes[1]
+
+
+def test_a_pin_so_small_that_all_is_looked_at(root: str) -> None:
+    report = judge(root, heads(root, (256,))[256])
+    assert report.notes == (
+        "everything was looked at: the ledger cannot be taken up at the pin (size 256)",
+    )
+    assert report.exit_code == 0
+
+
+_DAMAGES = {
+    "header": "UPDATE entries SET header ="
+    " CAST(replace(CAST(header AS TEXT), 'ann', 'bob') AS BLOB) WHERE seq = 700",
+    "body": "UPDATE entries SET body = CAST(replace(CAST(body AS TEXT), 'text', 'test') AS BLOB)"
+    " WHERE seq = 700",
+    "salt": "UPDATE entries SET salt = zeroblob(32) WHERE seq = 700",
+    "gone": "DELETE FROM entries WHERE seq = 700",
+    "column": "UPDATE entries SET kind = 'bus.acked' WHERE seq = 700",
+    "blob": "UPDATE blobs SET bytes = zeroblob(length(bytes))",
+    "no blob": "DELETE FROM blobs",
+    "head": "UPDATE head SET size = 799",
+    "node": "UPDATE nodes SET hash = zeroblob(32) WHERE number = 2",
+}
+
+
+@pytest.mark.parametrize("damage", _DAMAGES)
+def test_damage_to_what_is_new_is_found_as_in_a_whole_run(root: str, damage: str) -> None:
+    seal = heads(root, (600,))[600]
+    with unguarded(database(root)) as db:
+        db.execute(_DAMAGES[damage])
+    new = failing(judge(root, seal))
+    assert new
+    assert new == failing(judge(root, seal, new_only=False))
+
+
+def test_an_id_of_an_old_entry_is_not_used_again(root: str) -> None:
+    seal = heads(root, (600,))[600]
+    with unguarded(database(root)) as db:
+        # As an attacker would: without the unique index, which a whole run misses as well.
+        db.execute("CREATE TABLE copy AS SELECT * FROM entries")
+        db.execute("DROP TABLE entries")
+        db.execute(
+            "CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, kind TEXT NOT NULL,"
+            " stream TEXT NOT NULL, header BLOB NOT NULL, salt BLOB, body BLOB) STRICT"
+        )
+        db.execute("INSERT INTO entries SELECT * FROM copy")
+        db.execute("DROP TABLE copy")
+    assert ("sequence", None) in failing(judge(root, seal))
+
+
+def test_the_rows_before_the_pin_are_not_looked_at_and_that_is_the_limit(root: str) -> None:
+    seal = heads(root, (600,))[600]
+    with unguarded(database(root)) as db:
+        db.execute("UPDATE entries SET salt = zeroblob(32) WHERE seq = 100")
+    assert judge(root, seal).exit_code == 0
+    assert failing(judge(root, seal, new_only=False)) == {("bodies-present", 100)}
+
+
+@pytest.mark.parametrize("seq", [10, 300, 590])
+def test_a_ledger_made_anew_before_the_pin_is_a_fork(root: str, seq: int) -> None:
+    """With new nodes the pin's root is missed; with the old ones they are not those of the rows."""
+    seal = heads(root, (600,))[600]
+    with closing(sqlite3.connect(database(root))) as db:
+        nodes = db.execute("SELECT * FROM nodes").fetchall()
+    rows = read(database(root))
+    rows[seq] = rows[seq].saying(text={"text": "other"})
+    forge(root, rows)
+    report = judge(root, seal)
+    assert "everything was looked at" in report.notes[0]
+    assert ("pins-extend", None) in failing(report)
+    with unguarded(database(root)) as db:
+        db.execute("DELETE FROM nodes")
+        db.executemany("INSERT INTO nodes VALUES (?, ?, ?)", nodes)
+    assert judge(root, seal, new_only=False).exit_code == 1
+
+
+def test_a_ledger_shorter_than_its_pin_is_a_rollback(root: str) -> None:
+    seal = heads(root, (800,))[800]
+    forge(root, read(database(root))[:-3])
+    report = judge(root, seal)
+    assert any("rollback" in f.message for o in report.outcomes for f in o.findings)
+    assert report.exit_code == 1
+
+
+# What the ledger's own tables say, which no fold holds against the entries here ------------------
+
+
+def forged(root: str, sql: str, *values: object) -> None:
+    with unguarded(database(root)) as db:
+        db.execute(sql, values)
+
+
+def remembered(root: str, *known: Known) -> Report:
+    """A run from the pin at 600, with heads that are known besides."""
+    seal = heads(root, (600,))[600]
+    with collect(root) as evidence:
+        evidence.outside.pin = seal
+        evidence.outside.known = (Known("pin", "the pin", seal), *known)
+        return run(evidence, select=NAMES)
+
+
+def test_a_fork_that_no_entry_tells_of_excuses_no_rollback(root: str) -> None:
+    newer = Known("git", "a commit", heads(root, (800,))[800])
+    forge(root, read(database(root))[:-3])
+    forged(root, "INSERT INTO forks VALUES (700, ?, 600, ?)", ORIGIN, "00" * 32)
+    report = remembered(root, newer)
+    (text,) = [f.message for o in report.outcomes for f in o.findings]
+    assert text.startswith("rollback: it remembers 800 entries")
+
+
+def test_a_key_or_receipt_that_no_entry_holds_counts_for_nothing(root: str) -> None:
+    seal = heads(root, (700,))[700]
+    note = parse_note(format_note(Note(format_seal(seal), (sign_seal(seal, KEY),))))
+    forged(root, "INSERT INTO keys VALUES (5, ?)", KEY.verifier().format())
+    report = remembered(root, Known("git", "a commit", seal, note=note))
+    assert any("unsealed" in f.message for o in report.outcomes for f in o.findings)
+    forged(root, "INSERT INTO anchors VALUES (9, 'tsa', 'x', 700, ?)", "ab" * 32)
+    report = remembered(root)
+    assert report.exit_code == 0
+    assert report.outcomes[-1].coverage == {"heads": 1, "agree": 1}
+
+
+def test_a_seal_that_no_entry_holds_becomes_no_pin(root: str) -> None:
+    seal = heads(root, (800,))[800]
+    note = format_note(Note(format_seal(seal), (sign_seal(seal, KEY),))).decode()
+    for size, entry in ((800, 799), (3, 4)):
+        forged(root, "DELETE FROM seals")
+        forged(root, "INSERT INTO seals VALUES (?, ?, ?, ?)", entry, size, "ab" * 32, note)
+        pinned = heads(root, (600,))[600]
+        with collect(root) as evidence:
+            evidence.outside.pin = pinned
+            evidence.outside.known = (Known("pin", "the pin", pinned),)
+            assert run(evidence, select=NAMES).exit_code == 0
+            assert pin_of(evidence) == format_seal(seal).encode()

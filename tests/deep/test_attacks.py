@@ -1,0 +1,176 @@
+"""Every attack of the documentation's table is found as it says there, or shown not to be.
+
+Each is tried at random on copies of a team: a fresh seed each run, printed where a trial fails;
+TRIPOD_SEED repeats one. TRIPOD_TRIALS says how often each is tried (``make soak``: 60 times).
+"""
+
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attacked import KEY, Case, World, at_home, build_world, copied
+from attacks import DEEDS
+from docs.attack_table import ATTACKS, Attack
+from specimens import database
+from story import folder
+
+from ledger.errors import LedgerError
+from ledger.note import Note, format_note
+from ledger.seal import Seal, format_seal, sign_seal
+from tripod import anchoring, keys, sealing
+from tripod.errors import NotFoundError, RefusedError, TripodError
+from tripod.prove import prove_growth
+from tripod.team import Team
+from tripod.witness.folder import WitnessFolder
+from verify.finding import Report
+from verify.opening import open_evidence
+from verify.run import run
+
+TRIALS = int(os.environ.get("TRIPOD_TRIALS", "10"))
+SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
+UNSEEN = [attack for attack in ATTACKS if not attack.alone]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    with folder() as place:
+        yield build_world(place)
+
+
+def trials(attack: Attack, world: World) -> Iterator[tuple[Case, int, str]]:
+    """The attack on a new copy each time: the case, the first entry touched, how to repeat it."""
+    for trial in range(TRIALS):
+        rng = random.Random(f"{attack.name} {SEED + trial}")  # noqa: S311 - attacks, not keys
+        with folder() as place:
+            copied(world.now.root, world.now.home, place)
+            case = Case(f"{place}/.nbs", f"{place}/home", rng, world)
+            at = DEEDS[attack.name](case)
+            yield case, at, f"TRIPOD_SEED={SEED + trial} TRIPOD_TRIALS=1 {attack.name}, at {at}"
+
+
+def judge(root: str) -> Report:
+    """What verify says to somebody who knows the log's key, and no head of it."""
+    with open_evidence(root, keys=[KEY.verifier()]) as evidence:
+        return run(evidence)
+
+
+def failed(report: Report) -> set[str]:
+    """The checks that fail it."""
+    return {
+        finding.check
+        for outcome in report.outcomes
+        for finding in outcome.findings
+        if finding.severity == "failure"
+    }
+
+
+def test_the_table_and_the_deeds_are_of_the_same_attacks(world: World) -> None:
+    assert sorted(attack.name for attack in ATTACKS) == sorted(DEEDS)
+    assert (judge(world.now.root).exit_code, failed(judge(world.now.root))) == (0, set())
+    assert 0 < world.now.sealed < world.now.size == len(world.rows)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_an_attack_is_found_as_the_table_says(world: World, attack: Attack) -> None:
+    for case, _, where in trials(attack, world):
+        report = judge(case.root)
+        if attack.alone:
+            assert failed(report) & set(attack.alone), f"{failed(report)} {where}"
+            assert report.exit_code == 1
+        else:
+            untold = "exit 3" in attack.says
+            assert (report.exit_code, failed(report)) == (3 if untold else 0, set()), where
+
+
+# Heads outside ----------------------------------------------------------------------------------
+
+
+def sealed_note(seal: Seal) -> str:
+    """A seal that somebody kept."""
+    return format_note(Note(format_seal(seal), (sign_seal(seal, KEY),))).decode()
+
+
+def contradicts(root: str, seal: Seal) -> bool:
+    """Whether a seal that was kept is told not to be of this ledger."""
+    try:
+        prove_growth(database(root), seal, sealed_note(seal))
+    except (LedgerError, TripodError):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("attack", UNSEEN, ids=lambda attack: attack.name)
+def test_a_head_outside_tells_what_it_covers_and_no_more(world: World, attack: Attack) -> None:
+    for case, at, where in trials(attack, world):
+        for size in {case.seq(), len(world.rows), at, at + 1} & set(range(1, len(world.rows) + 1)):
+            found = contradicts(case.root, world.head(size))
+            assert found == (attack.outside and at < size), f"a head of {size}: {where}"
+
+
+@pytest.fixture(scope="module")
+def witness(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a witness that was asked in the third of five rounds."""
+    path = str(tmp_path_factory.mktemp("witness") / "w")
+    folder = WitnessFolder.begin(path, "witness.example/w1")
+    folder.trust(KEY.verifier().format())
+    with Team(world.before[3].root) as team:
+        ask(team, path)
+    return path
+
+
+def ask(team: Team, path: str) -> str:
+    """What a team is told that has its newest seal cosigned; nothing where it has none."""
+    folder = WitnessFolder(path)
+    try:
+        key = folder.key().verifier()
+        anchoring.witness(team, folder.answer, [key], "the witness")
+    except NotFoundError:
+        return "nothing is sealed"
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+REWRITES = [attack for attack in UNSEEN if attack.outside and "wipe" not in attack.name]
+
+
+@pytest.mark.parametrize("attack", REWRITES, ids=lambda attack: attack.name)
+def test_a_witness_refuses_what_it_did_not_see(
+    world: World, witness: str, tmp_path: Path, attack: Attack
+) -> None:
+    seen = world.before[3].sealed
+    for number, (case, at, where) in enumerate(trials(attack, world)):
+        shutil.copytree(witness, tmp_path / str(number))
+        with at_home(case.home), Team(case.root) as team:
+            newest = sealing.newest(team.store.db)
+            said = ask(team, str(tmp_path / str(number)))
+        if newest is None:
+            assert said == "nothing is sealed", where
+        elif newest.size < seen:
+            assert "the witness has cosigned" in said, where
+        else:
+            assert ("FORK" in said) == (at < seen), f"{said} {where}"
+
+
+@pytest.mark.parametrize(
+    "attack", [one for one in REWRITES if not one.needs], ids=lambda attack: attack.name
+)
+def test_the_signer_remembers_what_it_sealed(world: World, attack: Attack) -> None:
+    """It lies on this host, but not in the team directory: who has not its home cannot reset it."""
+    for case, at, where in trials(attack, world):
+        with at_home(case.home), Team(case.root) as team:
+            vkey = sealing.in_force(team.store.db)
+            try:
+                sealing.seal_now(team, keys.never)
+                said = ""
+            except RefusedError as error:
+                said = str(error)
+        if vkey is None:
+            assert "this ledger has no key" in said, where
+        else:
+            assert ("the seal that this host made last" in said) == (at < world.now.sealed), where

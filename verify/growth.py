@@ -1,0 +1,182 @@
+r"""What a file that only grows may become, and what it may not. Pure.
+
+A version follows another if that is its beginning: nothing was taken away, changed or slipped in.
+Two people may append at once, on two branches. Then the merge begins as one of them has it, and
+behind that keeps every line of the other in order:
+
+>>> follows(b"a\n", b"a\nb\n"), follows(b"a\nb\n", b"a\nc\n")
+(True, False)
+>>> keeps(b"a\nx\ny\n", b"a\nb\nx\ny\n"), keeps(b"a\nx\n", b"a\nb\n")
+(True, False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from verify.excerpt import difference
+from verify.finding import Coverage, Finding, Severity
+
+__all__ = [
+    "Break",
+    "History",
+    "Lost",
+    "coverage",
+    "findings",
+    "follows",
+    "keeps",
+    "shallow",
+    "unconverted",
+]
+
+_NAME = "append-only"
+_HELP = (
+    "the version before it is still in git: `git show COMMIT^:PATH`; put back what is missing, and "
+    "say in the file itself why it was ever gone"
+)
+_WORK = "`git diff -- PATH` shows what was changed; put it back, and append instead"
+
+
+class Break(NamedTuple):
+    """A version that does not follow the one before it.
+
+    ``where`` names the commit in words ('' for the file as it stands now), ``old`` and ``new`` are
+    the two versions (None: no file), ``seconds`` is the commit's own time.
+    """
+
+    where: str
+    what: str
+    old: bytes
+    new: bytes | None
+    seconds: int = 0
+
+
+class Lost(NamedTuple):
+    """History that a ref once had and has no more: the commit, and the file's two versions.
+
+    ``shared``: others had it already, for the ref is a remote's.
+    """
+
+    ref: str
+    where: str
+    old: bytes | None
+    new: bytes | None
+    shared: bool
+
+
+class History(NamedTuple):
+    """All that git tells about one file. ``problem`` says why it tells nothing.
+
+    ``broken`` counts all breaks, of which ``breaks`` are the first; ``merged`` counts the merges
+    that kept what was appended on both sides.
+    """
+
+    path: str = ""
+    versions: int = 0
+    merged: int = 0
+    broken: int = 0
+    breaks: tuple[Break, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    shallow: bool = False
+    problem: str = ""
+
+
+def follows(old: bytes, new: bytes | None) -> bool:
+    """Whether ``old`` is the beginning of ``new``."""
+    return new is not None and new.startswith(old)
+
+
+def keeps(old: bytes, new: bytes) -> bool:
+    """Whether all lines of ``old`` stand in ``new``, in order, behind those that both begin with.
+
+    The last line of either may lack its line break.
+    """
+    wanted, there = old.split(b"\n"), new.split(b"\n")
+    at = 0
+    while at < min(len(wanted), len(there)) and wanted[at] == there[at]:
+        at += 1
+    rest = iter(there[at:])
+    return all(line in rest for line in wanted[at:] if line)
+
+
+def unconverted(data: bytes, committed: bytes) -> bytes:
+    r"""Bytes of a work tree as git would store them where its checkout wrote ``\r\n``.
+
+    >>> unconverted(b"a\r\nb\r\n", b"a\n")
+    b'a\nb\n'
+    """
+    if b"\r\n" in data and b"\r" not in committed:
+        return data.replace(b"\r\n", b"\n")
+    return data
+
+
+# What a history says ---------------------------------------------------------------------------
+
+
+def findings(
+    history: History, explain: Callable[[Break], str | None] = lambda _: None
+) -> list[Finding]:
+    """Every kept break, the oldest first, and history that was rewritten.
+
+    A break that ``explain`` has words for is told as a warning: it fails nothing.
+    """
+    found = [_broken(history.path, one, explain(one)) for one in history.breaks]
+    more = history.broken - len(history.breaks)
+    if more:
+        found.append(Finding(_NAME, f"and {more} more breaks", history.path))
+    found += _rewritten(history)
+    return found
+
+
+def coverage(history: History) -> Coverage:
+    """What of a file's history was seen."""
+    seen: Coverage = {"versions in git": history.versions}
+    if history.merged:
+        seen["merges of two appends"] = history.merged
+    return seen
+
+
+def shallow(path: str) -> str:
+    """Why the history of a shallow clone is no answer."""
+    return (
+        f"{path}: this clone is shallow, so versions before its first commit were not seen; "
+        "`git fetch --unshallow` brings them (in CI: fetch-depth: 0)"
+    )
+
+
+def _broken(path: str, one: Break, explained: str | None) -> Finding:
+    place = one.where or "the work tree (not committed)"
+    message = f"{place}: {one.what or _departs(one.old, one.new)}"
+    if explained is not None:
+        return Finding(_NAME, f"{message}: {explained}", path, severity="warning")
+    shown = difference(one.old, one.new)
+    return Finding(_NAME, message, path, shown, _HELP if one.where else _WORK)
+
+
+def _departs(old: bytes, new: bytes | None) -> str:
+    """In which lines a version departs from the one before it."""
+    wanted, there = old.split(b"\n"), (new or b"").split(b"\n")
+    at = 0
+    while at < min(len(wanted), len(there)) and wanted[at] == there[at]:
+        at += 1
+    last = len(wanted) - (not wanted[-1])
+    if at + 1 >= last:
+        return f"line {at + 1} of the version before it is not as it was"
+    return f"lines {at + 1} to {last} of the version before it are not as they were"
+
+
+def _rewritten(history: History) -> Iterator[Finding]:
+    for lost in history.lost:
+        broke = lost.old is not None and not follows(lost.old, lost.new)
+        text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"
+        if broke:
+            text += "; the file as it was there is not the beginning of what it is now"
+        help_ = (
+            "others may have a clone with that commit; `git reflog` names it here"
+            if lost.shared
+            else "commits that were never published may be amended; `git reflog` names them here"
+        )
+        shown = difference(lost.old or b"", lost.new) if broke else ()
+        severity: Severity = "failure" if broke and lost.shared else "warning"
+        yield Finding(_NAME, text, history.path, shown, help_, severity)

@@ -1,0 +1,222 @@
+"""Collects what lies outside the ledger and vouches for it: pins, seals in git, policies.
+
+It reads files and git's history, and judges nothing. What is given by option wins over what stands
+in the team directory, since whoever can write the ledger can write that, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ledger.errors import LedgerError, MalformedError
+from ledger.policy import parse_policy
+from ledger.timestamp import parse_authorities
+from projections import LOG
+from verify import rules as rules_format
+from verify.git import GitError, Repository
+from verify.history import read_history, words
+from verify.known import MAX_HEAD, Known, Outside, parse_head
+from verify.plain import read_plain
+
+__all__ = ["CHECKPOINT", "POLICY", "RULES", "USUAL", "Asked", "OutsideError", "gather", "read_pin"]
+
+POLICY = "policy.tlog"
+RULES = "policy.yaml"
+AUTHORITIES = "policy.pem"
+CHECKPOINT = "record/checkpoint"
+_SHALLOW = (
+    "this clone is shallow: seals before its first commit are not known here; `git fetch "
+    "--unshallow` brings them (in CI: fetch-depth: 0)"
+)
+_MAX_FILE = 4 * 1024 * 1024  # the certificates of a whole system; each form has its own limit
+
+
+class OutsideError(Exception):
+    """Something that was asked for cannot be read, so nothing may be called clean."""
+
+
+class Asked(NamedTuple):
+    """What the caller wants looked at besides.
+
+    ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
+    what is behind it. ``policies``: files to take in place of the team's own. ``git``: whether to
+    walk the history of the repository that the team directory lies in.
+    """
+
+    pin: str | None = None
+    first: bool = False
+    new_only: bool = False
+    policies: tuple[str, ...] = ()
+    git: bool = True
+
+
+USUAL = Asked()
+"""No pin, the team's own policies, the history of the repository that it lies in."""
+
+
+def gather(root: str | None, asked: Asked, *, live: bool = True) -> Outside:
+    """Everything that is known outside of the ledger of the team directory ``root``.
+
+    ``live``: its database is there, and git does not keep that, so every seal in git is of its own
+    past, on whichever branch. A record is as old as the commit that is checked out.
+
+    Raises:
+        OutsideError: the pin or a policy that was given cannot be read.
+    """
+    outside = Outside()
+    _policies(outside, root, asked.policies)
+    if asked.pin is not None:
+        pin = read_pin(asked.pin)
+        if pin is None and not asked.first:
+            message = (
+                f"no pin at {asked.pin}: --update-pin makes the first one, from a ledger that you "
+                "believe"
+            )
+            raise OutsideError(message)
+        if pin is not None:
+            outside.known += (pin,)
+            outside.pin = pin.seal if asked.new_only else None
+    if root is not None and asked.git and _in_repository(root):
+        _walk(outside, root, log=not asked.new_only, live=live)
+    return outside
+
+
+def read_pin(path: str) -> Known | None:
+    """The head that a pin file holds; None where there is no such file.
+
+    Raises:
+        OutsideError: it is there and cannot be read as a head.
+    """
+    data = _read(path)
+    if data is None:
+        return None
+    try:
+        seal, note = parse_head(data)
+    except LedgerError as error:
+        message = f"{path} holds neither a seal nor a head: {error}; nothing was compared with it"
+        raise OutsideError(message) from error
+    return Known("pin", f"the pin {path}", seal, int(os.stat(path).st_mtime), note)
+
+
+# Policies --------------------------------------------------------------------------------------
+
+
+def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> None:
+    """The files given, by the ends of their names; the team's own for each kind not given."""
+    demands = [path for path in given if path.endswith((".yaml", ".yml"))]
+    stamping = [path for path in given if path.endswith(".pem")]
+    trusted = [path for path in given if path not in (*demands, *stamping)]
+    kinds: tuple[tuple[list[str], str, str, Callable[[Outside, bytes], None]], ...] = (
+        (trusted, POLICY, "whose signatures count", _trust),
+        (demands, RULES, "what must be there", _rules),
+        (stamping, AUTHORITIES, "whose timestamps count", _authorities),
+    )
+    for paths, name, what, take in kinds:
+        if len(paths) > 1:
+            message = f"--policy: {paths[0]} and {paths[1]} both say {what}; give one of them"
+            raise OutsideError(message)
+        path = paths[0] if paths else None if root is None else f"{root}/{name}"
+        data = None if path is None else _read(path)
+        if path is None or data is None:
+            if paths:
+                message = f"--policy: there is no file {path}"
+                raise OutsideError(message)
+            continue
+        try:
+            take(outside, data)
+        except MalformedError as error:
+            message = f"{error}; a policy that is not understood is not passed over"
+            if paths:
+                raise OutsideError(f"{path}: {message}") from error
+            outside.broken += ((path, message),)
+
+
+def _trust(outside: Outside, data: bytes) -> None:
+    outside.policy = parse_policy(data)
+
+
+def _rules(outside: Outside, data: bytes) -> None:
+    outside.rules = rules_format.parse(data)
+
+
+def _authorities(outside: Outside, data: bytes) -> None:
+    outside.authorities = parse_authorities(data)
+
+
+# Git -------------------------------------------------------------------------------------------
+
+
+def _in_repository(root: str) -> bool:
+    """Whether a repository stands around the team directory: git is not started for others."""
+    folder = os.path.realpath(root)
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+    return True
+
+
+def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
+    """Every seal that the repository ever held, on any branch, and the history of the log."""
+    try:
+        with Repository(root) as repository:
+            if repository.tip("HEAD") is None:
+                return
+            paths = [f"{root}/{CHECKPOINT}"]
+            paths += [os.path.join(repository.top, name) for name in outside.rules.seals]
+            names = [repository.name_of(path) for path in paths]
+            outside.known += tuple(_seals(outside, repository, names, live=live))
+            if repository.shallow and outside.known:
+                outside.unread += (("git", _SHALLOW),)
+            if log and repository.changes((repository.name_of(_log(root)),), "HEAD"):
+                outside.log = read_history(_log(root))
+    except GitError as error:
+        message = f"{error}; --no-git leaves the history alone"
+        outside.untold += (("git", message),)
+
+
+def _log(root: str) -> str:
+    return f"{root}/{LOG.folder}/log.md"
+
+
+def _seals(
+    outside: Outside, repository: Repository, names: list[str], *, live: bool
+) -> Iterator[Known]:
+    """Each seal once, by the first commit that has it; see ``gather`` for those that bind."""
+    mine = {change.new for change in repository.changes(names, "HEAD")}
+    seen: set[str] = set()
+    for change in repository.changes(names, "--all", "--reflog", "HEAD"):
+        if not change.new or change.new in seen or not change.regular:
+            continue
+        seen.add(change.new)
+        where = f"{words(change.commit)}, {change.path}"
+        data = repository.blob(change.new)
+        if data is None:
+            message = f"the object {change.new} is missing: run `git fsck`, or fetch it"
+            outside.untold += ((where, message),)
+            continue
+        try:
+            seal, note = parse_head(data[: MAX_HEAD + 1])
+        except LedgerError as error:
+            outside.unread += ((where, f"unreadable: {error}"),)
+            continue
+        binding = live or change.new in mine
+        yield Known("git", where, seal, change.commit.seconds, note, binding=binding)
+
+
+def _read(path: str) -> bytes | None:
+    """A small file; None where there is none (OutsideError: it cannot be read)."""
+    try:
+        data = read_plain(path, _MAX_FILE)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror or error}"
+        raise OutsideError(message) from error
+    if len(data) > _MAX_FILE:
+        message = f"{path} has more than {_MAX_FILE} bytes"
+        raise OutsideError(message)
+    return data

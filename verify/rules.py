@@ -1,0 +1,104 @@
+r"""What a team demands of its own ledger: ``policy.yaml``, ``key: value`` lines. Pure.
+
+::
+
+    # missing protection is a failure, not a skip
+    level: PINNED                     # or WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
+    tail-entries: 256                 # so many entries may stand behind the newest such head,
+    tail-seconds: 86400               # ... the oldest of them for so long
+    required: [pins-extend, drift]    # checks that must have something to judge, and be clean
+    seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
+    given-up: [example.com/old]       # ledgers that were begun anew: their heads only warn
+
+It is read as lines, not as YAML: nothing is nested or expanded. Unlike the bus's configuration it
+is refused whole where a line is not understood: a demand that is misspelled would demand nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from typing import NamedTuple
+
+from ledger.errors import MalformedError
+
+__all__ = ["LEVELS", "MAX_RULES", "PINNED", "SELF", "TIMESTAMPED", "WITNESSED", "Rules", "parse"]
+
+SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", "TIMESTAMPED")
+"""Who vouches for the ledger: it alone, a head kept elsewhere, witnesses, a timestamp authority."""
+
+MAX_RULES = 64 * 1024
+_LINE = re.compile(r"([a-z][a-z-]*)[ \t]*:[ \t]*(.*)")
+_COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
+_LISTS = ("level", "required", "seals", "given-up")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")
+
+
+class Rules(NamedTuple):
+    """What must be there; None and () ask for nothing. Each of ``level`` must be reached."""
+
+    level: tuple[str, ...] = ()
+    tail_entries: int | None = None
+    tail_seconds: int | None = None
+    required: tuple[str, ...] = ()
+    seals: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
+
+
+def parse(data: bytes) -> Rules:
+    """Read the file. Whether there are checks of the names in ``required`` is not asked here.
+
+    Raises:
+        MalformedError: a line is not understood, saying which and why.
+    """
+    if len(data) > MAX_RULES:
+        message = f"it has {len(data)} bytes, more than {MAX_RULES}"
+        raise MalformedError(message)
+    values: dict[str, str | int | tuple[str, ...]] = {}
+    for number, raw in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        line = _COMMENT.sub("", raw.rstrip("\r")).rstrip()
+        if not line:
+            continue
+        try:
+            key, value = _line(line)
+            _once(key, values)
+        except MalformedError as error:
+            message = f"line {number}: {error}"
+            raise MalformedError(message) from error
+        values[key.replace("-", "_")] = value
+    return Rules(**values)  # type: ignore[arg-type] # _value gives each key its type
+
+
+def _line(line: str) -> tuple[str, str | int | tuple[str, ...]]:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        message = f"{line[:40]!r} is not of the form `key: value`"
+        raise MalformedError(message)
+    return match[1], _value(match[1], match[2])
+
+
+def _once(key: str, values: Container[str]) -> None:
+    if key.replace("-", "_") in values:
+        message = f"{key} stands above already"
+        raise MalformedError(message)
+
+
+def _value(key: str, text: str) -> str | int | tuple[str, ...]:
+    if key in ("tail-entries", "tail-seconds"):
+        if not _NUMBER.fullmatch(text):
+            message = f"{key}: {text[:40]!r} is no whole number"
+            raise MalformedError(message)
+        return int(text)
+    if key not in _LISTS:
+        message = f"{key[:40]!r} is none of {', '.join((*_LISTS, 'tail-entries', 'tail-seconds'))}"
+        raise MalformedError(message)
+    inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
+    names = tuple(name.strip().strip("\"'") for name in inner.split(",") if name.strip())
+    for name in names if key == "level" else ():
+        if name not in LEVELS:
+            message = f"{name[:40]!r} is none of {', '.join(LEVELS)}"
+            raise MalformedError(message)
+    if not names:
+        message = f"{key}: it names nothing"
+        raise MalformedError(message)
+    return names
