@@ -79,7 +79,8 @@ def format_record(record: Record) -> bytes:
         MalformedError: a part has another width, or it is a list of one or of more than 64.
     """
     count = len(record.digests)
-    if len(record.key_id) != 4 or len(record.signature) != 64 or count == 1 or count > MAX_BATCH:
+    widths = (len(record.key_id), len(record.signature), *map(len, record.digests))
+    if widths != (4, 64, *[32] * count) or count == 1 or count > MAX_BATCH:
         message = f"no signature record: of {count} digests, or a part of another width"
         raise MalformedError(message)
     kind = bytes([_MANY if count else _ONE])

@@ -8,7 +8,7 @@ import naive_tree
 from ledger.canonical import format_value, parse_value
 from ledger.chain import check_link
 from ledger.drafts import opened
-from ledger.entry import GENESIS, Draft, Entry, commit, leaf_hash, parse_header
+from ledger.entry import GENESIS, Draft, Entry, auth_of, commit, leaf_hash, parse_header
 from ledger.store import Store
 
 __all__ = ["ORIGIN", "entry_faults", "faults", "opening", "said"]
@@ -58,6 +58,8 @@ def entry_faults(entries: Iterable[Entry], origin: str) -> list[str]:
                 found.append(f"entry {seq}: the body is not the one committed to")
             if parse_value(entry.body) != entry.data or format_value(entry.data) != entry.body:
                 found.append(f"entry {seq}: the data are not those of the body")
+        if (None if entry.auth is None else auth_of(entry.auth)) != header.auth:
+            found.append(f"entry {seq}: the signature record is not the one that its header names")
         if header.at < before:
             found.append(f"entry {seq}: dated before the one before")
         prev, before = leaf_hash(entry.header).hex(), header.at

@@ -7,6 +7,8 @@ r"""What a team demands of its own ledger: ``policy.yaml``, ``key: value`` lines
     tail-entries: 256                 # so many entries may stand behind the newest such head,
     tail-seconds: 86400               # ... the oldest of them for so long
     required: [pins-extend, drift]    # checks that must have something to judge, and be clean
+    signed: [decision.logged]         # kinds of entries that their actor must have signed,
+    signed-from: 120                  # ... from this entry on
     seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
     given-up: [example.com/old]       # ledgers that were begun anew: their heads only warn
 
@@ -30,7 +32,8 @@ SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", 
 MAX_RULES = 64 * 1024
 _LINE = re.compile(r"([a-z][a-z-]*)[ \t]*:[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
-_LISTS = ("level", "required", "seals", "given-up")
+_LISTS = ("level", "required", "seals", "signed", "given-up")
+_NUMBERS = ("tail-entries", "tail-seconds", "signed-from")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")
 
 
@@ -43,6 +46,8 @@ class Rules(NamedTuple):
     required: tuple[str, ...] = ()
     seals: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()
+    signed: tuple[str, ...] = ()
+    signed_from: int | None = None
 
 
 def parse(data: bytes) -> Rules:
@@ -84,13 +89,13 @@ def _once(key: str, values: Container[str]) -> None:
 
 
 def _value(key: str, text: str) -> str | int | tuple[str, ...]:
-    if key in ("tail-entries", "tail-seconds"):
+    if key in _NUMBERS:
         if not _NUMBER.fullmatch(text):
             message = f"{key}: {text[:40]!r} is no whole number"
             raise MalformedError(message)
         return int(text)
     if key not in _LISTS:
-        message = f"{key[:40]!r} is none of {', '.join((*_LISTS, 'tail-entries', 'tail-seconds'))}"
+        message = f"{key[:40]!r} is none of {', '.join((*_LISTS, *_NUMBERS))}"
         raise MalformedError(message)
     inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
     names = tuple(name.strip().strip("\"'") for name in inner.split(",") if name.strip())

@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import ModuleType
 
 from ledger.ids import parse_at
+from ledger.kinds import KINDS
 from ledger.progress import tell
 from verify.checks import (
     CHECKS,
@@ -20,6 +21,7 @@ from verify.checks import (
     record_agrees,
     writers_authorised,
 )
+from verify.checks.writers_authorised import Demand
 from verify.compared import Compared
 from verify.comparing import hold
 from verify.evidence import Evidence
@@ -33,6 +35,7 @@ from verify.finding import (
     not_applicable,
 )
 from verify.recorded import hold_record
+from verify.rules import Rules
 from verify.signatures import judge_signatures
 from verify.since import scan_since
 from verify.storage import begin_scan
@@ -53,9 +56,8 @@ def run(
     Where the evidence has a pin to start from, and the ledger grew from it, only those are run
     that can judge the new entries alone; the report says so.
     """
-    unknown = set(evidence.outside.rules.required) - {check.NAME for check in CHECKS}
-    if unknown:
-        problem = f"the policy requires {min(unknown)!r}, and there is no such check"
+    problem = _misnamed(evidence.outside.rules)
+    if problem is not None:
         return Report(evidence.what, (), problem=problem)
     asked = [check for check in checks if select is None or check.NAME in select]
     notes = list(_begin(evidence))
@@ -82,7 +84,9 @@ def run(
     if record_agrees in chosen and evidence.record is None:
         hold_record(evidence)
     if writers_authorised in chosen and evidence.db is not None and evidence.scan is not None:
-        judge_signatures(evidence.db, evidence.scan)
+        rules = evidence.outside.rules
+        demand = Demand(rules.signed, rules.signed_from or 0)
+        judge_signatures(evidence.db, evidence.scan, demand)
     outcomes = tuple(
         _demanded(
             evidence, _judge(check, evidence) if check in chosen else _bodiless(check, evidence)
@@ -101,15 +105,31 @@ def run(
     )
 
 
+def _misnamed(rules: Rules) -> str | None:
+    """A name in the policy that nothing bears: such a demand would demand nothing."""
+    for names, known, what in (
+        (rules.required, {check.NAME for check in CHECKS}, "check"),
+        (rules.signed, {kind.name for kind in KINDS}, "kind of entries"),
+    ):
+        unknown = set(names) - known
+        if unknown:
+            return f"the policy names {min(unknown)!r}, and there is no such {what}"
+    return None
+
+
 def _begin(evidence: Evidence) -> Iterator[str]:
     """Start from a pin where one is given; say what that leaves out, or why it cannot be done."""
     pin = evidence.outside.pin
     if pin is None or evidence.db is None or evidence.problem or evidence.scan is not None:
         return
-    scan = scan_since(evidence.db, pin)
+    # A record is read whole in any case, and its tables are not folded.
+    scan = None if evidence.loaded else scan_since(evidence.db, pin)
     if scan is None:
         yield (
-            f"everything was looked at: the ledger cannot be taken up at the pin (size {pin.size})"
+            "everything was looked at: a record is read whole"
+            if evidence.loaded
+            else "everything was looked at: the ledger cannot be taken up at the pin (size "
+            f"{pin.size})"
         )
         return
     evidence.scan = scan

@@ -40,6 +40,7 @@ from verify.rows import columns_of, kept_of, one
 __all__ = ["judge_signatures"]
 
 MANY = 2_000  # signatures: below, a second process costs more than it saves
+_NEAR = 4096  # entries: an act that signs a batch appends fewer
 _NONE = Demand()
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, LedgerError)
 
@@ -79,16 +80,18 @@ def judge_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NO
     """Judge who signed what, and add what is found to what the pass over the rows found.
 
     Without a key on the chain, a signature or a demand there is nothing to walk for. What was
-    judged once is not judged again.
+    judged once is not judged again. Where the pass began behind a pin, so does this walk.
     """
     if "keys" in scan.coverage:
         return
     try:
-        changes = list(_changes(db))
+        changes = list(_changes(db, since=scan.since > 0))
         if not changes and not scan.coverage.get("signed") and not demand.kinds:
             return
         keys, found = _judged(changes)
-        seen = _walk_all(db, changes, demand, int(scan.coverage.get("signed", 0)))
+        signed = int(scan.coverage.get("signed", 0))
+        seen = _walk_all(db, changes, demand, signed, scan.since)
+        _begun_before(db, scan.since, seen.batches)
     except sqlite3.Error as error:
         found, keys = [(0, f"the signatures cannot be read: {error}")], 0
         seen = Seen([], 0, 0, {})
@@ -105,14 +108,14 @@ def _add(scan: Scanned, message: str, seq: int) -> None:
 # Keys ------------------------------------------------------------------------------------------
 
 
-def _changes(db: sqlite3.Connection) -> Iterator[Change]:
+def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[Change]:
     """All changes of actors' keys, found by their ids: no walk where there are none."""
     sql = (
         "SELECT seq, header, body FROM entries WHERE id >= ? AND id < ? AND kind IN (?, ?)"
         " ORDER BY seq"
     )
     rows = db.execute(sql, (*CHANGE_IDS, *CHANGES)).fetchall()
-    logs = list(_logs(db)) if rows else []
+    logs = list(_logs(db, since=since)) if rows else []
     for seq, raw, body in rows:
         header = canonical_bytes.read_header(raw)
         try:
@@ -124,9 +127,13 @@ def _changes(db: sqlite3.Connection) -> Iterator[Change]:
             yield Change(header, data, log[0] if log else None)
 
 
-def _logs(db: sqlite3.Connection) -> Iterator[tuple[int, VerifierKey]]:
-    """The keys that sealed the ledger; that they were put in force soundly, `seals-open` says."""
-    rows = db.execute("SELECT seq, body FROM entries WHERE kind = 'key.set' ORDER BY seq")
+def _logs(db: sqlite3.Connection, *, since: bool) -> Iterator[tuple[int, VerifierKey]]:
+    """The keys that sealed the ledger; that they were put in force soundly, `seals-open` says.
+
+    ``since``: the ledger's own table says where they are, so that not every entry is looked at.
+    """
+    where = "seq IN (SELECT seq FROM keys) AND " if since else ""
+    rows = db.execute(f"SELECT seq, body FROM entries WHERE {where}kind = 'key.set' ORDER BY seq")
     for seq, body in rows.fetchall():
         try:
             yield seq, VerifierKey.parse(orjson.loads(body)["vkey"])
@@ -147,15 +154,17 @@ def _judged(changes: list[Change]) -> tuple[int, list[tuple[int, str]]]:
 # Entries ---------------------------------------------------------------------------------------
 
 
-def _walk_all(db: sqlite3.Connection, changes: list[Change], demand: Demand, signed: int) -> Seen:
+def _walk_all(
+    db: sqlite3.Connection, changes: list[Change], demand: Demand, signed: int, first: int
+) -> Seen:
     row = db.execute("SELECT max(seq) + 1 FROM entries").fetchone()
     stop = row[0] or 0
     path = db.execute("PRAGMA database_list").fetchone()[2]
     if signed < MANY or cores() < 2 or not path:
-        return _walk(db, changes, demand, 0, stop)
-    half = stop // 2
+        return _walk(db, changes, demand, first, stop)
+    half = (first + stop) // 2
     wait = start(lambda: _walk_apart(path, changes, demand, half, stop))
-    lower = _walk(db, changes, demand, 0, half)
+    lower = _walk(db, changes, demand, first, half)
     upper = wait() or _walk(db, changes, demand, half, stop)
     batches = dict(lower.batches)
     for named, (of, count, last) in upper.batches.items():
@@ -182,6 +191,18 @@ def _walk(
     for seq, raw, body, record in over(rows, "checking signatures", stop - first):
         walk.entry(seq, raw, body, record)
     return Seen(walk.found, walk.signed, walk.unsigned, walk.batches)
+
+
+def _begun_before(db: sqlite3.Connection, first: int, batches: dict[str, Batch]) -> None:
+    """Take out the batches of which entries stand before ``first``, where nothing was looked at."""
+    if not first or not batches:
+        return
+    sql = "SELECT header FROM entries WHERE seq < ? ORDER BY seq DESC LIMIT ?"
+    for (raw,) in db.execute(sql, (first, _NEAR)):
+        try:
+            batches.pop(orjson.loads(raw).get("auth"), None)
+        except _BROKEN:
+            continue
 
 
 def _torn(batches: dict[str, Batch]) -> Iterator[tuple[int, str]]:

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 from projections import TRUST
 from verify.checks import bodies_present, canonical_bytes
 from verify.evidence import Evidence
-from verify.rows import entry_of, one
+from verify.rows import all_rows, entry_of
 
 __all__ = ["Trust", "trust_of"]
 
-_ROW = "SELECT seq, id, kind, stream, header, salt, body FROM entries WHERE seq = ?"
 _NEWEST = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
 
 
@@ -47,23 +46,25 @@ def trust_of(evidence: Evidence, db: sqlite3.Connection) -> Trust:
 def _anew(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]:
     try:
         named = db.execute(sql).fetchall()
+        return [row for seq, *_ in named for row in _folded(db, table, seq)]
     except sqlite3.Error:
         return []
-    return [row for seq, *_ in named for row in _folded(db, table, seq)]
 
 
 def _folded(db: sqlite3.Connection, table: str, seq: object) -> list[tuple[Any, ...]]:
     """What the entry ``seq`` gives for a table; nothing where it is none of them."""
-    row = one(db, _ROW, (seq,))
-    header = None if row is None else canonical_bytes.read_header(row[4])
-    if row is None or header is None or isinstance(header, str) or header.seq != seq:
+    if type(seq) is not int:
         return []
-    entry = entry_of(db, row)
-    if entry is None or bodies_present.body_problem(header, *row[5:]) is not None:
-        return []
-    try:
-        if header.kind not in TRUST.kinds:
-            return []
-        return [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return []
+    for row in all_rows(db, seq, seq + 1):
+        header = canonical_bytes.read_header(row[4])
+        if isinstance(header, str) or header.seq != seq:
+            continue
+        entry = entry_of(db, row)
+        if entry is None or bodies_present.body_problem(header, *row[5:7]) is not None:
+            continue
+        try:
+            if entry.kind in TRUST.kinds:
+                return [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+    return []

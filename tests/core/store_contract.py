@@ -10,7 +10,7 @@ import pytest
 from sample_ledger import ORIGIN, faults, opening, said
 
 from ledger.drafts import redacted
-from ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, parse_header
+from ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, auth_of, parse_header
 from ledger.errors import (
     ConflictError,
     IdReusedError,
@@ -88,6 +88,11 @@ def holding(*blobs: bytes) -> Draft:
     names = [{"sha256": sha256(blob).hexdigest(), "size": len(blob)} for blob in blobs]
     draft = said("long")
     return draft._replace(body=draft.body | {"more": names}, blobs=blobs)
+
+
+def signed(text: str, **fields: Any) -> Draft:
+    """A message with a signature record; whether that is one, a store does not ask."""
+    return said(text, **({"id": "signed", "salt": b"s" * 32, "auth": b"record"} | fields))
 
 
 class StoreContract:
@@ -529,6 +534,33 @@ class StoreContract:
 
     def test_durability_is_said(self, store: Store) -> None:
         assert store.durability() in {"fsync", "none"}
+
+    # Signature records -------------------------------------------------------------------------
+
+    def test_a_signature_record_lies_beside_its_entry_for_ever(self, store: Store) -> None:
+        entries = store.append([said("one"), signed("two", auth=b"record"), said("three")])
+        assert [entry.auth for entry in entries] == [None, b"record", None]
+        assert list(store.read(1)) == entries
+        assert [parse_header(entry.header).auth for entry in entries] == [
+            None,
+            auth_of(b"record"),
+            None,
+        ]
+        assert (entries[1].id, entries[1].salt) == ("signed", b"s" * 32)
+        assert faults(store) == []
+        assert store.append([signed("two", auth=b"another")]) == [entries[1]]  # a retry
+        with store.transaction() as transaction:
+            transaction.erase(erasing(entries[1]))
+        (erased,) = store.read(2, 3)
+        assert (erased.body, erased.auth) == (None, b"record")
+        assert faults(store) == []
+
+    @pytest.mark.parametrize("field", ["id", "salt"])
+    def test_a_signed_draft_comes_with_what_was_signed(self, store: Store, field: str) -> None:
+        before = all_of(store)
+        with pytest.raises(MalformedError, match="the id and the salt that were signed"):
+            store.append([signed("one", **{field: None})])
+        assert all_of(store) == before
 
     # Erasing -----------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from git_repo import Git
 from specimens import forge, read
 
 from ledger.head import Head
-from tripod import sealing
+from tripod import bus, sealing
 from tripod.cli import main
 from tripod.team import Team
 
@@ -179,6 +179,19 @@ def test_a_record_that_is_gone_is_a_missing_ledger(git: Git) -> None:
     ((_, _, text),) = found["ledger-missing"]
     assert f"there was one: commit {git('rev-parse', 'HEAD')[:12]} by Ann" in text
     assert code == 1
+
+
+def test_a_record_is_read_whole_though_only_new_entries_are_asked_for(git: Git) -> None:
+    with Team(f"{git.root}/.nbs") as team:
+        for number in range(300):
+            bus.publish(team, "ann", "note", "low", f"more {number}")
+    decide(git, "Open on Tuesday")
+    commit(git, "Work")
+    clone = cloned(git, "clone")
+    pin = str(git.root.parent / "pin")
+    tripod(clone, "verify", "--pin", pin, "--update-pin")
+    said = tripod(clone, "verify", "--pin", pin, "--new-only").out
+    assert b"note: everything was looked at: a record is read whole" in said
 
 
 def test_a_shallow_clone_says_what_it_does_not_know(git: Git) -> None:

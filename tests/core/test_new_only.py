@@ -14,12 +14,12 @@ from ledger.merkle import Tree
 from ledger.note import Note, format_note, parse_note
 from ledger.seal import Seal, format_seal, sign_seal
 from ledger.vkey import SigningKey
-from tripod import adopt, chat
+from tripod import adopt, authors, bus, chat, keys
 from tripod.team import Team
 from verify.checks import NEW_ONLY
 from verify.comparing import pin_of
 from verify.evidence import collect
-from verify.finding import Report
+from verify.finding import Outcome, Report
 from verify.known import Known
 from verify.outside import Asked
 from verify.run import run
@@ -85,7 +85,10 @@ def test_a_sound_ledger_is_clean_from_every_pin_and_has_the_same_head(root: str)
         new, whole = judge(root, seal), judge(root, seal, new_only=False)
         assert (failing(new), new.exit_code) == (set(), 0)
         assert new.head == whole.head
-        assert new.anchored == whole.anchored
+        assert new.anchored is not None
+        assert whole.anchored is not None
+        assert new.anchored.sizes == whole.anchored.sizes
+        assert new.anchored.tail == whole.anchored.tail
         start = (size - 1) // 256 * 256
         entries = next(o for o in new.outcomes if o.check == "chain-links").coverage["entries"]
         assert entries == SIZE - start
@@ -135,7 +138,8 @@ def test_an_id_of_an_old_entry_is_not_used_again(root: str) -> None:
         db.execute("DROP TABLE entries")
         db.execute(
             "CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, kind TEXT NOT NULL,"
-            " stream TEXT NOT NULL, header BLOB NOT NULL, salt BLOB, body BLOB) STRICT"
+            " stream TEXT NOT NULL, header BLOB NOT NULL, salt BLOB, body BLOB, auth BLOB)"
+            " STRICT"
         )
         db.execute("INSERT INTO entries SELECT * FROM copy")
         db.execute("DROP TABLE copy")
@@ -226,3 +230,41 @@ def test_a_seal_that_no_entry_holds_becomes_no_pin(root: str) -> None:
             evidence.outside.known = (Known("pin", "the pin", pinned),)
             assert run(evidence, select=NAMES).exit_code == 0
             assert pin_of(evidence) == format_seal(seal).encode()
+
+
+# Signatures ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A sealed ledger in which ann signs her acts, one of them on both sides of entry 256."""
+    monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
+    root = adopt.init(str(tmp_path), project="long", origin=ORIGIN, key=True).root
+    with Team(root) as team:
+        chat.create(team, "live", actor="bob")
+        authors.enrol(team, "ann", keys.never)
+        while team.store.head().size < 255:
+            bus.publish(team, "bob", "note", "low", "more")
+        chat.send(team, "live", "ann", "across")
+        for number in range(20):
+            chat.send(team, "live", "ann", f"note {number}")
+    rows = read(database(root))
+    assert rows[255].head["auth"] == rows[256].head["auth"]
+    return root
+
+
+def writers(report: Report) -> Outcome:
+    return next(o for o in report.outcomes if o.check == "writers-authorised")
+
+
+def test_signatures_are_judged_from_the_pin_on(signed: str) -> None:
+    seal = heads(signed, (260,))[260]
+    new, whole = judge(signed, seal), judge(signed, seal, new_only=False)
+    assert (new.exit_code, whole.exit_code) == (0, 0)
+    assert "only entries from 256 on" in new.notes[0]
+    assert 0 < int(writers(new).coverage["signed"]) < int(writers(whole).coverage["signed"])
+    with unguarded(database(signed)) as db:
+        db.execute("UPDATE entries SET auth = NULL WHERE seq = 270")
+    new, whole = judge(signed, seal), judge(signed, seal, new_only=False)
+    assert [f.seq for f in writers(new).findings] == [f.seq for f in writers(whole).findings]
+    assert writers(new).findings[0].seq == 270

@@ -404,6 +404,18 @@ def test_a_required_check_must_have_something_to_judge(root: str) -> None:
     assert texts(report)[0].startswith("the policy requires this check, and it has nothing")
     demand(root, "required: [no-such-check]\n")
     assert "no such check" in judge(root).problem
+    demand(root, "signed: [bus.publishd]\n")
+    assert "no such kind of entries" in judge(root).problem
+
+
+def test_the_policy_says_what_must_be_signed(root: str) -> None:
+    demand(root, "signed: [bus.published]\n")
+    (told,) = [o for o in judge(root).outcomes if o.check == "writers-authorised"]
+    assert told.failures == 3
+    assert "the policy demands that of each bus.published" in told.findings[0].message
+    last = head(root).size
+    demand(root, f"signed: [bus.published]\nsigned-from: {last}\n")
+    assert judge(root).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def edit(path: str, *statements: str) -> None:
 
 REFUSED = [
     "UPDATE entries SET body = NULL WHERE seq = 1",
+    "UPDATE entries SET auth = x'01' WHERE seq = 1",
     "UPDATE entries SET seq = 1000 WHERE seq = 599",
     "UPDATE OR REPLACE entries SET id = 'first' WHERE seq = 2",
     "UPDATE OR IGNORE entries SET kind = 'x'",

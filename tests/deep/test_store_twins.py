@@ -31,6 +31,8 @@ GOOD = st.builds(
     id=st.none() | st.sampled_from(["a", "b", "c", "d"]),
     cause=st.none() | st.just("a"),
     blobs=st.lists(st.sampled_from(BLOBS), max_size=2).map(tuple),
+    salt=st.just(b"s" * 32),
+    auth=st.none() | st.just(b"record"),
 )
 BAD = {
     "too large": said("x" * MAX_BODY),
@@ -61,7 +63,16 @@ def fold(tables: Any, entries: Sequence[Entry]) -> None:
 def shape(entries: Sequence[Entry]) -> Shape:
     """What two stores must agree on: all but the time, the salt, and what is hashed from them."""
     return [
-        (entry.seq, entry.id, entry.kind, entry.stream, entry.actor, entry.body, entry.data)
+        (
+            entry.seq,
+            entry.id,
+            entry.kind,
+            entry.stream,
+            entry.actor,
+            entry.body,
+            entry.data,
+            entry.auth,
+        )
         for entry in entries
     ]
 

@@ -102,6 +102,34 @@ def test_a_seal_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: Pat
     assert {name.partition(".")[0] for name in names} & HEAVY == {"cryptography"}
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bus", "publish", "ann", "done", "low"),
+        ("bus", "check"),
+        ("chat", "send", "live", "ann", "hello @bob"),
+    ],
+    ids=" ".join,
+)
+def test_the_keys_of_others_weigh_next_to_nothing(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    begin(tmp_path)
+    before = imported(tmp_path, *arguments)
+    assert not before & {"tripod.authors", "ledger.authorship", "ledger.vkey", "tripod.keys"}
+    imported(tmp_path, "actor", "enrol", "eve")
+    names = imported(tmp_path, *arguments)
+    assert names & HEAVY == set()
+    assert "tripod.keys" not in names
+
+
+def test_who_signs_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: Path) -> None:
+    begin(tmp_path)
+    imported(tmp_path, "actor", "enrol", "ann")
+    names = imported(tmp_path, "chat", "send", "live", "ann", "hello @bob")
+    assert {name.partition(".")[0] for name in names} & HEAVY == {"cryptography"}
+
+
 FORMATS = """
 import sys
 import ledger.note, ledger.policy, ledger.proof, ledger.seal, ledger.tiles
