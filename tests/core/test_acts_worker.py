@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from doors.inside import run
 
-from projections.formats.worker import EMPTY_LOG, parse_worker
+from projections.formats.worker import EMPTY_LOG, WorkerText, format_worker, parse_worker
 from projections.rebuild import differences
 from tripod import adopt, bus, recover, worker
 from tripod import worker_files as files
@@ -101,6 +101,18 @@ def test_its_program_is_told_what_it_needs(team: Team, project: Path) -> None:
     name = spawn(team, 'cat; echo " $TRIPOD_WORKER $NBS_HANDLE $PWD"', task="é\nx")
     assert over(team, name) == "completed"
     assert files.answer(team, name) == f"é\nx {name} w {project}"
+
+
+def test_a_task_may_quote_a_task_file_and_be_long(team: Team, project: Path) -> None:
+    old = WorkerText("completed", "then", "now", "Old.", "Done.", "x")
+    quoted = format_worker(old).decode().strip()
+    name = spawn(team, "exec sleep 600", task=quoted, skill="Skill. " * 20_000)
+    text = parse_worker((project / f".nbs/workers/{name}.md").read_bytes())
+    assert (text.state, text.completed, text.log) == ("running", "", EMPTY_LOG)
+    assert text.task.endswith(quoted)
+    assert len(text.task) > 140_000
+    worker.dismiss(team, name)
+    clean(team)
 
 
 @pytest.mark.parametrize(

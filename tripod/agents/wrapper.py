@@ -164,30 +164,28 @@ class Run:
         """Steps 5 and 6."""
         timeout = self.order["timeout"]
         until = None if timeout is None else self.began + timeout
-        status = self._wait_until(child, until)
         outcome = ""
-        if status is None:
+        if not self._wait_until(child, until):
             outcome = "cancelled" if self.told else "timeout"
             _signal_group(child, signal.SIGTERM)
-            status = self._wait_until(child, time.monotonic() + GRACE_S, heed=False)
+            self._wait_until(child, time.monotonic() + GRACE_S, heed=False)
+        # As long as nobody asks for the child's status, the group's number is nobody else's.
         _signal_group(child, signal.SIGKILL)
-        if status is None:
-            status = os.waitpid(child, 0)[1]
-        code = os.waitstatus_to_exitcode(status)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if code < 0:
             self.end(outcome or "signalled", signal=-code)
         else:
             self.end(outcome or "exited", exit_code=code)
 
-    def _wait_until(self, child: int, until: float | None, *, heed: bool = True) -> int | None:
-        """The status of the child; None where the time is over or (``heed``) we are told to end."""
+    def _wait_until(self, child: int, until: float | None, *, heed: bool = True) -> bool:
+        """Whether the child ended before the time is over or (``heed``) we are told to end."""
+        ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
         while True:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return status
+            if os.waitid(os.P_PID, child, ended) is not None:
+                return True
             left = None if until is None else until - time.monotonic()
             if (heed and self.told) or (left is not None and left <= 0):
-                return None
+                return False
             if select.select([self.wake], [], [], left)[0]:
                 os.read(self.wake, 512)
 
