@@ -23,13 +23,26 @@ from ledger.merkle import Tree
 from ledger.note import Note, format_note
 from ledger.places import RECORD
 from ledger.seal import Seal, format_seal, sign_seal
-from tripod import bus, chat, keys, scribe, sealing
+from tripod import authors, bus, chat, keys, scribe, sealing
 from tripod.team import Team
 
-__all__ = ["KEY", "ORIGIN", "Case", "Stage", "World", "at_home", "build_world", "copied", "fit"]
+__all__ = [
+    "ACTOR",
+    "KEY",
+    "ORIGIN",
+    "Case",
+    "Stage",
+    "World",
+    "at_home",
+    "build_world",
+    "copied",
+    "fit",
+]
 
 ORIGIN = "sample.example/1"
 KEY = key_of(ORIGIN)
+ACTOR = "claude"
+"""Who has a key: what they did late is signed."""
 
 
 class Stage(NamedTuple):
@@ -103,6 +116,7 @@ def build_world(folder: Path) -> World:
                 scribe.log(team, request)
             stages.append(_kept(folder / str(number), root, home))
         with Team(root) as team:
+            authors.enrol(team, ACTOR, keys.never)
             for number in range(4):
                 bus.publish(team, "parser", "task-complete", "normal", f"late task {number}")
                 chat.send(team, "side", "claude", f"late note {number}")

@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from attacked import Case, Stage, at_home, fit
+from attacked import ACTOR, Case, Stage, at_home, fit
 from plain_export import read_files
-from specimens import Row, database, unguarded
+from specimens import Row, database, resigned, unguarded
 from story import Clock, Original
 
 from ledger import drafts
 from ledger.canonical import format_value
-from ledger.entry import commit, leaf_hash
+from ledger.entry import auth_of, commit, leaf_hash
 from ledger.places import RECORD
+from ledger.vkey import SigningKey
 from tripod import bus, chat, sealing
 from tripod.team import Team
 
@@ -78,6 +79,21 @@ for _column in ("seq", "id", "kind", "stream", "header", "salt", "body"):
     DEEDS[f"edit {_column}"] = _edit(_column)
 
 
+@_deed("edit signature")
+def _edit_signature(case: Case) -> int:
+    one, other = case.rng.sample(_signed(case.rows), 2)
+    record = case.rows[one].auth
+    new = case.rng.choice((None, _flipped(case, record), case.rows[other].auth + b"x"))
+    with unguarded(database(case.root)) as db:
+        db.execute("UPDATE entries SET auth = ? WHERE seq = ?", (new, one))
+    return one
+
+
+def _signed(rows: list[Row]) -> list[int]:
+    """Entries that their actor signed."""
+    return [seq for seq, row in enumerate(rows) if row.auth is not None]
+
+
 @_deed("edit blob")
 def _blob(case: Case) -> int:
     with unguarded(database(case.root)) as db:
@@ -87,7 +103,7 @@ def _blob(case: Case) -> int:
         new = {
             "sha256": _flipped(case, digest),
             "bytes": _flipped(case, data),
-            "number": number + case.rng.randrange(1, 99),
+            "number": len(rows) + number + case.rng.randrange(1, 99),
         }[column]
         db.execute(f"UPDATE blobs SET {column} = ? WHERE number = ?", (new, number))
     return len(case.rows)
@@ -238,16 +254,15 @@ def _repeat(case: Case) -> int:
     return len(case.rows)
 
 
-def _said(case: Case) -> Row:
+def _said(case: Case, handle: str) -> Row:
     """Words that nobody said, as the next entry."""
     last = case.rows[-1]
     time = case.rng.randrange(10**9)
-    handle = case.rng.choice(("alex", "claude", "bench"))
     index = sum(row.head["stream"] == "chat/live" and "index" in row.data for row in case.rows)
     draft = drafts.sent(
         channel="live", index=index, handle=handle, time=time, text=f"I agree with {time}."
     )
-    head = {key: value for key, value in last.head.items() if key != "cause"}
+    head = {key: value for key, value in last.head.items() if key not in ("auth", "cause")}
     head |= {"actor": handle, "id": f"0192{case.rng.getrandbits(64):016x}"}
     head |= {"kind": draft.kind, "stream": draft.stream}
     return Row(head, case.rng.randbytes(32), format_value(draft.body))
@@ -255,7 +270,7 @@ def _said(case: Case) -> Row:
 
 @_deed("foreign row")
 def _foreign_row(case: Case) -> int:
-    row, size = _said(case), len(case.rows)
+    row, size = _said(case, "alex"), len(case.rows)
     head = row.head | {"seq": size, "body": commit(row.salt, row.head["kind"], row.body)}
     head["prev"] = leaf_hash(format_value(case.rows[-1].head)).hex()
     values = (size, head["id"], head["kind"], head["stream"], format_value(head))
@@ -286,7 +301,7 @@ def _claimed(case: Case) -> int:
     draft = drafts.redacted(
         seq=seq, kind="chat.sent", cause=row.head["id"], reason="r", by="a", keep=row.data
     )
-    head = {key: value for key, value in last.head.items() if key != "cause"}
+    head = {key: value for key, value in last.head.items() if key not in ("auth", "cause")}
     head |= {"actor": "a", "id": draft.id, "kind": draft.kind, "stream": draft.stream}
     fit(case.root, [*case.rows, Row(head, case.rng.randbytes(32), format_value(draft.body))])
     return size
@@ -346,6 +361,7 @@ def _wipe_everything(case: Case) -> int:
 
 # Rewriting, and all made to fit -----------------------------------------------------------------
 
+_PROTECTION = ("seal.made", "key.set", "actor.enrolled")
 _TEXTS = {"chat.sent": ("text",), "bus.published": ("payload",), "decision.logged": ("title",)}
 
 
@@ -362,10 +378,13 @@ def _other_text(case: Case, row: Row) -> Row:
 
 
 def _rewritten(case: Case, first: int, stop: int) -> tuple[list[Row], int]:
-    """One entry in a range is changed, and sometimes more behind it."""
+    """One entry in a range is changed, and sometimes more behind it; none that is signed."""
     rows = case.rows
-    kinds = ("seal.made", "key.set")
-    theirs = [seq for seq, row in enumerate(rows) if row.head["kind"] not in kinds]
+    theirs = [
+        seq
+        for seq, row in enumerate(rows)
+        if row.auth is None and row.head["kind"] not in _PROTECTION
+    ]
     at = case.rng.choice([seq for seq in theirs if first <= seq < stop])
     more = [seq for seq in theirs if seq > at]
     for seq in (at, *case.rng.sample(more, min(len(more), case.rng.randrange(3)))):
@@ -396,24 +415,64 @@ def _rewrite_with_key(case: Case) -> int:
 
 @_deed("truncate and side files")
 def _cut(case: Case) -> int:
-    size = case.seq(2)
-    fit(case.root, case.rows[:size])
+    """Between two acts: of entries that were signed together, the rest would be missed."""
+    rows = case.rows
+    size = case.rng.choice(
+        [n for n in range(2, len(rows)) if not rows[n].auth or not rows[n - 1].auth]
+    )
+    fit(case.root, rows[:size])
     return size
 
 
 @_deed("strip all protection")
 def _strip_all(case: Case) -> int:
     rows, at = _rewritten(case, 1, len(case.rows))
-    kinds = ("seal.made", "key.set")
-    first = next(seq for seq, row in enumerate(rows) if row.head["kind"] in kinds)
-    fit(case.root, [row for row in rows if row.head["kind"] not in kinds])
+    first = next(seq for seq, row in enumerate(rows) if row.head["kind"] in _PROTECTION)
+    fit(case.root, [_bare(row) for row in rows if row.head["kind"] not in _PROTECTION])
     return min(at, first)
 
 
 @_deed("forged append")
 def _forged(case: Case) -> int:
-    fit(case.root, [*case.rows, _said(case)])
+    fit(case.root, [*case.rows, _said(case, case.rng.choice(("alex", "bench", "mallory")))])
     return len(case.rows)
+
+
+@_deed("forged append, of an actor with a key")
+def _forged_signed(case: Case) -> int:
+    """Unsigned, signed with a key of the attacker's, or with a signature of the actor's."""
+    row = _said(case, ACTOR)
+    record = case.rows[case.rng.choice(_signed(case.rows))].auth
+    lent = row._replace(head=row.head | {"auth": auth_of(record)}, auth=record)
+    own = resigned(row, SigningKey(ACTOR, case.rng.randbytes(32)))
+    fit(case.root, [*case.rows, case.rng.choice((row, own, lent))])
+    return len(case.rows)
+
+
+@_deed("rewrite an actor's words")
+def _rewrite_signed(case: Case) -> int:
+    rows = case.rows
+    seq = case.rng.choice(_signed(rows))
+    rows[seq] = _other_text(case, rows[seq])
+    if case.rng.random() < 0.5:
+        rows[seq] = resigned(rows[seq], SigningKey(ACTOR, case.rng.randbytes(32)))
+    fit(case.root, rows, key=True)
+    return seq
+
+
+@_deed("strip an actor's signature")
+def _strip_author(case: Case) -> int:
+    rows = case.rows
+    seq = case.rng.choice(_signed(rows))
+    rows[seq] = _bare(rows[seq])
+    fit(case.root, rows, key=True)
+    return seq
+
+
+def _bare(row: Row) -> Row:
+    """The same entry as if nobody had signed it."""
+    head = {name: value for name, value in row.head.items() if name != "auth"}
+    return row._replace(head=head, auth=None)
 
 
 # Older copies -----------------------------------------------------------------------------------

@@ -163,15 +163,15 @@ def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
     """Every seal that the repository ever held, on any branch, and the history of the log."""
     try:
         with Repository(root) as repository:
-            if repository.tip("HEAD") is None:
-                return
+            # Nothing may be committed to the branch that is checked out, and much to others.
+            here = () if repository.tip("HEAD") is None else ("HEAD",)
             paths = [f"{root}/{CHECKPOINT}"]
             paths += [os.path.join(repository.top, name) for name in outside.rules.seals]
             names = [repository.name_of(path) for path in paths]
-            outside.known += tuple(_seals(outside, repository, names, live=live))
+            outside.known += tuple(_seals(outside, repository, names, here, live=live))
             if repository.shallow and outside.known:
                 outside.unread += (("git", _SHALLOW),)
-            if log and repository.changes((repository.name_of(_log(root)),), "HEAD"):
+            if log and here and repository.changes((repository.name_of(_log(root)),), *here):
                 outside.log = read_history(_log(root))
     except GitError as error:
         message = f"{error}; --no-git leaves the history alone"
@@ -183,12 +183,12 @@ def _log(root: str) -> str:
 
 
 def _seals(
-    outside: Outside, repository: Repository, names: list[str], *, live: bool
+    outside: Outside, repository: Repository, names: list[str], here: tuple[str, ...], *, live: bool
 ) -> Iterator[Known]:
     """Each seal once, by the first commit that has it; see ``gather`` for those that bind."""
-    mine = {change.new for change in repository.changes(names, "HEAD")}
+    mine = {change.new for change in (repository.changes(names, *here) if here else ())}
     seen: set[str] = set()
-    for change in repository.changes(names, "--all", "--reflog", "HEAD"):
+    for change in repository.changes(names, "--all", "--reflog", *here):
         if not change.new or change.new in seen or not change.regular:
             continue
         seen.add(change.new)

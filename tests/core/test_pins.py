@@ -320,6 +320,13 @@ def test_a_newer_seal_of_another_branch_binds_the_database(root: str, git: Git) 
     assert report.exit_code == 1
 
 
+def test_a_branch_that_nothing_was_committed_to_hides_no_other(root: str, git: Git) -> None:
+    now = head(root)
+    remember(git, now._replace(size=now.size + 1))
+    git("symbolic-ref", "HEAD", "refs/heads/unborn")
+    assert texts(judge(root))[0].startswith("rollback:")
+
+
 def test_a_wiped_ledger_begun_anew_is_another_log(root: str, git: Git) -> None:
     now = head(root)
     remember(git, now._replace(origin="example.com/before"))

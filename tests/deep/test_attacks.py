@@ -11,15 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacked import KEY, Case, World, at_home, build_world, copied
+from attacked import KEY, ORIGIN, Case, World, at_home, build_world, copied
 from attacks import DEEDS
 from docs.attack_table import ATTACKS, Attack
+from git_repo import Git
 from specimens import database
 from story import folder
 
 from ledger.errors import LedgerError
 from ledger.note import Note, format_note
 from ledger.seal import Seal, format_seal, sign_seal
+from ledger.witness import log_folder
 from tripod import anchoring, keys, sealing
 from tripod.errors import NotFoundError, RefusedError, TripodError
 from tripod.prove import prove_growth
@@ -27,6 +29,7 @@ from tripod.team import Team
 from tripod.witness.folder import WitnessFolder
 from verify.finding import Report
 from verify.opening import open_evidence
+from verify.outside import USUAL, Asked
 from verify.run import run
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "10"))
@@ -53,9 +56,9 @@ def trials(attack: Attack, world: World) -> Iterator[tuple[Case, int, str]]:
             yield case, at, f"TRIPOD_SEED={SEED + trial} TRIPOD_TRIALS=1 {attack.name}, at {at}"
 
 
-def judge(root: str) -> Report:
-    """What verify says to somebody who knows the log's key, and no head of it."""
-    with open_evidence(root, keys=[KEY.verifier()]) as evidence:
+def judge(root: str, asked: Asked = USUAL) -> Report:
+    """What verify says to somebody who knows the log's key, and no head but what is ``asked``."""
+    with open_evidence(root, keys=[KEY.verifier()], asked=asked) as evidence:
         return run(evidence)
 
 
@@ -90,26 +93,87 @@ def test_an_attack_is_found_as_the_table_says(world: World, attack: Attack) -> N
 # Heads outside ----------------------------------------------------------------------------------
 
 
-def sealed_note(seal: Seal) -> str:
-    """A seal that somebody kept."""
-    return format_note(Note(format_seal(seal), (sign_seal(seal, KEY),))).decode()
+WORDS = {"pins-extend": ("rollback: ", "fork: "), "ledger-missing": ("no ledger.db",)}
 
 
-def contradicts(root: str, seal: Seal) -> bool:
-    """Whether a seal that was kept is told not to be of this ledger."""
+def contradicted(report: Report, attack: Attack) -> list[str]:
+    """What contradicts the ledger, of that which is remembered outside: all that is said of it."""
+    return [
+        " ".join((finding.where, finding.message, *finding.evidence))
+        for outcome in report.outcomes
+        for finding in outcome.findings
+        if finding.severity == "failure"
+        if outcome.check == attack.outside and finding.message.startswith(WORDS[outcome.check])
+    ]
+
+
+def kept_seal(seal: Seal) -> bytes:
+    """A seal that somebody kept, signed."""
+    return format_note(Note(format_seal(seal), (sign_seal(seal, KEY),)))
+
+
+def proof_refused(root: str, seal: Seal) -> bool:
+    """Whether `tripod prove --consistency` finds that a kept seal is not of this ledger."""
     try:
-        prove_growth(database(root), seal, sealed_note(seal))
+        prove_growth(database(root), seal, kept_seal(seal).decode())
     except (LedgerError, TripodError):
         return True
     return False
 
 
 @pytest.mark.parametrize("attack", UNSEEN, ids=lambda attack: attack.name)
-def test_a_head_outside_tells_what_it_covers_and_no_more(world: World, attack: Attack) -> None:
+def test_a_pin_tells_what_it_covers_and_no_more(world: World, attack: Attack) -> None:
+    sizes = set(range(1, len(world.rows) + 1))
     for case, at, where in trials(attack, world):
-        for size in {case.seq(), len(world.rows), at, at + 1} & set(range(1, len(world.rows) + 1)):
-            found = contradicts(case.root, world.head(size))
-            assert found == (attack.outside and at < size), f"a head of {size}: {where}"
+        pin = Path(case.home, "pin")
+        for size in {case.seq(), len(world.rows), at, at + 1} & sizes:
+            pin.write_bytes(format_seal(world.head(size)).encode())
+            report = judge(case.root, Asked(pin=str(pin)))
+            covered = attack.outside != "" and at < size
+            told = f"a head of {size}: {failed(report)} {where}"
+            assert bool(contradicted(report, attack)) == covered, told
+            assert report.exit_code == (1 if covered else 0), told
+            assert proof_refused(case.root, world.head(size)) == covered, told
+
+
+@pytest.fixture(scope="module")
+def history(world: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int]]:
+    """A repository in which the seals of three rounds were committed: where, and its commits."""
+    git = Git(tmp_path_factory.mktemp("git"))
+    commits = {}
+    for stage in world.before[1:4]:
+        seal = Path(stage.root, "record/checkpoint").read_bytes()
+        commits[git.commit(".nbs/record/checkpoint", seal)[:12]] = stage.sealed
+    return f"{git.root}/.git", commits
+
+
+@pytest.mark.parametrize(
+    "attack", [attack for attack in UNSEEN if attack.outside], ids=lambda attack: attack.name
+)
+def test_git_tells_by_the_commits_whose_seals_are_contradicted(
+    world: World, history: tuple[str, dict[str, int]], attack: Attack
+) -> None:
+    repository, commits = history
+    for case, at, where in trials(attack, world):
+        shutil.copytree(repository, f"{case.root}/../.git")
+        told = contradicted(judge(case.root), attack)
+        for commit, size in commits.items():
+            found = any(commit in text for text in told)
+            assert found == (at < size), f"{commit} of {size}: {told} {where}"
+
+
+def test_a_policy_from_elsewhere_demands_what_was_stripped(world: World, tmp_path: Path) -> None:
+    """Whoever strips all protection cannot strip what they cannot write."""
+    (attack,) = [attack for attack in ATTACKS if attack.name == "strip all protection"]
+    trusted, demands = tmp_path / "policy.tlog", tmp_path / "policy.yaml"
+    trusted.write_text(f"log {KEY.verifier().format()}\nquorum none\n")
+    demands.write_text("required: [seals-open, record-agrees]\n")
+    for case, _, where in trials(attack, world):
+        for policy in (trusted, demands):
+            report = judge(case.root, Asked(policies=(str(policy),)))
+            assert report.exit_code, f"{policy.name} {where}"
+    for policy in (trusted, demands):
+        assert judge(world.now.root, Asked(policies=(str(policy),))).exit_code == 0
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +210,9 @@ def test_a_witness_refuses_what_it_did_not_see(
     seen = world.before[3].sealed
     for number, (case, at, where) in enumerate(trials(attack, world)):
         shutil.copytree(witness, tmp_path / str(number))
+        served = f"{witness}/logs/{log_folder(ORIGIN)}/checkpoint"
+        told = contradicted(judge(case.root, Asked(pin=served)), attack)
+        assert bool(told) == (at < seen), f"{told} {where}"
         with at_home(case.home), Team(case.root) as team:
             newest = sealing.newest(team.store.db)
             said = ask(team, str(tmp_path / str(number)))

@@ -155,7 +155,7 @@ import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as db:
     db.execute(sys.argv[2])
 """
-REST = "kind, stream, header, salt, body"
+REST = "kind, stream, header, salt, body, auth"
 STATEMENTS = [
     "update entries set kind = 'x'",
     "update entries set body = null where seq = 1",

@@ -16,17 +16,19 @@ class Attack(NamedTuple):
     ``needs``: what beside the team directory. ``alone``: the checks of which, in each trial, one or
     more fail a verify that knows no head from outside; none: that verify is clean. ``says`` is
     shown where it ends without a finding and without calling anything clean (exit 3).
-    ``outside``: whether a head kept outside finds it that covers an entry which was touched.
+    ``outside``: the check that fails it against a head kept outside that covers an entry which was
+    touched; '': none does.
     """
 
     name: str
     what: str
     alone: tuple[str, ...] = ()
-    outside: bool = True
+    outside: str = "pins-extend"
     needs: str = ""
     says: str = ""
 
 
+_AUTHORS = ("writers-authorised",)
 ATTACKS = (
     # One change, and nothing else.
     Attack("edit seq", "the number of a row is changed", ("sequence",)),
@@ -40,6 +42,7 @@ ATTACKS = (
     ),
     Attack("edit salt", "a salt is changed, or taken away", ("bodies-present",)),
     Attack("edit body", "bytes of a body are changed, or taken away", ("bodies-present",)),
+    Attack("edit signature", "an entry's signature record is changed or taken away", _AUTHORS),
     Attack("edit blob", "a long text, its digest or its number is changed", ("bodies-present",)),
     Attack(
         "edit file", "a line of a chat, an event or the log is changed", ("append-only", "drift")
@@ -78,13 +81,14 @@ ATTACKS = (
         "duplicate JSON key",
         "a key stands twice in a header or body; all hashes fit",
         ("canonical-bytes",),
-        needs="the key",
+        needs="the host's key",
     ),
     Attack("wipe", "every entry is deleted", ("ledger-missing",)),
     Attack("wipe the database", "database and record are gone", ("ledger-missing",)),
     Attack(
         "wipe everything",
         "database, record and each trace of them are gone",
+        outside="ledger-missing",
         says="*cannot tell* (exit 3)",
     ),
     # Consistent within itself.
@@ -97,7 +101,7 @@ ATTACKS = (
     Attack(
         "rewrite with the host's key",
         "the same anywhere, and each seal made anew",
-        needs="the key",
+        needs="the host's key",
     ),
     Attack("truncate and side files", "the end is cut off, head, tables, files and record with it"),
     Attack("rollback", "the team directory is replaced by an older copy of it"),
@@ -106,19 +110,39 @@ ATTACKS = (
         "the database alone, to before the newest seal",
         ("record-agrees",),
     ),
-    Attack("fork", "an older copy goes on under the same name, and is sealed", needs="the key"),
+    Attack(
+        "fork", "an older copy goes on under the same name, and is sealed", needs="the host's key"
+    ),
+    Attack(
+        "forged append, of an actor with a key",
+        "an entry is added in the actor's name, and all made to fit",
+        _AUTHORS,
+        needs="the host's key",
+    ),
+    Attack(
+        "rewrite an actor's words",
+        "what an actor with a key said is changed, and all made to fit",
+        _AUTHORS,
+        needs="the host's key",
+    ),
     Attack(
         "forged append",
-        "an entry is added in somebody's name, and all made to fit",
-        outside=False,
+        "an entry is added in the name of somebody who has no key, and all made to fit",
+        outside="",
     ),
     Attack(
         "foreign line at the end",
         "a line is added to a chat, as another program might",
-        outside=False,
+        outside="",
         says="clean: taken in as *observed*",
     ),
     # Protection taken away.
+    Attack(
+        "strip an actor's signature",
+        "an entry loses its signature, and all is made to fit",
+        _AUTHORS,
+        needs="the host's key",
+    ),
     Attack(
         "strip a signature",
         "a seal in the ledger loses its signature, or has another's",
@@ -131,7 +155,7 @@ ATTACKS = (
     ),
     Attack(
         "strip all protection",
-        "an entry is changed; every key, seal and the record are gone",
+        "an entry is changed; every key, seal and signature and the record are gone",
     ),
 )
 
@@ -143,9 +167,13 @@ def table() -> str:
         "|---|---|---|---|",
     ]
     for attack in ATTACKS:
-        alone = ", ".join(f"[`{name}`](checks.md#{name})" for name in attack.alone)
-        alone = alone or attack.says or "**no**"
-        outside = "as without" if attack.alone else "yes" if attack.outside else "**no**"
+        alone = ", ".join(map(_linked, attack.alone)) or attack.says or "**no**"
+        outside = _linked(attack.outside) if attack.outside else "**no**"
+        outside = "as without" if attack.alone else outside
         what = f"{attack.what} (with {attack.needs})" if attack.needs else attack.what
         lines.append(f"| {attack.name} | {what} | {alone} | {outside} |")
     return "\n" + "\n".join(lines) + "\n\n"
+
+
+def _linked(check: str) -> str:
+    return f"[`{check}`](checks.md#{check})"

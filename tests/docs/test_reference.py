@@ -78,5 +78,5 @@ def test_every_key_of_the_configuration_is_explained() -> None:
 
 
 def test_the_checks_of_the_attacks_are_checks() -> None:
-    named = {name for attack in ATTACKS for name in attack.alone}
-    assert named <= {check.NAME for check in CHECKS}
+    named = {name for attack in ATTACKS for name in (*attack.alone, attack.outside)}
+    assert named <= {check.NAME for check in CHECKS} | {""}
