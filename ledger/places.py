@@ -7,14 +7,18 @@ what is spelled otherwise was not recorded by us. The disk is not looked at.
 
 from __future__ import annotations
 
-__all__ = ["CHAT", "EVENTS", "RECORD", "place_problem", "places_problem"]
+__all__ = ["CHAT", "EVENTS", "RECORD", "SPOOL", "place_problem", "places_problem"]
 
 RECORD = "record"
 """The folder of the team directory that holds the ledger as plain files."""
 
+SPOOL = "spool"
+"""The folder of the team directory that holds the files of programs that are being run."""
+
 EVENTS = "events"
 CHAT = "chat"
-_TAKEN = ("scribe", "workers", "record")  # folders of the team directory that hold something else
+# Folders of the team directory that hold something else.
+_TAKEN = ("scribe", "workers", RECORD, SPOOL)
 _LONGEST = 4096
 
 

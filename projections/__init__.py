@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from projections.agents import Agents
 from projections.bus_queue import BusQueue
 from projections.chat_file import ChatFiles
 from projections.claims import Claims
@@ -15,8 +16,10 @@ from projections.reading import Reading
 from projections.redactions import Redactions
 from projections.team_files import TeamFiles
 from projections.trust import Trust
+from projections.workers import Workers
 
 __all__ = [
+    "AGENTS",
     "BUS",
     "CHAT",
     "CLAIMS",
@@ -27,6 +30,7 @@ __all__ = [
     "READING",
     "REDACTIONS",
     "TRUST",
+    "WORKERS",
 ]
 
 FILES = TeamFiles()
@@ -38,9 +42,11 @@ READING = Reading()
 REDACTIONS = Redactions()
 TRUST = Trust()
 CLAIMS = Claims()
+AGENTS = Agents()
+WORKERS = Workers()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
-# there: so FILES is asked last of those that share folders.
+# there: so FILES is asked last of those that share folders; behind WORKERS for the same reason.
 PROJECTIONS: tuple[Projection, ...] = (
-    LOG, CHAT, BUS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS,
+    LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
 )  # fmt: skip

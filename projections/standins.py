@@ -1,7 +1,8 @@
 """What stands for an erased body: a body of the same kind, with what the rules need. Pure.
 
 A message keeps its channel, number, handle and time; a decision its id, number, status and
-references; an event its file name, times and size; a file its path. Where texts were stands
+references; an event its file name, times and size; a file its path; a run of an agent how it
+ended, and its sources; a worker its name and state. Where texts were stands
 ``[redacted]``. So every fold, render and check reads it as it reads any body, projected files stay
 readable for the original tools, and counts still equal grep.
 
@@ -163,6 +164,41 @@ def _displaced(body: Body) -> Body:
     return keep | ({"content": _text(_FILE)} if "content" in body else {})
 
 
+def _spec_of(body: Body) -> Body:
+    keep = _only(body, "attempt", "role", "spawn", "subject")
+    return keep | {"sha256": sha256(MARK.encode()).hexdigest(), "spec": _text(MARK)}
+
+
+def _ended(body: Body) -> Body:
+    keep = _only(body, "cost", "exit_code", "signal", "spawn", "status", "usage", "wall_ms")
+    data = MARK.encode()
+    kept = {"bytes": len(data), "content": _text(MARK), "digest": sha256(data).hexdigest()}
+    keep |= {"stderr": kept, "stdout": kept, "unsupported": []}
+    return keep | ({"problem": MARK} if "problem" in body else {})
+
+
+def _delivered(body: Body) -> Body:
+    keep = _only(body, "channel", "sources", "spawn")
+    return keep | {"content": _text(MARK), "sha256": sha256(MARK.encode()).hexdigest()}
+
+
+def _spawned(body: Body) -> Body:
+    return _only(body, "folder", "name", "slug") | {"task": _text(MARK)}
+
+
+def _continued(body: Body) -> Body:
+    return _only(body, "name") | {"message": _text(MARK)}
+
+
+def _escalated(body: Body) -> Body:
+    return _only(body, "event", "name") | {"reason": _text(MARK)}
+
+
+def _worker_ended(body: Body) -> Body:
+    keep = _only(body, "event", "logs", "name", "spawn", "state")
+    return keep | ({"problem": MARK} if "problem" in body else {})
+
+
 _STAND_INS: dict[str, Callable[[Body], Body]] = {
     "bus.published": _published,
     "chat.sent": _sent,
@@ -178,6 +214,13 @@ _STAND_INS: dict[str, Callable[[Body], Body]] = {
     "evidence.kept": _file,
     "file.seen": _file,
     "file.displaced": _displaced,
+    "agent.requested": _spec_of,
+    "agent.ended": _ended,
+    "delivered": _delivered,
+    "worker.spawned": _spawned,
+    "worker.continued": _continued,
+    "worker.escalated": _escalated,
+    "worker.ended": _worker_ended,
 }
 _RAW = {"chat.unreadable": f"{MARK}\n", "log.noted": f"\n{MARK}\n"}
 """What stands in the file for a piece that has no form of its own."""

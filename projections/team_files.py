@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from ledger.entry import Entry
 from projections.disk import Disk
 from projections.projection import File, Op, Source, content_bytes
+from projections.workers import FOLDER
 
 __all__ = ["TeamFiles", "odd_config"]
 
@@ -132,8 +133,11 @@ CREATE TABLE read_positions (
         return ()
 
     def paths(self, source: Source) -> Iterator[str]:
-        """Workers' files and unreadable ones, by path."""
-        rows = source.db.execute("SELECT path FROM files WHERE class <> 'evidence' ORDER BY path")
+        """Unreadable files, and those of workers that others run, by path."""
+        rows = source.db.execute(
+            "SELECT path FROM files WHERE class <> 'evidence' AND path NOT IN"
+            f" (SELECT '{FOLDER}/' || name || '.md' FROM workers) ORDER BY path"
+        )
         for (path,) in rows:
             yield path
 

@@ -35,6 +35,10 @@ def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
         yield f"{_CHAT}/{body['channel']}.chat"
     elif "path" in body:
         yield body["path"]
+    elif kind.startswith("worker."):
+        yield f"workers/{body['name']}.md"
+    elif "spawn" in body:
+        return  # what agents were given and said stands in no file of ours
     else:
         rows = source.db.execute("SELECT file FROM logs")
         yield from (f"{_LOG}/{name}" for (name,) in rows.fetchall())

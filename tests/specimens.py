@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from git_repo import Git
 from plain_export import files_of, write_files
 
-from ledger import drafts
+from ledger import drafts, drafts_agent, drafts_worker
 from ledger.authorship import parse_record, sign_statements, statement
 from ledger.canonical import format_value
 from ledger.enrolment import sign_change
-from ledger.entry import GENESIS, auth_of, commit, leaf_hash
+from ledger.entry import GENESIS, Draft, auth_of, commit, leaf_hash
 from ledger.ids import change_id
 from ledger.merkle import Tree
 from ledger.note import Note, format_note, parse_note
@@ -36,7 +36,9 @@ from projections.rebuild import differences, restore
 from projections.standins import MARK
 from projections.tables import batches, create_tables, drop_tables, fold_into, source_of
 from tripod import adopt, authors, bus, chat, copies, keys, redact, scribe, sealing
+from tripod.drafting import draft_event
 from tripod.team import Team
+from tripod.worker_life import step
 
 __all__ = [
     "SPECIMENS",
@@ -345,6 +347,50 @@ def _same_id(root: str) -> None:
     first, second = (_find(rows, "decision.logged", nth) for nth in (0, 1))
     rows[second] = rows[second].saying(id=rows[first].data["id"])
     forge(root, rows)
+
+
+def _silent_worker(root: str) -> None:
+    """It ran and did its task, and nobody was told that it had begun."""
+    with Team(root) as team, team.act() as act:
+        done = draft_event(act, "mole-0001", "task-complete", "high", "")
+        name, run = "mole-0001", "f" * 32
+        act.append(_run_of(name, run))
+        act.append([drafts_worker.worker_running(name, run, "none.event")])
+        ended = drafts_worker.worker_ended(
+            name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
+        )
+        step(act, ended, done)
+        act.append([_ended(run)])
+
+
+def _undead_worker(root: str) -> None:
+    """It was sent away before it began, and is said to have done its task."""
+    with Team(root) as team, team.act() as act:
+        gone = draft_event(act, "nbs-worker", "worker-dismissed", "normal", "")
+        done = draft_event(act, "mole-0001", "task-complete", "high", "")
+        name, run = "mole-0001", "f" * 32
+        act.append(_run_of(name, run))
+        step(act, drafts_worker.worker_dismissed(name, gone.body["name"], "alex"), gone)
+        ended = drafts_worker.worker_ended(
+            name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
+        )
+        step(act, ended, done)
+        act.append([_ended(run)])
+
+
+def _run_of(name: str, run: str) -> list[Draft]:
+    return [
+        drafts_worker.worker_spawned(
+            name=name, slug="mole", folder="/srv/sample", task="Dig.", actor="alex"
+        ),
+        drafts_agent.agent_requested(
+            spawn=run, role="worker", subject=name, attempt=1, spec=b"{}", actor="alex"
+        ),
+    ]
+
+
+def _ended(run: str) -> Draft:
+    return drafts_agent.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
 
 
 def _assess(root: str) -> None:
@@ -824,6 +870,8 @@ SPECIMENS: tuple[Specimen, ...] = (
         _changed("decision.logged", 1, _far_ref),
     ),
     Specimen("pythia-isolation", "pythia-a0d7 read the chat", _peek),
+    Specimen("worker-lifecycle", "no event worker-spawned tells", _silent_worker),
+    Specimen("worker-lifecycle", "completed after dismissed", _undead_worker),
     Specimen("record-agrees", "it is not what the ledger holds", _other_record),
     Specimen("drift", "differs from the ledger", _edit_event),
 )

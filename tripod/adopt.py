@@ -37,7 +37,7 @@ from tripod.team import DATABASE, FOLDER, Team
 
 __all__ = ["Adoption", "alone", "init", "init_at", "recordable", "strange", "sync", "team_root"]
 
-GITIGNORE = ("ledger.db*", "*.lock")
+GITIGNORE = ("ledger.db*", "*.lock", "spool/")
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
 _TEAM_FOLDERS = (BUS.folder, CHAT.folder, LOG.folder, "workers")
 

@@ -50,6 +50,7 @@ DOORS: dict[str, Codes] = {
     "bus": Codes(1, 2, 3, 4, 5, 1, 4),
     "chat": Codes(1, 2, 2, 4, 1, 1, 4),
     "scribe": Codes(1, 2, 2, 1, 1, 1, 1),
+    "worker": Codes(1, 2, 2, 4, 1, 1, 4),
     "": Codes(1, 1, 1, 2, 1, 3, 2),
 }
 """By the door's name; '' stands for all other verbs."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ledger.errors import LedgerDamagedError, UnwritableError
+from ledger.places import SPOOL
 from ledger.writing import is_malformed, pages_damaged
-from tripod.errors import NoTeamError
+from tripod.errors import NoTeamError, RefusedError
 from tripod.output import remark
 from tripod.team import DATABASE, Team, find_team
 
@@ -58,13 +59,13 @@ def _unreadable(root: str, error: Exception) -> str:
 
 
 @contextmanager
-def opened(path: str | None) -> Iterator[Team]:
-    """A team for the length of a command; its warnings are said at the end."""
+def opened(path: str | None, start: str | None = None) -> Iterator[Team]:
+    """The team at ``path``, or found upwards from ``start``; its warnings are said at the end."""
     if path and not os.path.isdir(path):
         what = "a file, no folder" if os.path.lexists(path) else "not there"
         message = f"--team: {path!r} is {what}: give the project or its team directory"
         raise NoTeamError(message)
-    with opened_at(find_team(path)) as team:
+    with opened_at(find_team(path, start)) as team:
         yield team
 
 
@@ -79,6 +80,7 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
     """
     with readable(root), _begun(root, begin) as team:
         try:
+            _look_after_workers(team)
             yield team
         finally:
             tell(team.warnings)
@@ -87,6 +89,24 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
                     f"healed: the files lacked {team.healed} recorded entries (a writer was "
                     "stopped before it wrote them); they were written now"
                 )
+
+
+def _look_after_workers(team: Team) -> None:
+    """What became of programs at work is found out by whoever gives the next command."""
+    left: list[str] = []
+    try:
+        found = team.store.db.execute("SELECT 1 FROM workers WHERE open = 1 LIMIT 1").fetchone()
+    except sqlite3.OperationalError:
+        return  # tables of an earlier version: the act makes them anew
+    with suppress(OSError):
+        left = os.listdir(f"{team.root}/{SPOOL}")
+    if found or left:
+        from tripod.worker import look_after
+
+        try:
+            look_after(team)
+        except (UnwritableError, RefusedError) as error:
+            team.warnings.append(f"what became of the workers was not recorded: {error}")
 
 
 def tell(warnings: Sequence[str]) -> None:

@@ -140,10 +140,10 @@ def rendered(source: Source, name: str) -> list[tuple[str, File]]:
     Raises:
         NotFoundError: there is no projection of that name.
     """
-    for projection in PROJECTIONS:
-        if projection.name == name:
-            files = ((path, projection.render(source, path)) for path in projection.paths(source))
-            return [(path, file) for path, file in files if file is not None]
-    names = ", ".join(projection.name for projection in PROJECTIONS)
+    chosen = [projection for projection in PROJECTIONS if projection.name == name]
+    if chosen:
+        files = ((path, one.render(source, path)) for one in chosen for path in one.paths(source))
+        return [(path, file) for path, file in files if file is not None]
+    names = ", ".join(dict.fromkeys(projection.name for projection in PROJECTIONS))
     message = f"no projection {name!r}; there are {names}"
     raise NotFoundError(message)

@@ -54,13 +54,13 @@ FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
 
-def find_team(given: str | None) -> str:
+def find_team(given: str | None, start: str | None = None) -> str:
     """The team directory: ``given`` (a project or the directory itself), or found upwards.
 
     Raises:
         NoTeamError: there is none.
     """
-    start = os.path.abspath(given or os.getcwd())
+    start = os.path.abspath(given or start or os.getcwd())
     if given is not None:
         for path in (start, os.path.join(start, FOLDER)):
             if os.path.lexists(os.path.join(path, DATABASE)):

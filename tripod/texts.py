@@ -18,27 +18,37 @@ __all__ = ["COPIES", "LEAST", "erased_texts", "pattern_for", "texts_in", "texts_
 
 COPIES = frozenset(
     (
+        "agent.ended",
+        "agent.requested",
         "bus.published",
         "chat.header-seen",
         "chat.unreadable",
+        "delivered",
         "evidence.kept",
         "file.displaced",
         "file.seen",
         "log.noted",
+        "worker.ended",
         "worker.written",
     )
 )
-"""Kinds that hold copies of what was said elsewhere: kept bytes, and events, which are signals."""
+"""Kinds that hold copies of what was said elsewhere: kept bytes, what agents were given and
+printed, and events, which are signals."""
 
 LEAST = 16
 """Bytes from which on a text is known again wherever it stands; a shorter one only as a line."""
 
 _CONTENT = ({"text"}, {"base64"}, {"sha256", "size"})
-_DIGESTS = ("leaf", "sha256")
+_DIGESTS = ("argv_sha256", "digest", "leaf", "sha256")
 _SAID = {
     "bus.published": ("payload",),
     "chat.sent": ("text",),
     "decision.logged": ("title", "rationale"),
+    "agent.ended": ("stdout", "stderr"),
+    "agent.requested": ("spec",),
+    "worker.spawned": ("task",),
+    "worker.continued": ("message",),
+    "worker.escalated": ("reason",),
 }
 
 
@@ -73,10 +83,17 @@ def erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
     seen = body.get("observed", {})
     values = [body[name] for name in fields if name in body]
     values += [seen["raw"]] if "raw" in seen else []
-    texts = [_plain(source, value) for value in values]
+    texts = [_plain(source, value) for value in map(_unwrapped, values) if value is not None]
     if kind == "chat.sent":
         texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
     return [text for text in dict.fromkeys(texts) if text.strip()]
+
+
+def _unwrapped(value: Any) -> Any:
+    """What a program wrote is kept in a content of its own; None where it was too much to keep."""
+    if isinstance(value, dict) and value.keys() not in _CONTENT:
+        return value.get("content")
+    return value
 
 
 def _plain(source: Source, value: Any) -> str:

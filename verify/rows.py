@@ -17,6 +17,10 @@ from ledger.redaction import REDACTED, redaction_id
 
 __all__ = ["all_rows", "columns_of", "entry_of", "kept_of", "one", "readable_entries"]
 
+_TIMED = frozenset(
+    ("chat.created", "worker.running", "worker.escalated", "worker.ended", "worker.dismissed")
+)
+
 
 def _lenient(raw: bytes) -> str | bytes:
     """Text where it is UTF-8, else its bytes: then it equals no text of ours."""
@@ -113,13 +117,13 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
     """Every entry that parses, up to where the file can be read; the ledger's checks name the rest.
 
     Folds ask for nothing but the kind and the body. So where the header surely names the kind of
-    the column, it is not parsed, and actor and time are left out; a channel's birth needs its time.
+    the column, it is not parsed, and actor and time are left out, but where a fold needs the time.
     """
     loads = orjson.loads
     marks: dict[object, bytes] = {
         kind.name: b',"kind":"%b",' % kind.name.encode()
         for kind in KINDS
-        if kind.name != "chat.created"
+        if kind.name not in _TIMED
     }
     try:
         for row in all_rows(db):

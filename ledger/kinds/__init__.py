@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ledger.kinds.agent import (
+    AgentAbandoned,
+    AgentEnded,
+    AgentRequested,
+    AgentStarted,
+    Delivered,
+)
 from ledger.kinds.base import BodyModel
 from ledger.kinds.bus import Acked, AckedAll, Claimed, Pruned, Published, Released, Seen
 from ledger.kinds.chat import (
@@ -38,6 +45,14 @@ from ledger.kinds.trust import (
     ForkedFrom,
     KeySet,
     SealMade,
+)
+from ledger.kinds.worker import (
+    WorkerContinued,
+    WorkerDismissed,
+    WorkerEnded,
+    WorkerEscalated,
+    WorkerRunning,
+    WorkerSpawned,
 )
 
 __all__ = ["BY_NAME", "KINDS", "Kind"]
@@ -75,6 +90,12 @@ KINDS: tuple[Kind, ...] = (
     Kind("log.rotated", LogRotated, "decisions"),
     Kind("config.changed", ConfigChanged, "config"),
     Kind("worker.written", WorkerWritten, "workers/"),
+    Kind("worker.spawned", WorkerSpawned, "workers/"),
+    Kind("worker.continued", WorkerContinued, "workers/"),
+    Kind("worker.running", WorkerRunning, "workers/"),
+    Kind("worker.escalated", WorkerEscalated, "workers/"),
+    Kind("worker.ended", WorkerEnded, "workers/"),
+    Kind("worker.dismissed", WorkerDismissed, "workers/"),
     Kind("evidence.kept", EvidenceKept, "files/"),
     Kind("file.seen", FileSeen, "files/"),
     Kind("file.displaced", Displaced, "files/"),
@@ -85,6 +106,11 @@ KINDS: tuple[Kind, ...] = (
     Kind("actor.revoked", ActorRevoked, "ledger"),
     Kind("ledger.forked-from", ForkedFrom, "ledger"),
     Kind("redacted", Redacted, "ledger"),
+    Kind("agent.requested", AgentRequested, "agents/"),
+    Kind("agent.started", AgentStarted, "agents/"),
+    Kind("agent.ended", AgentEnded, "agents/"),
+    Kind("agent.abandoned", AgentAbandoned, "agents/"),
+    Kind("delivered", Delivered, "agents/"),
 )
 
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
+from ledger.kinds.agent import AgentEnded, AgentRequested, Delivered
 from ledger.kinds.base import BodyModel, Count, Name
 from ledger.kinds.bus import Published
 from ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
 from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
 from ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
+from ledger.kinds.worker import WorkerContinued, WorkerEnded, WorkerEscalated, WorkerSpawned
 
 __all__ = ["ERASABLE", "Redacted"]
 
@@ -27,6 +29,13 @@ ERASABLE: dict[str, type[BodyModel]] = {
     "evidence.kept": EvidenceKept,
     "file.seen": FileSeen,
     "file.displaced": Displaced,
+    "agent.requested": AgentRequested,
+    "agent.ended": AgentEnded,
+    "delivered": Delivered,
+    "worker.spawned": WorkerSpawned,
+    "worker.continued": WorkerContinued,
+    "worker.escalated": WorkerEscalated,
+    "worker.ended": WorkerEnded,
 }
 """Kinds that hold texts. The bodies of the others are names and numbers, which the rules need."""
 

@@ -43,7 +43,7 @@ __all__ = [
     "valid_worker_name",
 ]
 
-STATES = ("pending", "running", "completed", "failed", "escalated", "dismissed")
+STATES = ("pending", "running", "completed", "failed", "escalated", "dismissed", "died")
 EMPTY_LOG = "[Worker appends findings here]"
 
 _NAME = re.compile(r"[a-z0-9]+-(?:[0-9a-f]{4}|[0-9a-f]{8})")

@@ -10,14 +10,16 @@ from hashlib import sha256
 from typing import Any
 
 from ledger.drafts import content
-from ledger.places import RECORD
-from projections import BUS, CHAT, LOG
+from ledger.places import RECORD, SPOOL
+from projections import BUS, CHAT, FILES, LOG, WORKERS
 from projections.decision_log import LIVE
 from projections.disk import TooBigError, UnreadableError
 from projections.formats.config import parse_config
+from projections.formats.worker import EMPTY_LOG
 from projections.intake.logs import log_archives
 from projections.intake.piece import Reader, fits, make_piece
 from projections.team_files import MODE, odd_config
+from projections.workers import FOLDER, worker_of
 
 __all__ = ["CONFIG", "take_inputs", "take_others", "take_unreadable"]
 
@@ -27,10 +29,10 @@ EVIDENCE_LIMIT = 16 * 1024 * 1024
 TEXT_LIMIT = 1024 * 1024
 MAX_PROBLEMS = 50
 PROBLEM_ROOM = 500  # bytes of JSON
-WORKERS = "workers"
 OURS = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "counts.json", ".gitignore")
 # What a worker of the original tools edits in place in its own file.
 _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
+_STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
 
 
 def take_unreadable(reader: Reader, path: str, data: bytes, problem: str) -> None:
@@ -104,13 +106,17 @@ def _times_changed(reader: Reader, path: str) -> int:
 
 def take_others(reader: Reader) -> None:
     """Workers' files always; their logs when looking in full."""
-    for name in reader.disk.names(WORKERS):
-        path = f"{WORKERS}/{name}"
+    for name in reader.disk.names(FOLDER):
+        path = f"{FOLDER}/{name}"
         if name.endswith(".md"):
             _worker(reader, path)
         elif name.endswith(".log") and reader.full:
             _evidence(reader, path)
-    rows = reader.source.db.execute("SELECT path FROM files WHERE class IN ('worker', 'seen')")
+    rows = reader.source.db.execute(
+        "SELECT path FROM files WHERE class IN ('worker', 'seen')"
+        f" UNION SELECT '{FOLDER}/' || name || '.md' FROM workers WHERE changed < ? ORDER BY 1",
+        (reader.files,),
+    )
     for (path,) in rows.fetchall():
         if not reader.disk.is_file(path):
             reader.conflict(path, "missing", "the file is gone")
@@ -135,20 +141,23 @@ def _worker(reader: Reader, path: str) -> None:
         return
     if data is None:
         return
-    row = reader.source.db.execute("SELECT class FROM files WHERE path = ?", (path,)).fetchone()
-    if row is not None:
-        from projections import FILES
-
-        held = FILES.render(reader.source, path)
-        before = b"" if held is None else held.data
-        if before == data:
+    held = WORKERS.render(reader.source, path) or FILES.render(reader.source, path)
+    if held is not None:
+        if held.data == data:
             return
-        # A worker of the original tools sets its State line in place, and appends to its log.
-        if not _STATE_LINE.sub(b"", data).startswith(_STATE_LINE.sub(b"", before).rstrip(b"\n")):
+        # A worker sets its State line in place, and appends to its log or writes over the
+        # placeholder there.
+        lines = _STATE_LINE
+        if reader.files < reader.size:  # a writer died, and the file may show an earlier state
+            lines = _STATUS_LINES
+        before = lines.sub(b"", held.data).rstrip(b"\n")
+        after = lines.sub(b"", data)
+        if after.rstrip(b"\n") == before and lines is _STATUS_LINES:
+            return
+        if not after.startswith(before.removesuffix(EMPTY_LOG.encode())):
             reader.conflict(path, "edited", "more than its State lines changed above its end")
             return
-    stream = f"workers/{path.removeprefix(WORKERS + '/').removesuffix('.md')}"
-    _keep(reader, "worker.written", stream, path, data)
+    _keep(reader, "worker.written", f"workers/{worker_of(path)}", path, data)
 
 
 def _evidence(reader: Reader, path: str) -> None:
@@ -161,8 +170,6 @@ def _evidence(reader: Reader, path: str) -> None:
         return
     row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
     if row is not None:
-        from projections import FILES
-
         held = FILES.render(reader.source, path)
         if held is not None and held.data == data:
             return
@@ -220,7 +227,9 @@ def _left_alone(reader: Reader) -> list[str]:
         front = f"{folder}/" if folder else ""
         found: list[str] = []
         for name, what in reader.disk.walk(folder):
-            known = what == "folder" and (front + name in _PLACES or front + name == RECORD)
+            known = what == "folder" and (
+                front + name in _PLACES or front + name in (RECORD, SPOOL)
+            )
             if what == "file":
                 known = name in names or (name.endswith(ends) and not name.startswith("."))
                 known = known or name.endswith((".lock", ".tmp"))
@@ -238,6 +247,6 @@ _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     f"{BUS.folder}/processed": ((), (".event",)),
     CHAT.folder: ((), (".chat", ".chat.cursors")),
     LOG.folder: ((), (".lock",)),
-    WORKERS: ((), (".md", ".log")),
+    FOLDER: ((), (".md", ".log")),
 }
 """Each folder with the names and the endings that the intake looks at there."""

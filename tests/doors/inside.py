@@ -31,10 +31,15 @@ __all__ = [
 TRIPOD = str(Path(sys.executable).with_name("tripod"))
 """The program, where a process of its own is wanted."""
 
-USAGE = {"bus": 4, "chat": 4, "scribe": 1}
+USAGE = {"bus": 4, "chat": 4, "scribe": 1, "worker": 4}
 """The code of a wrong argument, by the first word; 2 for all others (design section 11)."""
 
-CODES = {"bus": {0, 1, 2, 3, 4, 5}, "chat": {0, 1, 2, 3, 4}, "scribe": {0, 1, 2}}
+CODES = {
+    "bus": {0, 1, 2, 3, 4, 5},
+    "chat": {0, 1, 2, 3, 4},
+    "scribe": {0, 1, 2},
+    "worker": {0, 1, 2, 4},
+}
 """Every code that a door documents; 0 to 3 for all others."""
 
 

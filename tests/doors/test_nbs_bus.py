@@ -258,7 +258,8 @@ def set_up(project: Path, given: tuple[str, ...]) -> None:
             (folder / "config.yaml").write_text(line)
     done = run_as("nbs-bus", project, "status", "D")
     assert done.code == 0
-    assert re.fullmatch(r"tripod: began the ledger \S+/ledger.db, with .*\n", done.err)
+    past = "" if given == ("empty",) else ", with .* of before"
+    assert re.fullmatch(rf"tripod: began the ledger \S+/ledger.db{past}\n", done.err)
 
 
 def told(project: Path, one: Row) -> Done:

@@ -24,6 +24,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "bus": "tripod.cli.bus:bus",
         "chat": "tripod.cli.chat:chat",
         "scribe": "tripod.cli.scribe:scribe",
+        "worker": "tripod.cli.worker:worker",
         "show": "tripod.cli.show:show",
         "sync": "tripod.cli.team:sync",
         "rebuild": "tripod.cli.team:rebuild",

@@ -20,11 +20,11 @@ from tripod.bus import NOBODY
 from tripod.doors import FAILURES, Codes, report
 from tripod.dropin.words import Words
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
-from tripod.opening import opened_at, tell
+from tripod.opening import opened, opened_at, tell
 from tripod.output import one_line, remark
 from tripod.team import DATABASE, FOLDER, Team
 
-__all__ = ["LEDGER", "actor_of", "leave", "team_of"]
+__all__ = ["LEDGER", "actor_of", "leave", "team_here", "team_of", "team_of_project"]
 
 LEDGER = "TRIPOD_LEDGER"
 """The variable that names another team directory than the folder around."""
@@ -76,7 +76,7 @@ def team_of(front: str, folder: str) -> Iterator[Team]:
         raise NoTeamError(message)
     full = os.path.abspath(folder)
     root = _root(front, full)
-    with opened_at(root, lambda: _begin(root, front, full)) as team:
+    with opened_at(root, lambda: _begin(root, lambda: _places(root, front, full))) as team:
         if not _is_kept(team.disk, front, full):
             message = (
                 f"{root}/{DATABASE} is the ledger of a team that keeps its {front} in "
@@ -85,6 +85,44 @@ def team_of(front: str, folder: str) -> Iterator[Team]:
             )
             raise RefusedError(message)
         yield team
+
+
+@contextmanager
+def team_of_project(project: str) -> Iterator[Team]:
+    """The team that works in the folder ``project``, opened.
+
+    Raises:
+        NoTeamError: there is no such folder.
+        LedgerError: its ledger is damaged, or none can be begun.
+    """
+    if not os.path.isdir(project):
+        message = f"{project} is no folder: give the project's"
+        raise NoTeamError(message)
+    root = _elsewhere() or os.path.join(os.path.abspath(project), FOLDER)
+    with opened_at(root, lambda: _begin(root, dict)) as team:
+        yield team
+
+
+@contextmanager
+def team_here() -> Iterator[Team]:
+    """The team of the folder in which the command was called, or above; or that of the variable.
+
+    Raises:
+        NoTeamError: there is none.
+        LedgerError: its ledger is damaged.
+    """
+    root = _elsewhere()
+    with opened(None) if root is None else opened_at(root) as team:
+        yield team
+
+
+def _elsewhere() -> str | None:
+    """The team directory that the variable names."""
+    given = os.environ.get(LEDGER)
+    if not given:
+        return None
+    path = os.path.abspath(given)
+    return os.path.dirname(path) if os.path.basename(path) == DATABASE else path
 
 
 def _is_kept(disk: Disk, front: str, full: str) -> bool:
@@ -98,10 +136,9 @@ def _is_kept(disk: Disk, front: str, full: str) -> bool:
 
 def _root(front: str, full: str) -> str:
     """The team directory of a folder: the one around it, or that of the project around."""
-    given = os.environ.get(LEDGER)
-    if given:
-        path = os.path.abspath(given)
-        return os.path.dirname(path) if os.path.basename(path) == DATABASE else path
+    given = _elsewhere()
+    if given is not None:
+        return given
     around = os.path.dirname(full)
     project = os.path.join(around, FOLDER)
     if not os.path.lexists(f"{around}/{DATABASE}") and os.path.lexists(f"{project}/{DATABASE}"):
@@ -114,8 +151,8 @@ def _root(front: str, full: str) -> str:
 # Beginning -------------------------------------------------------------------------------------
 
 
-def _begin(root: str, front: str, full: str) -> None:
-    """Begin the ledger, and say so in one line."""
+def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
+    """Begin the ledger, and say so in one line; ``places`` says where events and chats are."""
     from tripod import adopt
 
     if os.path.lexists(f"{root}/{DATABASE}"):
@@ -131,13 +168,16 @@ def _begin(root: str, front: str, full: str) -> None:
         )
         raise RefusedError(message)
     with shown():
-        found = adopt.init_at(root, _places(root, front, full))
+        found = adopt.init_at(root, places())
     tell(found.warnings)
     if found.begun:
-        entries = f"{found.entries} {'entry' if found.entries == 1 else 'entries'}"
-        files = f"{found.files} file{'' if found.files == 1 else 's'}"
-        sealed = f"; it is sealed by the new key {found.key}" if found.key else ""
-        text = f"began the ledger {root}/{DATABASE}, with {entries} from {files} of before{sealed}"
+        text = f"began the ledger {root}/{DATABASE}"
+        if found.files:
+            entries = f"{found.entries} {'entry' if found.entries == 1 else 'entries'}"
+            text += f", with {entries} from {found.files} file{'' if found.files == 1 else 's'}"
+            text += " of before"
+        if found.key:
+            text += f"; it is sealed by the new key {found.key}"
         remark(one_line(text))
 
 

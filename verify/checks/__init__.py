@@ -25,6 +25,7 @@ from verify.checks import (
     record_agrees,
     seals_open,
     sequence,
+    worker_lifecycle,
     writers_authorised,
 )
 
@@ -65,6 +66,7 @@ CHECKS: tuple[ModuleType, ...] = (
     checkpoint_preceded,
     chat_refs_resolve,
     pythia_isolation,
+    worker_lifecycle,
     drift,
 )
 

@@ -1,8 +1,8 @@
 """Each entry is of a kind that this version knows, with the body that the kind prescribes.
 
-**What it proves.** The kind stands in the list of kinds; the stream is the one
-that the kind stands in, that of the channel or file which the body names; the body has exactly the
-fields of the kind's model, each of its type and within its bounds.
+**What it proves.** The kind stands in the list of kinds; the stream is the one that the kind
+stands in, that of the channel, file, worker or run which it names; the body has exactly the fields
+of the kind's model, each of its type and within its bounds.
 
 **Why it matters.** Projections read bodies by their kind. A body of another shape would be passed
 over in silence, or show something that nobody recorded.
@@ -42,8 +42,10 @@ def stream_of(kind: str, data: dict[str, Any]) -> str:
     rule = BY_NAME[kind].stream
     if rule == "chat/":
         return f"{rule}{data['channel']}"
+    if rule == "agents/":
+        return f"{rule}{data['spawn']}"
     if rule == "workers/":
-        return rule + str(data["path"]).rpartition("/")[2].removesuffix(".md")
+        return rule + str(data.get("name") or data["path"]).rpartition("/")[2].removesuffix(".md")
     return f"{rule}{data['path']}" if rule == "files/" else rule
 
 

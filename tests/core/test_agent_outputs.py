@@ -1,0 +1,107 @@
+"""What a program printed, read as the answer that it was asked for."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tripod.agents.outputs import Answer, read_answer
+
+RESULT = {
+    "type": "result",
+    "subtype": "success",
+    "is_error": False,
+    "result": " Done. ",
+    "session_id": "34b9",
+    "total_cost_usd": 0.12345,
+    "usage": {"input_tokens": 7, "service_tier": "standard", "Output": 1, "odd": True},
+}
+
+
+def stream(**changes: Any) -> bytes:
+    lines = [
+        {"type": "system", "subtype": "init"},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": '"result"'}]}},
+        RESULT | {"result": "an earlier one"},
+        RESULT | changes,
+    ]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def read(data: bytes, *, wants_structure: bool = False) -> Answer:
+    return read_answer("claude-stream-json", data, wants_structure=wants_structure)
+
+
+def test_the_last_result_of_a_stream_counts() -> None:
+    assert read(stream()) == Answer(
+        "ok", text="Done.", usage={"input_tokens": 7}, cost="0.1235", session="34b9"
+    )
+    assert read(b"warning: x\n" + stream() + b"{broken").status == "ok"
+
+
+def test_an_answer_in_shape_goes_before_words() -> None:
+    done = read(stream(structured_output={"b": 1, "a": "é"}), wants_structure=True)
+    assert (done.status, done.structured) == ("ok", {"b": 1, "a": "é"})
+    assert done.text == '{"a": "é", "b": 1}'
+
+
+@pytest.mark.parametrize(
+    ("changes", "wants", "status", "problem"),
+    [
+        ({"result": ""}, False, "empty_output", "its result is empty"),
+        ({"result": None}, False, "empty_output", "its result is empty"),
+        ({}, True, "bad_output", "it gave no answer in the shape that was asked for"),
+        ({"is_error": True}, False, "bad_output", "it says that it failed: Done."),
+        (
+            {"subtype": "error_max_turns", "result": None},
+            False,
+            "bad_output",
+            "it says that it failed: error_max_turns",
+        ),
+    ],
+)
+def test_a_result_that_is_no_answer(
+    changes: dict[str, Any], wants: bool, status: str, problem: str
+) -> None:
+    done = read(stream(**changes), wants_structure=wants)
+    assert (done.status, done.problem, done.session) == (status, problem, "34b9")
+
+
+def test_a_stream_without_result_was_cut_off() -> None:
+    assert read(b'{"type":"system"}\n').problem == "its stream has no result: it was cut off"
+    assert read(b'["result"]\n"result"\n').status == "bad_output"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"total_cost_usd": "free"},
+        {"total_cost_usd": float("nan")},
+        {"total_cost_usd": -1},
+        {"total_cost_usd": 10**400},
+    ],
+)
+def test_a_price_that_is_none_is_left_out(odd: dict[str, Any]) -> None:
+    assert read(stream(**odd)).cost is None
+
+
+def test_figures_of_another_shape_are_left_out() -> None:
+    done = read(stream(usage=[1], session_id="a\nb"))
+    assert (done.usage, done.session) == ({}, None)
+    assert read(stream(usage={"n": 2**60, "m": -1, "k": 2})).usage == {"k": 2}
+
+
+def test_json_and_text() -> None:
+    assert read_answer("json", b' {"a": 1} \n').structured == {"a": 1}
+    assert read_answer("json", b"{").status == "bad_output"
+    assert read_answer("json", b"[" * 100_000).status == "bad_output"
+    assert read_answer("json", b" \n").status == "empty_output"
+    assert read_answer("text", b" \xff a \n") == Answer("ok", text="\ufffd a")
+
+
+@given(st.binary(), st.sampled_from(["text", "json", "claude-stream-json"]), st.booleans())
+def test_whatever_is_printed_is_read(data: bytes, output: Any, wants: bool) -> None:
+    done = read_answer(output, data, wants_structure=wants)
+    assert done.status == "ok" or done.problem

@@ -1,0 +1,216 @@
+"""What a worker may not do, say or leave behind without being named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ledger import drafts_agent, drafts_worker
+from tripod import adopt, redact, worker
+from tripod.agents.history import newest
+from tripod.agents.spool import Spool
+from tripod.drafting import draft_event
+from tripod.team import Team
+from tripod.worker_life import step
+from verify.checks.worker_lifecycle import step_problem
+from verify.evidence import collect
+from verify.finding import Outcome
+from verify.run import run
+
+
+def lifecycle(root: Path) -> Outcome:
+    with collect(str(root)) as evidence:
+        report = run(evidence)
+    return next(outcome for outcome in report.outcomes if outcome.check == "worker-lifecycle")
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A worker that completed its task."""
+    root = tmp_path_factory.mktemp("sound")
+    adopt.init(str(root))
+    with Team(str(root / ".nbs")) as team:
+        worker.spawn(team, "w", str(root), "Do it.", command=["echo", "x"], name="w-0001")
+        end(team)
+    return root
+
+
+def end(team: Team) -> None:
+    found = newest(team.store.db, "worker", "w-0001")
+    assert found is not None
+    Spool(f"{team.root}/spool/{found.spawn}").wait()
+    worker.look_after(team)
+    assert worker.state_of(team, "w-0001") == "completed"
+
+
+@pytest.fixture
+def root(sound: Path, tmp_path: Path) -> Path:
+    import shutil
+
+    return Path(shutil.copytree(sound, tmp_path / "copy", copy_function=shutil.copy2))
+
+
+def test_a_worker_that_did_its_task_is_clean(sound: Path) -> None:
+    told = lifecycle(sound)
+    assert told.verdict == "clean"
+    assert told.coverage == {"workers": 1, "steps": 3, "at work": 0, "logs of": 1}
+
+
+def test_without_workers_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path))
+    assert lifecycle(tmp_path).verdict == "not applicable"
+
+
+@pytest.mark.parametrize(
+    ("before", "kind", "state"),
+    [
+        ("", "worker.spawned", "pending"),
+        ("pending", "worker.running", "running"),
+        ("pending", "worker.ended", "failed"),
+        ("running", "worker.escalated", "escalated"),
+        ("escalated", "worker.ended", "escalated"),
+        ("dismissed", "worker.ended", "dismissed"),
+        ("died", "worker.continued", "pending"),
+        ("completed", "worker.dismissed", "dismissed"),
+    ],
+)
+def test_legal_steps(before: str, kind: str, state: str) -> None:
+    assert step_problem(before, kind, state) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "kind", "state"),
+    [
+        ("pending", "worker.spawned", "pending"),
+        ("pending", "worker.ended", "completed"),
+        ("completed", "worker.running", "running"),
+        ("completed", "worker.ended", "completed"),
+        ("dismissed", "worker.ended", "completed"),
+        ("dismissed", "worker.continued", "pending"),
+        ("dismissed", "worker.dismissed", "dismissed"),
+        ("escalated", "worker.ended", "failed"),
+        ("running", "worker.continued", "pending"),
+        ("", "worker.running", "running"),
+    ],
+)
+def test_steps_that_nobody_may_take(before: str, kind: str, state: str) -> None:
+    assert step_problem(before, kind, state) == f"{state} after {before or 'nothing'}"
+
+
+def messages(root: Path, change: Callable[[Team], None]) -> list[str]:
+    """What the check says after something was done by other means than the acts."""
+    with Team(str(root / ".nbs")) as team:
+        change(team)
+    return [finding.message for finding in lifecycle(root).findings]
+
+
+def test_a_state_after_which_it_is_not(root: Path) -> None:
+    def change(team: Team) -> None:
+        with team.act() as act:
+            event = draft_event(act, "w-0001", "task-failed", "high", "")
+            ended = drafts_worker.worker_ended(
+                name="w-0001", spawn="s", state="failed", logs=[], event=event.body["name"]
+            )
+            step(act, ended, event)
+
+    assert messages(root, change) == ["w-0001: failed after completed"]
+
+
+def test_a_step_that_nobody_was_told_of(root: Path) -> None:
+    def change(team: Team) -> None:
+        with team.act() as act:
+            other = draft_event(act, "nbs-worker", "worker-died", "high", "")
+            gone = drafts_worker.worker_dismissed("w-0001", other.body["name"], "ann")
+            step(act, gone, other)
+
+    assert messages(root, change) == [
+        "w-0001: no event worker-dismissed tells that it is dismissed"
+    ]
+
+
+def test_a_worker_whose_run_is_over_is_not_at_work(root: Path) -> None:
+    def change(team: Team) -> None:
+        with team.act() as act:
+            act.append([drafts_worker.worker_continued("w-0001", "More.", "ann")])
+
+    assert messages(root, change) == ["w-0001 is pending, and its run is ended"]
+
+
+def test_a_run_that_goes_on_is_no_end(root: Path) -> None:
+    def change(team: Team) -> None:
+        with team.act() as act:
+            order = drafts_agent.agent_requested(
+                spawn="s", role="worker", subject="w-0001", attempt=2, spec=b"{}", actor="ann"
+            )
+            act.append([order])
+
+    assert messages(root, change) == ["w-0001 is completed, and its run is requested"]
+
+
+def test_a_worker_without_a_run(root: Path) -> None:
+    def change(team: Team) -> None:
+        with team.act() as act:
+            spawned = drafts_worker.worker_spawned(
+                name="v-0001", slug="v", folder="/", task="x", actor="ann"
+            )
+            act.append([spawned])
+
+    assert messages(root, change) == ["v-0001: no run of its program is recorded"]
+
+
+def test_a_log_that_grew_after_the_end(root: Path) -> None:
+    with (root / ".nbs/workers/w-0001.log").open("a") as log:
+        log.write("all is well\n")
+    message = "12 bytes were added after its program ended"
+    for _ in range(2):  # not taken in yet, then taken in
+        assert [finding.message for finding in lifecycle(root).findings] == [message]
+        with Team(str(root / ".nbs")) as team:
+            adopt.sync(team)
+
+
+@pytest.mark.parametrize("change", ["unlink", "edit"])
+def test_a_kept_log_that_is_gone_or_edited_is_named_once(root: Path, change: str) -> None:
+    log = root / ".nbs/workers/w-0001.log"
+    if change == "unlink":
+        log.unlink()
+    else:
+        log.write_bytes(b"y\n")
+    with collect(str(root)) as evidence:
+        report = run(evidence)
+    found = [(finding.check, finding.where) for o in report.outcomes for finding in o.findings]
+    assert found == [("drift", "workers/w-0001.log")]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("unlink", "is gone, and only its digest was kept"),
+        ("edit", "does not hold what its program wrote"),
+    ],
+)
+def test_a_log_of_which_only_the_digest_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
+) -> None:
+    monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
+    monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 1)
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as team:
+        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        end(team)
+    log = tmp_path / ".nbs/workers/w-0001.log"
+    assert lifecycle(tmp_path).verdict == "clean"
+    if change == "unlink":
+        log.unlink()
+    else:
+        log.write_bytes(b"y\n")
+    assert [finding.message for finding in lifecycle(tmp_path).findings] == [message]
+
+
+def test_a_task_that_was_erased_stays_a_task(root: Path) -> None:
+    with Team(str(root / ".nbs")) as team:
+        done = redact.redact(team, redact.Request((), "Do it", "private", "ann"))
+    kinds = {one.kind for one in done.erased}
+    assert kinds == {"worker.spawned", "delivered", "bus.published"}
+    assert done.left == []
+    assert lifecycle(root).verdict == "clean"
+    assert b"Do it" not in (root / ".nbs/workers/w-0001.md").read_bytes()

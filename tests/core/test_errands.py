@@ -1,0 +1,270 @@
+"""Runs of agents in the ledger: recorded before, at, and after; taken up where others left off."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projections.tables import source_of
+from tripod import adopt, redact
+from tripod.act import Act
+from tripod.agents import errands, history, spec, spool
+from tripod.agents.cassette import OTHER_PROMPT, player
+from tripod.agents.errands import Errand, Told
+from tripod.agents.history import Run
+from tripod.agents.spawn import spawn_agent
+from tripod.agents.spec import SpawnResult, SpawnSpec
+from tripod.agents.spool import RUNNING
+from tripod.team import Team
+from verify.evidence import collect
+from verify.run import run as judge
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Any:
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as opened:
+        yield opened
+
+
+class Noting(Told):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def requested(self, act: Act, run: Run) -> tuple[int, ...]:  # noqa: ARG002 - as Told has it
+        self.told.append(f"requested {run.attempt}")
+        return (1,)
+
+    def started(self, act: Act, run: Run) -> None:  # noqa: ARG002 - the same
+        self.told.append(f"started {run.attempt}")
+
+    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:  # noqa: ARG002 - the same
+        self.told.append(f"ended {run.attempt} {result.status}")
+
+    def abandoned(self, act: Act, run: Run) -> None:  # noqa: ARG002 - the same
+        self.told.append(f"abandoned {run.attempt}")
+
+
+def errand(*argv: str, stdin: bytes = b"", **more: Any) -> Errand:
+    return Errand("role", "subject", lambda _: SpawnSpec(argv=argv, stdin=stdin, **more), (0,))
+
+
+def kinds(team: Team) -> list[str]:
+    return [e.kind for e in team.store.read() if e.stream.startswith("agents/")]
+
+
+WHOLE = ["agent.requested", "delivered", "agent.started", "agent.ended"]
+
+
+def test_a_run_is_recorded_before_at_and_after(team: Team) -> None:
+    told = Noting()
+    ordered, result = asyncio.run(errands.run(team, errand("cat", stdin=b"hello"), told=told))
+    assert kinds(team) == WHOLE
+    assert (result.status, result.text, result.stdout) == ("ok", "hello", b"hello")
+    assert told.told == ["requested 1", "started 1", "ended 1 ok"]
+    entries = {e.kind: e.data for e in team.store.read() if e.stream.startswith("agents/")}
+    assert entries["delivered"]["content"] == {"text": "hello"}
+    assert entries["delivered"]["sources"] == [0, 1]
+    assert entries["agent.started"]["pid"] > 0
+    assert (ordered.attempt, ordered.state) == (1, "ended")
+    assert list(Path(team.root, "spool").iterdir()) == []
+    with collect(team.root) as evidence:
+        assert judge(evidence).exit_code == 0
+
+
+def test_what_was_done_is_not_done_again(team: Team) -> None:
+    first = asyncio.run(errands.run(team, errand("echo", "x")))
+    size = team.store.head().size
+    assert asyncio.run(errands.run(team, errand("echo", "x"))) == first
+    assert asyncio.run(errands.run(team, errand("echo", "another order"))) == first
+    assert team.store.head().size == size
+
+
+def test_one_that_failed_is_tried_again_on_demand_alone(team: Team) -> None:
+    asyncio.run(errands.run(team, errand("true")))
+    ordered, result = asyncio.run(errands.run(team, errand("echo", "x"), first=2))
+    assert (ordered.attempt, result.status) == (2, "ok")
+    assert kinds(team) == WHOLE * 2
+
+
+def test_all_that_a_run_gives_stands_in_the_ledger(team: Team) -> None:
+    program = """
+import json, sys
+sys.stderr.write("odd")
+print(json.dumps({"type": "result", "result": "Yes.", "session_id": "s", "total_cost_usd": 0.5,
+                  "usage": {"input_tokens": 3}}))
+"""
+    order = errand(
+        sys.executable, "-c", program, output="claude-stream-json", model="m", more={"turns": "3"}
+    )
+    ordered, result = asyncio.run(errands.run(team, order))
+    assert (result.text, result.session, result.cost) == ("Yes.", "s", "0.5000")
+    assert (result.usage, result.stderr) == ({"input_tokens": 3}, b"odd")
+    assert result.unsupported_params == ("model", "turns")
+    assert history.recorded(team, ordered) == result
+
+
+def test_too_much_to_keep_is_known_by_its_digest(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(errands, "KEPT_LIMIT", 3)
+    ordered, result = asyncio.run(errands.run(team, errand("echo", "long")))
+    assert (result.status, result.stdout) == ("ok", b"")
+    body = next(e.data for e in team.store.read() if e.kind == "agent.ended")
+    assert (body["stdout"].keys(), body["stdout"]["bytes"]) == ({"bytes", "digest"}, 5)
+    with collect(team.root) as evidence:
+        assert judge(evidence).exit_code == 0
+    assert history.recorded(team, ordered).status == "ok"
+
+
+# Others ----------------------------------------------------------------------------------------
+
+
+def begin(team: Team, order: Errand, told: Told) -> Run:
+    """Have it begin, and be gone."""
+    assert errands.attempt(team, order, 1, told)
+    ordered = history.newest(team.store.db, "role", "subject")
+    assert ordered is not None
+    return ordered
+
+
+def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None:
+    told = Noting()
+    order = errand("sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo x")
+    ordered = begin(team, order, told)
+    assert not errands.settle(team, ordered, told)
+    assert not errands.attempt(team, order, 1, told)
+    (tmp_path / "go").touch()
+    adopted, result = asyncio.run(errands.run(team, order, told=told))
+    assert (adopted.spawn, result.text) == (ordered.spawn, "x")
+    assert kinds(team) == WHOLE
+    assert told.told == ["requested 1", "started 1", "ended 1 ok"]
+
+
+def test_a_run_that_ended_meanwhile_is_taken_in(team: Team) -> None:
+    ordered = begin(team, errand("echo", "x"), Told())
+    errands.spool_of(team, ordered.spawn).wait()
+    told = Noting()
+    assert errands.settle(team, ordered, told)
+    assert told.told == ["ended 1 ok"]
+    assert kinds(team) == WHOLE
+
+
+def test_one_that_is_lost_is_tried_again_and_not_for_ever(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches: list[int] = []
+    monkeypatch.setattr(spool.Spool, "launch", lambda *_: launches.append(1), raising=True)
+    told = Noting()
+    ordered, result = asyncio.run(errands.run(team, errand("echo", "x"), told=told))
+    assert (ordered.attempt, ordered.state, len(launches)) == (2, "abandoned", 2)
+    assert (result.status, result.problem) == ("killed", history.LOST_REASON)
+    assert told.told == ["requested 1", "abandoned 1", "requested 2", "abandoned 2"]
+
+
+def test_two_coordinators_run_it_once(team: Team, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    order = errand("sh", "-c", f"echo x >> {mark}; echo done")
+
+    async def both() -> list[tuple[Run, SpawnResult]]:
+        with Team(team.root) as other:
+            return list(await asyncio.gather(errands.run(team, order), errands.run(other, order)))
+
+    first, second = asyncio.run(both())
+    assert first == second
+    assert mark.read_text() == "x\n"
+    assert kinds(team) == WHOLE
+
+
+def test_who_is_slower_waits_for_who_has_the_lock(team: Team) -> None:
+    order = errand("echo", "x")
+    name = spec.spawn_id("role", "subject", 1, spec.described(order.spec(1)))
+    folder = errands.spool_of(team, name)
+
+    async def wait_and_do() -> tuple[Run, SpawnResult]:
+        with folder.held() as lock:
+            assert lock is not None
+            task = asyncio.ensure_future(errands.run(team, order))
+            await asyncio.sleep(0.05)
+            assert not task.done()
+        return await task
+
+    assert asyncio.run(wait_and_do())[1].text == "x"
+    assert kinds(team) == WHOLE
+
+
+def test_being_cancelled_is_recorded(team: Team) -> None:
+    order = errand("sleep", "600")
+
+    async def cancel_it() -> None:
+        task = asyncio.ensure_future(errands.run(team, order))
+        # the ledger has no asyncio.Event to wait for
+        while (found := history.newest(team.store.db, "role", "subject")) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        assert errands.spool_of(team, found.spawn).look().state == RUNNING
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel_it())
+    body = next(e.data for e in team.store.read() if e.kind == "agent.ended")
+    assert (body["status"], body["problem"]) == ("killed", "it was ended because it was told to")
+
+
+def test_folders_of_no_run_are_swept(team: Team) -> None:
+    ordered = begin(team, errand("sleep", "600"), Told())
+    stray = errands.spool_of(team, "stray")
+    with stray.held():
+        errands.sweep(team)
+        assert Path(stray.path).exists()
+    errands.sweep(team)
+    assert not Path(stray.path).exists()
+    going_on = errands.spool_of(team, ordered.spawn)
+    assert Path(going_on.path).exists()
+    going_on.cancel()
+    going_on.wait()
+    assert errands.settle(team, ordered, Told())
+
+
+# Afterwards ------------------------------------------------------------------------------------
+
+
+def test_a_recorded_run_plays_back_as_a_program(team: Team, tmp_path: Path) -> None:
+    program = "import sys; print(sys.stdin.read()); sys.stderr.write('odd'); sys.exit(3)"
+    order = errand(sys.executable, "-c", program, stdin=b"ask")
+    ordered, result = asyncio.run(errands.run(team, order))
+    path = tmp_path / "cassette.json"
+    path.write_bytes(history.cassette_of(team, ordered))
+    again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"ask")))
+    assert (again.stdout, again.stderr, again.exit_code) == (result.stdout, b"odd", 3)
+    other = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"else")))
+    assert (other.exit_code, other.stdout) == (OTHER_PROMPT, b"")
+    path.write_bytes(b"{}")
+    assert b"is no cassette" in asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path))))).stderr
+
+
+def test_a_run_that_was_killed_plays_back_as_killed(team: Team, tmp_path: Path) -> None:
+    ordered, result = asyncio.run(errands.run(team, errand("sh", "-c", "echo x; kill -9 $$")))
+    path = tmp_path / "cassette.json"
+    path.write_bytes(history.cassette_of(team, ordered))
+    again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)))))
+    assert (again.status, again.signal, again.stdout) == (result.status, 9, b"x\n")
+
+
+def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
+    secret = "the password is swordfish"
+    ordered, _ = asyncio.run(errands.run(team, errand("cat", secret, stdin=secret.encode())))
+    with Team(team.root) as other:
+        done = redact.redact(other, redact.Request((), secret, "private", "ann"))
+    kinds = {one.kind for one in done.erased}
+    assert kinds == {"agent.requested", "agent.ended", "delivered"}
+    assert done.left == []
+    with Team(team.root) as other:
+        assert source_of(other.store.db).body(ordered.seq)["spec"] == {"text": "[redacted]"}
+        assert history.recorded(other, ordered).status == "nonzero"
+    with collect(team.root) as evidence:
+        assert judge(evidence).exit_code == 0

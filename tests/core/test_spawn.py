@@ -1,0 +1,359 @@
+"""One run of one program: every way in which it may end, and what reaches it."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripod.agents import profiles, spec, wrapper
+from tripod.agents.spawn import spawn_agent
+from tripod.agents.spec import McpServer, SpawnResult, SpawnSpec
+from tripod.agents.spool import ENDED, LOST, RUNNING, Spool
+from tripod.errors import BadArgumentError, NotFoundError
+
+
+def spawn(*argv: str, **more: Any) -> SpawnResult:
+    return asyncio.run(spawn_agent(SpawnSpec(argv=argv, **more)))
+
+
+def python(program: str, **more: Any) -> SpawnResult:
+    return spawn(sys.executable, "-c", program, **more)
+
+
+def is_gone(pid: int) -> bool:
+    """Wait until a process has ended; one that nobody asked for yet has."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return True
+        if stat.rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.005)
+    return False
+
+
+# How it ends -----------------------------------------------------------------------------------
+
+
+def test_what_it_is_given_and_what_it_says() -> None:
+    done = python(
+        "import sys; sys.stdout.write(sys.stdin.read()); sys.stderr.write('so')", stdin=b"hi \n"
+    )
+    assert (done.status, done.text, done.stdout, done.stderr) == ("ok", "hi", b"hi \n", b"so")
+    assert (done.exit_code, done.signal, done.problem) == (0, None, "")
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "problem"),
+    [
+        ("exit 3", "nonzero", "it ended with exit code 3"),
+        ("echo done; exit 3", "nonzero", "it ended with exit code 3"),
+        ("true", "empty_output", "it printed nothing"),
+        ("echo; echo ' '", "empty_output", "it printed nothing"),
+        ("echo loud >&2", "empty_output", "it printed nothing"),
+        ("echo answer; kill -9 $$", "killed", "it was killed by signal 9"),
+    ],
+)
+def test_an_exit_code_of_0_alone_is_no_success(program: str, status: str, problem: str) -> None:
+    done = spawn("sh", "-c", program)
+    assert (done.status, done.problem) == (status, problem)
+
+
+@pytest.mark.parametrize(
+    ("argv", "more", "problem"),
+    [
+        (("no-such-program",), {}, "no-such-program: No such file or directory"),
+        (("/",), {}, "/: Permission denied"),
+        (("true",), {"cwd": "/no-such-folder"}, "/no-such-folder: No such file or directory"),
+        (("echo", "a\0b"), {}, "echo: embedded null byte"),
+    ],
+)
+def test_what_cannot_be_started_says_why(
+    argv: tuple[str, ...], more: dict[str, Any], problem: str
+) -> None:
+    done = spawn(*argv, **more)
+    assert (done.status, done.problem) == ("not_started", f"it could not be started: {problem}")
+
+
+def test_time_that_is_over_ends_it_and_what_it_began() -> None:
+    done = spawn("sh", "-c", "echo early; sleep 600 & echo $!; wait", timeout_s=0.2)
+    assert (done.status, done.signal) == ("timeout", signal.SIGTERM)
+    assert done.text.startswith("early")
+    assert is_gone(int(done.text.split()[1]))
+
+
+def test_who_ignores_the_first_word_is_killed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # The grace of five seconds is the wrapper's own; a copy of it with a shorter one is run.
+    source = Path(wrapper.__file__).read_text(encoding="utf-8")
+    short = tmp_path / "wrapper.py"
+    short.write_text(source.replace("GRACE_S = 5.0", "GRACE_S = 0.2"), encoding="utf-8")
+    monkeypatch.setattr(wrapper, "__file__", str(short))
+    program = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True)"
+    done = python(f"{program}; time.sleep(600)", timeout_s=0.5)
+    assert (done.status, done.signal) == ("timeout", signal.SIGKILL)
+
+
+def test_what_it_leaves_behind_is_ended_with_it() -> None:
+    done = spawn("sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!")
+    assert done.status == "ok"
+    assert is_gone(int(done.text))
+
+
+def test_being_cancelled_ends_the_program(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    spool = Spool(str(tmp_path / "run"))
+
+    async def cancel_it() -> None:
+        program = f"echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 600"
+        task = asyncio.ensure_future(spawn_agent(SpawnSpec(argv=("sh", "-c", program)), spool))
+        while not mark.exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel_it())
+    look = spool.look()
+    assert look.end is not None
+    assert (look.state, look.end.outcome) == (ENDED, "cancelled")
+    assert is_gone(int(mark.read_text()))
+
+
+def test_cancelled_before_it_began_it_is_ended_as_well(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "run"))
+
+    async def cancel_it() -> None:
+        task = asyncio.ensure_future(spawn_agent(SpawnSpec(argv=("sleep", "600")), spool))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    began = time.monotonic()
+    asyncio.run(cancel_it())
+    assert time.monotonic() - began < 60
+    assert spool.look().state == ENDED
+
+
+# What reaches it -------------------------------------------------------------------------------
+
+
+def test_it_sees_the_named_variables_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "mine")
+    monkeypatch.setenv("OTHER", "other")
+    done = python(
+        "import json, os; print(json.dumps(dict(os.environ)))",
+        env=("MINE", "ABSENT"),
+        set_env={"GIVEN": "given"},
+        secrets={"TOKEN": "s3cret"},
+        output="json",
+    )
+    seen = {name: value for name, value in done.structured.items() if name != "LC_CTYPE"}
+    assert seen == {"MINE": "mine", "GIVEN": "given", "TOKEN": "s3cret"}
+
+
+def test_what_is_recorded_of_an_order_holds_no_secret() -> None:
+    servers = {"gate": McpServer(url="http://x", headers={"authorization": "s3cret"})}
+    order = SpawnSpec(argv=("a",), secrets={"TOKEN": "s3cret"}, mcp_servers=servers, stdin=b"ask")
+    text = spec.described(order)
+    assert b"s3cret" not in text
+    assert b"ask" not in text
+    assert b"TOKEN" in text
+    other = SpawnSpec(argv=("a",), secrets={"TOKEN": "other"}, mcp_servers=servers, stdin=b"ask")
+    assert spec.described(other) != text
+
+
+def test_tool_servers_are_written_where_only_we_can_read(tmp_path: Path) -> None:
+    servers = {
+        "one": McpServer(command="gate", args=("--x",), env={"TOKEN": "s3cret"}),
+        "two": McpServer(url="http://x", headers={"authorization": "s3cret"}),
+    }
+    program = (
+        "import json, os, sys; path = sys.argv[2];"
+        "print(json.dumps([oct(os.stat(path).st_mode), json.load(open(path))]))"
+    )
+    order = SpawnSpec(
+        argv=(sys.executable, "-c", program),
+        takes={"mcp_servers": ("--mcp-config", "{}")},
+        mcp_servers=servers,
+        output="json",
+    )
+    done = asyncio.run(spawn_agent(order, Spool(str(tmp_path / "run"))))
+    mode, config = done.structured
+    assert mode.endswith("600")
+    assert config["mcpServers"]["one"] == {
+        "command": "gate", "args": ["--x"], "env": {"TOKEN": "s3cret"}
+    }  # fmt: skip
+    assert config["mcpServers"]["two"]["headers"] == {"authorization": "s3cret"}
+    assert (tmp_path / "run").stat().st_mode & 0o077 == 0
+
+
+def test_parameters_are_words_and_those_it_cannot_take_are_named() -> None:
+    done = python(
+        "import json, sys; print(json.dumps(sys.argv[1:]))",
+        takes={"model": ("--model", "{}"), "tools": ("--tools={}",), "turns": ("-n", "{}")},
+        model="m; rm -rf $HOME",
+        effort="high",
+        tools=("Read", "Grep"),
+        schema={"type": "object", "minimum": 0.5},
+        more={"turns": "3", "budget": "1"},
+        output="json",
+    )
+    assert done.structured == ["--model", "m; rm -rf $HOME", "--tools=Read,Grep", "-n", "3"]
+    assert done.unsupported_params == ("effort", "schema", "budget")
+
+
+def test_a_prompt_may_be_an_argument() -> None:
+    done = python(
+        "import sys; print(sys.argv[1:], repr(sys.stdin.read()))",
+        takes={"prompt": ("--task", "{}")},
+        stdin=b"do it",
+    )
+    assert done.text == "['--task', 'do it'] ''"
+
+
+def test_its_output_may_go_behind_what_stands_in_a_file(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"before\n")
+    spool = Spool(str(tmp_path / "run"), stdout=str(log))
+    done = asyncio.run(spawn_agent(SpawnSpec(argv=("echo", "now")), spool))
+    assert (done.text, log.read_bytes()) == ("now", b"before\nnow\n")
+
+
+def test_a_link_is_no_place_for_its_output(tmp_path: Path) -> None:
+    (tmp_path / "a.log").symlink_to(tmp_path / "elsewhere")
+    spool = Spool(str(tmp_path / "run"), stdout=str(tmp_path / "a.log"))
+    done = asyncio.run(spawn_agent(SpawnSpec(argv=("echo", "now")), spool))
+    assert done.status == "not_started"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+# The folder of a run ---------------------------------------------------------------------------
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path))
+    with spool.held() as lock:
+        assert lock is not None
+        with pytest.raises(ValueError, match="another run"):
+            asyncio.run(spawn_agent(SpawnSpec(argv=("true",)), spool))
+        assert spool.look().state == RUNNING
+        assert spool.give_up("why").state == RUNNING
+    assert spool.look().state == LOST
+
+
+def test_a_run_that_was_given_up_never_begins(tmp_path: Path) -> None:
+    """A coordinator that was slow, and not dead, hands its lock to a wrapper too late."""
+    spool = Spool(str(tmp_path / "run"))
+    mark = tmp_path / "ran"
+    assert spool.give_up("nobody is there").state == ENDED
+    with spool.held() as lock:
+        assert lock is not None
+        spool.launch(SpawnSpec(argv=("touch", str(mark))), lock)
+    look = spool.wait()
+    assert look.end is not None
+    assert (look.state, look.end.outcome) == (ENDED, "abandoned")
+    assert look.started is None
+    assert not mark.exists()
+
+
+def test_a_program_whose_wrapper_was_killed_is_ended(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "run"))
+    with spool.held() as lock:
+        assert lock is not None
+        spool.launch(SpawnSpec(argv=("sleep", "600")), lock)
+    started = spool.look().started
+    assert started is not None
+    os.kill(started.wrapper, signal.SIGKILL)
+    assert spool.wait().state == LOST
+    os.kill(started.child, 0)  # it runs on, alone
+    look = spool.give_up("its wrapper is gone")
+    assert look.end is not None
+    assert (look.end.outcome, look.end.reason) == ("abandoned", "its wrapper is gone")
+    assert is_gone(started.child)
+
+
+def test_a_wrapper_that_is_not_told_what_to_do_does_nothing(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "run"))
+    with spool.held() as lock:
+        assert lock is not None
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", wrapper.__file__, spool.path, str(lock)],
+            input=b'{"argv": ["tou',
+            pass_fds=(lock,),
+            check=False,
+        )
+    assert done.returncode == 1
+    assert spool.look().state == LOST
+
+
+# Profiles --------------------------------------------------------------------------------------
+
+
+def test_the_profile_of_a_coding_agent() -> None:
+    order = profiles.load("claude").order(
+        b"ask", model="m", tools=(), schema={"type": "object"}, more={"resume": "s-1"}
+    )
+    words, unsupported = spec.command_line(order, "mcp.json")
+    assert words[:2] == ("claude", "-p")
+    assert words[-8:] == (
+        "--model", "m", "--json-schema", '{"type":"object"}', "--tools", "", "--resume", "s-1"
+    )  # fmt: skip
+    assert unsupported == ()
+    assert "ANTHROPIC_API_KEY" in order.env
+    assert profiles.names() == ["claude"]
+
+
+def test_a_profile_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('argv = ["cat"]\noutput = "json"\n[takes]\nmodel = ["-m{}"]\n')
+    profile = profiles.load(str(path))
+    assert (profile.argv, profile.output, profile.takes) == (("cat",), "json", {"model": ("-m{}",)})
+    with pytest.raises(NotFoundError, match="there are: claude"):
+        profiles.load("no-such")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("argv = 3", "argv: it is no list of texts"),
+        ("", "argv: it is no list of texts"),
+        ("argv = []", "argv: the program's name is missing"),
+        ('argv = ["a"]\noutput = "xml"', "output: 'xml' is none of text, json"),
+        ('argv = ["a"]\nenv = "PATH"', "env: it is no list of texts"),
+        ('argv = ["a"]\ntakes = []', "takes: it is no table"),
+        ('argv = ["a"]\n[takes]\nmodel = ["-m"]', "takes.model: no word has a {}"),
+        ('argv = ["a"]\nshell = true', "unknown keys: shell"),
+        ("argv = [", "it is no TOML"),
+        ("#" * 70_000, "it holds more than 65536 bytes"),
+    ],
+)
+def test_what_is_no_profile_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(BadArgumentError) as refused:
+        profiles.parse_profile(text.encode())
+    assert str(refused.value).startswith(problem)
+
+
+def test_an_order_is_named_by_what_it_says() -> None:
+    order = spec.described(SpawnSpec(argv=("a", "b")))
+    names = {
+        spec.spawn_id("worker", "x", 1, order),
+        spec.spawn_id("worker", "x", 2, order),
+        spec.spawn_id("worker", "y", 1, order),
+        spec.spawn_id("pythia", "x", 1, order),
+        spec.spawn_id("worker", "x", 1, spec.described(SpawnSpec(argv=("a b",)))),
+    }
+    assert len(names) == 5
+    assert spec.argv_digest(("a", "b")) != spec.argv_digest(("a b",))
+    assert json.loads(order)["timeout_ms"] == 600_000

@@ -1,0 +1,128 @@
+"""How programs are run and how they answer: data, in one TOML file a program.
+
+``claude`` ships with us; any other program needs no profile (its words are its command line), or
+a file of its own::
+
+    argv = ["my-agent", "--quiet"]     # how it is run, word by word
+    output = "text"                    # text, json or claude-stream-json
+    env = ["MY_AGENT_KEY"]             # what it may see of our environment, beside the basic names
+
+    [takes]                            # by which words it takes a parameter
+    model = ["--model", "{}"]
+    prompt = ["--task", "{}"]          # without this, the prompt comes on standard input
+
+Source: spec kernel A-2; the profile of ``claude``: spec evidence-and-reports 3.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, get_args
+
+from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
+from tripod.errors import BadArgumentError, NotFoundError
+
+__all__ = ["Profile", "load", "names", "parse_profile"]
+
+MAX_PROFILE = 64 * 1024  # bytes
+_HERE = os.path.dirname(__file__)
+_SUFFIX = ".toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A program: its command line, how it answers, and what it takes."""
+
+    argv: tuple[str, ...]
+    output: Output = "text"
+    env: tuple[str, ...] = ()
+    takes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def order(self, prompt: bytes, **more: Any) -> SpawnSpec:
+        """The order for one run; ``more`` are further fields of ``SpawnSpec``."""
+        spec = SpawnSpec(
+            argv=self.argv,
+            stdin=prompt,
+            env=(*BASIC_ENV, *self.env),
+            output=self.output,
+            takes=self.takes,
+        )
+        return replace(spec, **more)
+
+
+def names() -> list[str]:
+    """Names of the profiles that ship with us."""
+    return sorted(
+        name.removesuffix(_SUFFIX) for name in os.listdir(_HERE) if name.endswith(_SUFFIX)
+    )
+
+
+def load(name: str) -> Profile:
+    """A profile by its name, or by the path of its file (it holds a / or ends in .toml).
+
+    Raises:
+        NotFoundError: there is none of that name, or no such file.
+        BadArgumentError: the file is no profile.
+    """
+    path = name
+    if "/" not in name and not name.endswith(_SUFFIX):
+        path = os.path.join(_HERE, name + _SUFFIX)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_PROFILE + 1)
+    except OSError as error:
+        known = ", ".join(names())
+        message = f"no profile {name!r}: {error.strerror}; there are: {known}, and files of yours"
+        raise NotFoundError(message) from error
+    try:
+        return parse_profile(data)
+    except BadArgumentError as error:
+        message = f"profile {name!r}: {error}"
+        raise BadArgumentError(message) from error
+
+
+def parse_profile(data: bytes) -> Profile:
+    """Read a profile.
+
+    Raises:
+        BadArgumentError: it is none; the message says why.
+    """
+    if len(data) > MAX_PROFILE:
+        message = f"it holds more than {MAX_PROFILE} bytes"
+        raise BadArgumentError(message)
+    try:
+        value = tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        message = f"it is no TOML: {error}"
+        raise BadArgumentError(message) from error
+    unknown = value.keys() - {"argv", "output", "env", "takes"}
+    if unknown:
+        message = f"unknown keys: {', '.join(sorted(unknown))}; there are argv, output, env, takes"
+        raise BadArgumentError(message)
+    argv, output = _words(value.get("argv"), "argv"), value.get("output", "text")
+    if not argv:
+        message = "argv: the program's name is missing"
+        raise BadArgumentError(message)
+    if output not in get_args(Output):
+        message = f"output: {output!r} is none of {', '.join(get_args(Output))}"
+        raise BadArgumentError(message)
+    takes = value.get("takes", {})
+    if not isinstance(takes, dict):
+        message = "takes: it is no table"
+        raise BadArgumentError(message)
+    forms = {name: _words(words, f"takes.{name}") for name, words in takes.items()}
+    for name, words in forms.items():
+        if not any("{}" in word for word in words):
+            message = f"takes.{name}: no word has a {{}} where the value goes"
+            raise BadArgumentError(message)
+    return Profile(argv, output, _words(value.get("env", []), "env"), forms)
+
+
+def _words(value: object, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        message = f"{name}: it is no list of texts"
+        raise BadArgumentError(message)
+    return tuple(value)

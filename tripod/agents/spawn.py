@@ -1,0 +1,131 @@
+"""``spawn_agent``: run one program once, and say how it ended. No retry, no protocol.
+
+Source: spec kernel A-1, A-5, A-7. What records a run, and goes on after a death, is
+``tripod.agents.errands``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from tempfile import TemporaryDirectory
+
+from tripod.agents.outputs import read_answer
+from tripod.agents.spec import Output, SpawnResult, SpawnSpec, Status
+from tripod.agents.spool import End, Look, Spool
+
+__all__ = ["MAX_OUTPUT", "result_of", "spawn_agent"]
+
+MAX_OUTPUT = 64 * 1024 * 1024  # bytes of output that are read; more is no answer
+_TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
+
+_ENDS: dict[str, Status] = {
+    "timeout": "timeout",
+    "cancelled": "killed",
+    "signalled": "killed",
+    "not_started": "not_started",
+    "abandoned": "killed",
+}
+
+
+async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResult:
+    """Run one program once; being cancelled ends it (SIGTERM, five seconds, SIGKILL).
+
+    Args:
+        spec: what to run, and how.
+        spool: where its files lie; in a temporary folder by default.
+
+    Raises:
+        ValueError: another run is going on in that spool.
+    """
+    if spool is None:
+        with TemporaryDirectory(prefix="tripod-") as folder:
+            return await spawn_agent(spec, Spool(f"{folder}/run"))
+    work = asyncio.ensure_future(asyncio.to_thread(_run, spec, spool))
+    try:
+        unsupported, look = await asyncio.shield(work)
+    except asyncio.CancelledError:
+        while not work.done() and not spool.cancel():
+            await asyncio.wait([work], timeout=_TRY_AGAIN_S)
+        await asyncio.wait([work])
+        raise
+    return result_of(
+        spool, look, spec.output, wants_structure=spec.schema is not None, unsupported=unsupported
+    )
+
+
+def _run(spec: SpawnSpec, spool: Spool) -> tuple[tuple[str, ...], Look]:
+    """The blocking core, in a thread of its own."""
+    with spool.held() as lock:
+        if lock is None:
+            message = f"{spool.path}: another run is going on there"
+            raise ValueError(message)
+        spool.clear()
+        unsupported = spool.launch(spec, lock)
+    return unsupported, spool.wait()
+
+
+def result_of(
+    spool: Spool,
+    look: Look,
+    output: Output,
+    *,
+    wants_structure: bool = False,
+    unsupported: tuple[str, ...] = (),
+) -> SpawnResult:
+    """How a run ended that is over, from what stands in its spool.
+
+    Args:
+        spool: where its files are.
+        look: what became of it; a lost one was killed.
+        output: how the program answers.
+        wants_structure: a schema was asked for.
+        unsupported: parameters that it cannot take.
+    """
+    began = look.started
+    stdout, cut = (b"", False) if began is None else _bytes_of(spool.stdout, began.stdout_from)
+    stderr, _ = (b"", False) if began is None else _bytes_of(spool.stderr, began.stderr_from)
+    end = look.end or End("abandoned", None, None, "whoever ran it was killed", 0, 0)
+    answer = read_answer(output, stdout, wants_structure=wants_structure)
+    status, problem = answer.status, answer.problem
+    if cut:
+        status, problem = "bad_output", f"it printed more than {MAX_OUTPUT} bytes"
+    if end.outcome in _ENDS:
+        status, problem = _ENDS[end.outcome], _words(end)
+    elif end.exit_code:
+        status, problem = "nonzero", f"it ended with exit code {end.exit_code}"
+    return SpawnResult(
+        status=status,
+        problem=problem,
+        exit_code=end.exit_code,
+        signal=end.signal,
+        wall_ms=end.wall_ms,
+        text=answer.text,
+        structured=answer.structured,
+        usage=answer.usage,
+        cost=answer.cost,
+        session=answer.session,
+        stdout=stdout,
+        stderr=stderr,
+        unsupported_params=unsupported,
+    )
+
+
+def _words(end: End) -> str:
+    words = {
+        "timeout": f"it was ended: its time was over after {end.wall_ms / 1000:.1f} s",
+        "cancelled": "it was ended because it was told to",
+        "signalled": f"it was killed by signal {end.signal}",
+        "not_started": f"it could not be started: {end.reason}",
+    }
+    return words.get(end.outcome, end.reason)
+
+
+def _bytes_of(path: str, first: int) -> tuple[bytes, bool]:
+    """A file's bytes from ``first`` on, and whether there are more than are read."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(first)
+            data = file.read(MAX_OUTPUT + 1)
+    except OSError:
+        return b"", False
+    return data[:MAX_OUTPUT], len(data) > MAX_OUTPUT

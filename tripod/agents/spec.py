@@ -1,0 +1,184 @@
+"""What a run of a program is ordered by, and what it gives. Pure data.
+
+Source: spec kernel A-2, A-5, A-6, A-9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal
+
+from ledger.canonical import format_value
+
+__all__ = [
+    "BASIC_ENV",
+    "McpServer",
+    "Output",
+    "SpawnResult",
+    "SpawnSpec",
+    "Status",
+    "argv_digest",
+    "command_line",
+    "described",
+    "mcp_config",
+    "spawn_id",
+]
+
+BASIC_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+"""Names of the environment that any program may see."""
+
+Output = Literal["text", "json", "claude-stream-json"]
+Status = Literal["ok", "nonzero", "timeout", "killed", "empty_output", "bad_output", "not_started"]
+
+_ORDER = ("model", "effort", "schema", "tools", "mcp_servers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """A tool server that describes itself: a program to run, or an address with headers."""
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnSpec:
+    """The order for one run of one program.
+
+    ``argv`` is its command line, word by word; no shell ever reads it. ``stdin`` is its prompt.
+    It sees the variables named in ``env`` as they are here, those in ``set_env``, and ``secrets``,
+    of which the ledger holds digests alone. ``timeout_s`` None: no limit.
+
+    ``takes`` says by which words the program takes a parameter, ``{}`` standing for the value:
+    ``{"model": ("--model", "{}")}``. A parameter that is given and not taken is listed in the
+    result's ``unsupported_params``, never dropped in silence. With ``prompt`` in it, the prompt is
+    an argument, and standard input is empty. ``more`` are parameters without a field of their own.
+    """
+
+    argv: tuple[str, ...]
+    stdin: bytes = b""
+    env: tuple[str, ...] = BASIC_ENV
+    set_env: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    timeout_s: float | None = 600.0
+    output: Output = "text"
+    takes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    model: str | None = None
+    effort: str | None = None
+    schema: Mapping[str, Any] | None = None
+    tools: tuple[str, ...] | None = None
+    mcp_servers: Mapping[str, McpServer] | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnResult:
+    """How a run ended. ``text`` is its answer, ``structured`` that answer as JSON where it is one.
+
+    ``problem`` says in words what is wrong with any status but ``ok``.
+    """
+
+    status: Status
+    problem: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    wall_ms: int = 0
+    text: str = ""
+    structured: Any = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    cost: str | None = None
+    session: str | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    unsupported_params: tuple[str, ...] = ()
+
+
+def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words that the program is run by, and the names of parameters it cannot take.
+
+    Args:
+        spec: the order.
+        mcp_path: where its tool servers are written down, if it has any.
+    """
+    values: dict[str, str | None] = {
+        "model": spec.model,
+        "effort": spec.effort,
+        "schema": None if spec.schema is None else format_value(dict(spec.schema)).decode(),
+        "tools": None if spec.tools is None else ",".join(spec.tools),
+        "mcp_servers": None if spec.mcp_servers is None else mcp_path,
+    }
+    given = [(name, values[name]) for name in _ORDER]
+    given += sorted(spec.more.items())
+    words, unsupported = list(spec.argv), []
+    for name, value in given:
+        if value is None:
+            continue
+        form = spec.takes.get(name)
+        if form is None:
+            unsupported.append(name)
+        else:
+            words += [word.replace("{}", value) for word in form]
+    if "prompt" in spec.takes:
+        text = spec.stdin.decode("utf-8", "replace")
+        words += [word.replace("{}", text) for word in spec.takes["prompt"]]
+    return tuple(words), tuple(unsupported)
+
+
+def mcp_config(servers: Mapping[str, McpServer]) -> bytes:
+    """The configuration file of tool servers, as coding agents read it."""
+    return format_value({"mcpServers": {name: _server(one, str) for name, one in servers.items()}})
+
+
+def _server(server: McpServer, told: Any) -> dict[str, Any]:
+    if server.url is not None:
+        headers = {name: told(value) for name, value in server.headers.items()}
+        return {"type": "http", "url": server.url, "headers": headers}
+    env = {name: told(value) for name, value in server.env.items()}
+    return {"command": server.command or "", "args": list(server.args), "env": env}
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def described(spec: SpawnSpec) -> bytes:
+    """The order as it is recorded: canonical JSON, values of secrets and the prompt as digests."""
+    value: dict[str, Any] = {
+        "argv": list(spec.argv),
+        "env": sorted(spec.env),
+        "more": dict(spec.more),
+        "output": spec.output,
+        "secrets": {name: _digest(value) for name, value in spec.secrets.items()},
+        "set_env": dict(spec.set_env),
+        "stdin": {"sha256": sha256(spec.stdin).hexdigest(), "size": len(spec.stdin)},
+        "takes": {name: list(words) for name, words in spec.takes.items()},
+    }
+    if spec.timeout_s is not None:
+        value["timeout_ms"] = round(spec.timeout_s * 1000)
+    if spec.schema is not None:
+        value["schema"] = format_value(dict(spec.schema)).decode()
+    for name in ("cwd", "effort", "model"):
+        if getattr(spec, name) is not None:
+            value[name] = getattr(spec, name)
+    if spec.tools is not None:
+        value["tools"] = list(spec.tools)
+    if spec.mcp_servers is not None:
+        value["mcp_servers"] = {n: _server(one, _digest) for n, one in spec.mcp_servers.items()}
+    return format_value(value)
+
+
+def spawn_id(role: str, subject: str, attempt: int, spec: bytes) -> str:
+    """The name of a run, from what is done and never from a counter (spec: kernel K-6)."""
+    front = b"".join(b"%s\0" % part.encode() for part in (role, subject, str(attempt)))
+    return sha256(front + spec).hexdigest()[:32]
+
+
+def argv_digest(argv: tuple[str, ...]) -> str:
+    """SHA-256 in hex of a command line, each word ended by a NUL."""
+    return sha256(b"".join(w.encode("utf-8", "surrogateescape") + b"\0" for w in argv)).hexdigest()

@@ -1,0 +1,269 @@
+"""The folder of one run: its lock, its files, and what became of it.
+
+Who wants the program to run takes the lock *before* the run is recorded, and hands it on to the
+wrapper; so whoever comes later can tell the three states apart, also after any death:
+
+- ``exit.json`` stands there: it ended, and how;
+- else somebody holds the lock: it runs, or is about to;
+- else nobody does, and nobody will: it is lost. ``give_up`` makes that final.
+
+Source: spec kernel A-3, A-4, A-8, A-9. The folder is private (0700) and no projection; secrets are
+in the file of the tool servers alone, and go with the folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from tripod.agents import wrapper
+from tripod.agents.spec import SpawnSpec, argv_digest, command_line, mcp_config
+
+__all__ = ["ENDED", "LOST", "RUNNING", "End", "Look", "Spool", "Started"]
+
+ENDED, RUNNING, LOST = "ended", "running", "lost"
+_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_SMALL = 64 * 1024
+
+
+class Started(NamedTuple):
+    """The program's process and the wrapper's, each with when it began in clock ticks since boot.
+
+    ``argv_sha256`` is the digest of its command line; ``stdout_from`` and ``stderr_from`` are how
+    many bytes stood in the files of its output before it.
+    """
+
+    argv_sha256: str
+    child: int
+    child_start: int
+    wrapper: int
+    wrapper_start: int
+    stderr_from: int
+    stdout_from: int
+
+
+class End(NamedTuple):
+    """How a run ended.
+
+    ``outcome`` is exited, signalled, timeout, cancelled, not_started or abandoned.
+    """
+
+    outcome: str
+    exit_code: int | None
+    signal: int | None
+    reason: str
+    wall_ms: int
+    ended_us: int
+
+
+class Look(NamedTuple):
+    """What became of a run: ``state`` is ended, running or lost; ``end`` where it ended."""
+
+    state: str
+    started: Started | None
+    end: End | None
+
+
+class Spool:
+    """The folder ``path`` of one run. ``stdout`` and ``stderr`` may be files elsewhere."""
+
+    def __init__(self, path: str, *, stdout: str | None = None, stderr: str | None = None) -> None:
+        """Nothing is looked at yet."""
+        self.path = os.path.abspath(path)
+        self.stdout = os.path.abspath(stdout) if stdout else f"{self.path}/stdout"
+        self.stderr = os.path.abspath(stderr) if stderr else f"{self.path}/stderr"
+
+    # Ordering ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def held(self) -> Iterator[int | None]:
+        """Hold the lock for the length of a ``with``: its descriptor; None where another has it.
+
+        It is given back by closing alone: a wrapper that inherited it goes on holding it.
+        """
+        while True:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            fd = os.open(f"{self.path}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                yield None
+                return
+            if self._is_mine(fd):
+                break
+            os.close(fd)  # the folder was removed in between
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _is_mine(self, fd: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(fd), os.stat(f"{self.path}/lock"))
+        except FileNotFoundError:
+            return False
+
+    def launch(self, spec: SpawnSpec, lock: int) -> tuple[str, ...]:
+        """Have the program run; give the names of parameters that it cannot take.
+
+        Back when it runs, or when it is known that it does not; ``look`` says which.
+
+        Args:
+            spec: the order.
+            lock: the descriptor that ``held`` gave.
+        """
+        mcp = f"{self.path}/mcp.json"
+        argv, unsupported = command_line(spec, mcp)
+        if spec.mcp_servers is not None:
+            _write(mcp, mcp_config(spec.mcp_servers))
+        given = b"" if "prompt" in spec.takes else spec.stdin
+        _write(f"{self.path}/stdin", given)
+        env = {name: os.environ[name] for name in spec.env if name in os.environ}
+        order = {
+            "argv": argv,
+            "argv_sha256": argv_digest(argv),
+            "cwd": os.path.abspath(spec.cwd or os.getcwd()),
+            "env": env | dict(spec.set_env) | dict(spec.secrets),
+            "stderr": self.stderr,
+            "stdin": f"{self.path}/stdin",
+            "stdout": self.stdout,
+            "timeout": spec.timeout_s,
+        }
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", wrapper.__file__, self.path, str(lock)],
+            input=json.dumps(order).encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(lock,),
+            start_new_session=True,
+            cwd="/",
+            check=False,
+        )
+        if done.returncode:
+            reason = f"the wrapper ended with {done.returncode}"
+            wrapper.write_json(f"{self.path}/exit.json", {"outcome": "not_started"} | _why(reason))
+        return unsupported
+
+    # Looking -----------------------------------------------------------------------------------
+
+    def look(self) -> Look:
+        """What became of the run."""
+        end = self._end()
+        if end is None:
+            with self._shared(wait=False) as free:
+                end = self._end()
+                state = ENDED if end is not None else LOST if free else RUNNING
+                return Look(state, self._started(), end)
+        return Look(ENDED, self._started(), end)
+
+    def wait(self) -> Look:
+        """Wait until nobody runs the program any more, whoever started it; no polling."""
+        with self._shared(wait=True):
+            return Look(LOST if (end := self._end()) is None else ENDED, self._started(), end)
+
+    @contextmanager
+    def _shared(self, *, wait: bool) -> Iterator[bool]:
+        """Whether nobody holds the lock (with ``wait``: once nobody does)."""
+        try:
+            fd = os.open(f"{self.path}/lock", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            yield True
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(fd)
+
+    def _started(self) -> Started | None:
+        value = _read(f"{self.path}/started.json")
+        return None if value is None else Started(**value)
+
+    def _end(self) -> End | None:
+        value = _read(f"{self.path}/exit.json")
+        if value is None:
+            return None
+        return End(
+            value["outcome"],
+            value.get("exit_code"),
+            value.get("signal"),
+            value.get("reason", ""),
+            value.get("wall_ms", 0),
+            value.get("ended_us", 0),
+        )
+
+    # Ending ------------------------------------------------------------------------------------
+
+    def cancel(self) -> bool:
+        """Have a running program ended: SIGTERM, five seconds, SIGKILL. Back at once.
+
+        Gives whether its wrapper was told so: it cannot be while it is only about to run.
+        """
+        look = self.look()
+        if look.state != RUNNING or look.started is None:
+            return False
+        pid, began = look.started.wrapper, look.started.wrapper_start
+        if wrapper.start_time(pid) == began:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        return True
+
+    def give_up(self, reason: str) -> Look:
+        """Make it final that a lost run is lost: a program that is left over is killed.
+
+        Where it turns out to run, or to have ended, nothing is done; the look says which.
+        """
+        with self.held() as lock:
+            if lock is None:
+                return Look(RUNNING, self._started(), None)
+            look = Look(ENDED if (end := self._end()) else LOST, self._started(), end)
+            if look.state == ENDED:
+                return look
+            left = look.started
+            if left is not None and 0 < left.child_start == wrapper.start_time(left.child):
+                with suppress(ProcessLookupError):
+                    os.killpg(left.child, signal.SIGKILL)
+            wrapper.write_json(f"{self.path}/exit.json", {"outcome": "abandoned"} | _why(reason))
+            return Look(ENDED, left, self._end())
+
+    def clear(self) -> None:
+        """Forget an earlier run in this folder; for who holds the lock."""
+        for name in ("exit.json", "started.json", "stdin", "stdout", "stderr", "mcp.json"):
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.path}/{name}")
+
+    def remove(self) -> None:
+        """Remove the folder, once all of it is in the ledger."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _why(reason: str) -> dict[str, str]:
+    return {"reason": reason}
+
+
+def _write(path: str, data: bytes) -> None:
+    fd = os.open(path, _FILE, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+
+
+def _read(path: str) -> dict[str, Any] | None:
+    try:
+        with open(path, "rb") as file:
+            value: dict[str, Any] = json.loads(file.read(_SMALL))
+    except FileNotFoundError:
+        return None
+    return value

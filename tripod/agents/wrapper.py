@@ -1,0 +1,221 @@
+"""Runs one program once and writes down how it ended, whatever becomes of who ordered it.
+
+A program of its own, run by path, of the standard library alone (spec: kernel A-4)::
+
+    python -I -S wrapper.py SPOOL LOCK
+
+``LOCK`` is the number of an inherited descriptor: an flock on ``SPOOL/lock``, held from before the
+run was recorded until this process ends. So "the lock is free and there is no ``exit.json``" means
+that nobody runs the program. The order comes as JSON on standard input: ``argv``, ``cwd``,
+``env``, ``timeout``, and the paths ``stdin``, ``stdout``, ``stderr``; no secret touches the disk.
+
+What is done in which order, and what it means if we die in between:
+
+1. the order is read whole; this process leaves its parent, which waits until step 3 or the end.
+   Dead here: nothing runs, and nothing will.
+2. ``exit.json`` stands there already: the run was given up, nothing is run.
+3. the program's process is made, in a group of its own; it waits. ``started.json`` is written.
+   Dead here: the process that waits sees it and ends; the program never ran.
+4. the program is let go. Dead here: it runs on alone, and ``started.json`` says whom to end.
+5. it ends; or the time is over, or we are told to end (SIGTERM): SIGTERM to its group, five
+   seconds, SIGKILL (spec: kernel A-7). What is left of its group is killed in any case.
+6. ``exit.json`` is written. Dead before: as in 4, with nobody left to end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["GRACE_S", "main", "start_time", "write_json"]
+
+GRACE_S = 5.0
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def write_json(path: str, value: dict[str, Any]) -> None:
+    """Put a small file in its place, whole or not at all, and wait for the disk."""
+    temporary = f"{path}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o600)
+    with os.fdopen(fd, "w") as file:
+        json.dump(value, file, sort_keys=True)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(temporary, path)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def start_time(pid: int) -> int:
+    """When a process began, in clock ticks since boot; 0 where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name in brackets may hold anything: the fields are counted behind the last one.
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+class Run:
+    """One program: its process, and what told us to end it."""
+
+    def __init__(self, spool: str, order: dict[str, Any]) -> None:
+        self.spool = spool
+        self.order = order
+        self.began = time.monotonic()
+        self.began_us = time.time_ns() // 1000
+        self.told = False
+        self.wake, write = os.pipe()
+        os.set_blocking(write, False)
+        os.set_blocking(self.wake, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in _STOPS:
+            signal.signal(number, self._stop)
+
+    def _stop(self, *_: object) -> None:
+        self.told = True
+
+    def end(self, outcome: str, **more: Any) -> None:
+        """Say how it ended: step 6."""
+        wall_ms = round((time.monotonic() - self.began) * 1000)
+        now = time.time_ns() // 1000
+        times = {"began_us": self.began_us, "ended_us": now, "wall_ms": wall_ms}
+        write_json(f"{self.spool}/exit.json", {"outcome": outcome, **times, **more})
+
+    def start(self) -> int | None:
+        """Steps 3 and 4; None where the program could not be started."""
+        go, let_go = os.pipe()
+        failed, fail = os.pipe()
+        try:
+            files = self._files()
+        except OSError as error:
+            self.end("not_started", reason=f"{error.filename}: {error.strerror}")
+            return None
+        child = os.fork()
+        if child == 0:
+            os.close(let_go)
+            self._become(go, fail, files)
+        os.close(fail)
+        os.close(go)
+        with suppress(OSError):  # the child does it too: whoever comes first
+            os.setpgid(child, child)
+        started = {
+            "argv_sha256": self.order["argv_sha256"],
+            "child": child,
+            "child_start": start_time(child),
+            "stderr_from": os.fstat(files[2]).st_size,
+            "stdout_from": os.fstat(files[1]).st_size,
+            "wrapper": os.getpid(),
+            "wrapper_start": start_time(os.getpid()),
+        }
+        write_json(f"{self.spool}/started.json", started)
+        os.write(let_go, b"x")
+        reason = os.read(failed, 4096)
+        os.close(failed)
+        if reason:
+            os.waitpid(child, 0)
+            self.end("not_started", reason=reason.decode("utf-8", "replace"))
+            return None
+        return child
+
+    def _files(self) -> tuple[int, int, int]:
+        order = self.order
+        given = os.open(order["stdin"], os.O_RDONLY | os.O_NOFOLLOW)
+        out = os.open(order["stdout"], _APPEND, 0o644)
+        return given, out, os.open(order["stderr"], _APPEND, 0o644)
+
+    def _become(self, go: int, fail: int, files: tuple[int, int, int]) -> None:
+        """The child: wait to be let go, then be the program."""
+        what = ""
+        try:
+            signal.set_wakeup_fd(-1)
+            for caught in (signal.SIGCHLD, *_STOPS, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(caught, signal.SIG_DFL)
+            with suppress(OSError):
+                os.setpgid(0, 0)
+            if not os.read(go, 1):
+                os._exit(0)  # who should let us go is gone
+            for number, fd in enumerate(files):
+                os.dup2(fd, number)
+            what = self.order["cwd"]
+            os.chdir(what)
+            argv = self.order["argv"]
+            what = argv[0]
+            os.execvpe(what, argv, self.order["env"])  # noqa: S606 - no shell, on purpose
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            os.write(fail, f"{what}: {reason}".encode("utf-8", "replace")[:4096])
+        finally:
+            os._exit(127)
+
+    def wait(self, child: int) -> None:
+        """Steps 5 and 6."""
+        timeout = self.order["timeout"]
+        until = None if timeout is None else self.began + timeout
+        outcome = ""
+        if not self._wait_until(child, until):
+            outcome = "cancelled" if self.told else "timeout"
+            _signal_group(child, signal.SIGTERM)
+            self._wait_until(child, time.monotonic() + GRACE_S, heed=False)
+        # As long as nobody asks for the child's status, the group's number is nobody else's.
+        _signal_group(child, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code < 0:
+            self.end(outcome or "signalled", signal=-code)
+        else:
+            self.end(outcome or "exited", exit_code=code)
+
+    def _wait_until(self, child: int, until: float | None, *, heed: bool = True) -> bool:
+        """Whether the child ended before the time is over or (``heed``) we are told to end."""
+        ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while True:
+            if os.waitid(os.P_PID, child, ended) is not None:
+                return True
+            left = None if until is None else until - time.monotonic()
+            if (heed and self.told) or (left is not None and left <= 0):
+                return False
+            if select.select([self.wake], [], [], left)[0]:
+                os.read(self.wake, 512)
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def main(spool: str, lock: int) -> None:
+    """See the module."""
+    os.set_inheritable(lock, False)  # noqa: FBT003 - it takes no keyword
+    try:
+        order = json.loads(sys.stdin.buffer.read())
+    except ValueError:
+        sys.exit(1)  # who ordered it died while it spoke
+    ready, done = os.pipe()
+    if os.fork():
+        os.close(done)
+        os.close(lock)
+        os.read(ready, 1)
+        os._exit(0)
+    os.close(ready)
+    run = Run(spool, order)
+    if not os.path.exists(f"{spool}/exit.json"):
+        child = run.start()
+        os.close(done)
+        if child is not None:
+            run.wait(child)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,122 @@
+"""``nbs-worker``: the original's arguments, output and exit codes (spec: nbs-compat C5).
+
+Where it differs from the original, and why: ``docs/reference/nbs-worker.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tripod.doors import DOORS
+from tripod.dropin.common import leave, team_here, team_of_project
+from tripod.dropin.words import Words, option_number, take_apart
+from tripod.errors import BadArgumentError
+from tripod.output import emit
+from tripod.team import Team
+from tripod.worker_lines import CONTEXT, listed, status_lines
+
+__all__ = ["USAGE", "main"]
+
+USAGE = """\
+nbs-worker: programs that do a task.
+
+  nbs-worker spawn [--skill=FILE] SLUG DIR TASK   begin one; its name is printed at once
+  nbs-worker status NAME                          its state
+  nbs-worker search [--context=N] NAME REGEX      lines of its log
+  nbs-worker results NAME                         what it wrote into its task file
+  nbs-worker continue NAME TEXT                   have one that ended go on
+  nbs-worker session NAME                         its program's own session
+  nbs-worker dismiss NAME                         send it away; its log is kept
+  nbs-worker list                                 all of them
+  nbs-worker help                                 this
+
+Exit codes: 0 ok, 1 general error or no match, 2 not found, 4 bad arguments.
+"""
+PROCESS = "tmux session"  # the line's name in the original; it says whether the program runs
+MAX_CONTEXT = 2**31
+
+
+class _Verb(NamedTuple):
+    usage: str
+    texts: int
+    options: tuple[str, ...] = ()
+
+
+_VERBS = {
+    "spawn": _Verb("nbs-worker spawn [--skill=FILE] SLUG DIR TASK", 3, ("skill",)),
+    "status": _Verb("nbs-worker status NAME", 1),
+    "search": _Verb("nbs-worker search [--context=N] NAME REGEX", 2, ("context",)),
+    "results": _Verb("nbs-worker results NAME", 1),
+    "continue": _Verb("nbs-worker continue NAME TEXT", 2),
+    "session": _Verb("nbs-worker session NAME", 1),
+    "dismiss": _Verb("nbs-worker dismiss NAME", 1),
+    "list": _Verb("nbs-worker list", 0),
+}
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    leave(_run, DOORS["worker"])
+
+
+def _run(words: Sequence[str]) -> int:
+    verb = words[0] if words else ""
+    if verb in ("help", "--help", "-h"):
+        sys.stderr.write(USAGE)
+        return 0
+    if verb not in _VERBS:
+        message = f"which command? There are {', '.join(_VERBS)}, help."
+        raise BadArgumentError(message)
+    usage, texts, options = _VERBS[verb]
+    given = take_apart(words[1:], usage, texts=(texts, texts), options=options)
+    if verb == "spawn":
+        return _spawn(given)
+    context = option_number(given, "context", 0, MAX_CONTEXT, usage)
+    with team_here() as team:
+        team.refresh()
+        return _about(team, verb, given.texts, CONTEXT if context is None else context)
+
+
+def _spawn(given: Words) -> int:
+    from tripod import worker
+    from tripod.inputs import text_argument
+
+    slug, folder, task = given.texts
+    if not os.path.isdir(folder):
+        message = f"{folder} is no folder: give the one where the worker is to work"
+        raise BadArgumentError(message)
+    skill = given.options.get("skill")
+    text = "" if skill is None else text_argument(None, skill, "skill")
+    with team_of_project(folder) as team:
+        name = worker.spawn(team, slug, folder, task, skill=text)
+    emit([name])
+    return 0
+
+
+def _about(team: Team, verb: str, given: list[str], context: int) -> int:
+    from tripod import worker
+    from tripod import worker_files as files
+
+    if verb == "list":
+        emit(listed(one, "tmux") for one in files.every(team))
+        return 0
+    name = given[0]
+    if verb == "status":
+        emit(status_lines(files.about(team, name), PROCESS))
+    elif verb == "results":
+        emit(["## Log", "", files.findings(team, name)])
+    elif verb == "session":
+        emit([files.session(team, name)])
+    elif verb == "continue":
+        worker.continue_(team, name, given[1])
+    elif verb == "dismiss":
+        worker.dismiss(team, name)
+        emit([f"Dismissed: {name}"])
+    else:
+        lines = list(files.search(team, name, given[1], context))
+        emit(lines)
+        return 0 if lines else 1
+    return 0

@@ -1,0 +1,180 @@
+"""Each worker that we ran went its legal way, told of each step, and left its log as it was.
+
+**What it proves.** The states of each worker follow each other as they may (pending, running,
+completed, failed or died; escalated; dismissed for good; continued); behind each step stands the
+event that the team was to hear of it, once; a worker is at work if and only if its run is not over;
+the logs that it left are there, and hold what they held when its program ended. Not that what a
+worker says is true; of workers that other tools ran there are files alone, which prove nothing.
+
+**Why it matters.** A state that anybody can write, an end that nobody was told of and a log that
+can be tidied up afterwards are how a failed worker comes to be called done.
+
+**What a finding looks like.** ``parser-a3f1: completed after dismissed``, ``parser-a3f1: no event
+task-failed tells that it failed``, ``workers/parser-a3f1.log: 120 bytes were added after its
+program ended``. As a warning: a task file that claims another state than the ledger has.
+
+**What to do.** Entries that were made by other means are named by their number; ``tripod rebuild
+--evidence`` gives a kept log back. A worker that cannot go on says so by ``tripod worker
+escalate``, not by what it writes into its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+from projections import FILES
+from projections.formats.worker import parse_worker
+from projections.workers import FOLDER
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge", "step_problem"]
+
+NAME = "worker-lifecycle"
+REQUIRED = False
+HELP = "`tripod show` has the entries; whoever made one by other means is its actor, by claim"
+LOG_HELP = "`tripod rebuild --evidence` gives a kept log back; what was added is for a person"
+CLAIM_HELP = "the ledger's state counts; a worker that is stuck runs `tripod worker escalate`"
+LIMIT = 40
+
+_OVER = ("completed", "failed", "died")
+_BEFORE = {
+    "worker.spawned": ("",),
+    "worker.continued": (*_OVER, "escalated"),
+    "worker.running": ("pending",),
+    "worker.escalated": ("running",),
+    "worker.dismissed": ("pending", "running", "escalated", *_OVER),
+}
+_BEFORE_END = {
+    "completed": ("running",),
+    "failed": ("running", "pending"),
+    "died": ("running", "pending"),
+    "escalated": ("escalated",),
+    "dismissed": ("dismissed",),
+}
+_EVENTS = {
+    "running": "worker-spawned",
+    "completed": "task-complete",
+    "failed": "task-failed",
+    "died": "worker-died",
+    "escalated": "task-blocked",
+    "dismissed": "worker-dismissed",
+}
+
+
+def step_problem(before: str, kind: str, state: str) -> str | None:
+    """Whether a worker may go from one state to another by such an entry; '' stands for none.
+
+    >>> step_problem("pending", "worker.running", "running")
+    >>> step_problem("dismissed", "worker.ended", "completed")
+    'completed after dismissed'
+    """
+    legal = _BEFORE_END[state] if kind == "worker.ended" else _BEFORE[kind]
+    if before in legal:
+        return None
+    return f"{state} after {before or 'nothing'}"
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    workers = evidence.query("SELECT name, state, open, changed, noted FROM workers ORDER BY name")
+    steps = evidence.query("SELECT count(*) FROM worker_steps")[0][0]
+    if not steps:
+        return not_applicable(NAME, "no worker was run by us", required=REQUIRED)
+    found = [*_steps(evidence), *_runs(evidence)]
+    logs = 0
+    for name, state, is_open, changed, noted in workers:
+        problems = [] if is_open else list(_logs(evidence, name))
+        logs += 0 if is_open else 1
+        found += problems
+        found += _claims(evidence, name, state, changed, noted)
+    at_work = sum(row[2] for row in workers)
+    seen = {"workers": len(workers), "steps": steps, "at work": at_work, "logs of": logs}
+    if len(found) > LIMIT:
+        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
+        found = [*found[:LIMIT], more]
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
+
+
+def _steps(evidence: Evidence) -> Iterator[Finding]:
+    """Steps that a worker may not take, and those of which no event tells."""
+    now: dict[str, str] = {}
+    rows = evidence.query("SELECT seq, name, kind, state, event FROM worker_steps ORDER BY seq")
+    for seq, name, kind, state, event in rows:
+        before = now.get(name, "")
+        problem = step_problem(before, kind, state)
+        now[name] = state
+        if problem is not None:
+            yield _finding(f"{name}: {problem}", f"entry {seq}", seq)
+        wanted = None if state in ("pending", before) else _EVENTS[state]
+        told = evidence.body(seq + 1) if event is not None else {}
+        if wanted is not None and (told.get("name"), told.get("type")) != (event, wanted):
+            message = f"{name}: no event {wanted} tells that it is {state}"
+            yield _finding(message, f"entry {seq}", seq)
+
+
+def _runs(evidence: Evidence) -> Iterator[Finding]:
+    """Workers whose run is over while they are at work, or goes on while they are not."""
+    rows = evidence.query(
+        "SELECT w.name, w.state, w.open, w.changed, max(a.attempt), a.state FROM workers w"
+        " LEFT JOIN agents a ON a.role = 'worker' AND a.subject = w.name GROUP BY w.name"
+    )
+    for name, state, is_open, changed, _, run in rows:
+        goes_on = run in ("requested", "started")
+        lost = run == "abandoned" and state == "pending"  # the next command orders it once more
+        if run is None:
+            yield _finding(
+                f"{name}: no run of its program is recorded", f"entry {changed}", changed
+            )
+        elif bool(is_open) != goes_on and not lost:
+            message = f"{name} is {state}, and its run is {run}"
+            yield _finding(message, f"entry {changed}", changed)
+
+
+def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
+    """Logs that are not what they were when the program last ended; what ``drift`` names is left.
+
+    ``drift`` names a kept log that is gone or was rewritten; here are those that grew, and those
+    that were too large to be kept.
+    """
+    sql = "SELECT max(seq) FROM worker_steps WHERE name = ? AND kind = 'worker.ended'"
+    seq = evidence.query(sql, name)[0][0]
+    if seq is None or evidence.root is None:
+        return
+    drifted = {conflict.path for conflict in evidence.team.found.conflicts}
+    kept = set(FILES.evidence(evidence.source))
+    for log in evidence.body(seq).get("logs", ()):
+        path, size = log["path"], log["bytes"]
+        data = evidence.file(path)
+        if path in drifted:
+            continue
+        if data is None:
+            if path not in kept:
+                yield _finding(
+                    f"{path} is gone, of which only the digest was kept", path, seq, LOG_HELP
+                )
+        elif sha256(data[:size]).hexdigest() != log["digest"]:
+            yield _finding("does not hold what its program wrote", path, seq, LOG_HELP)
+        elif len(data) > size:
+            message = f"{len(data) - size} bytes were added after its program ended"
+            yield _finding(message, path, seq, LOG_HELP)
+
+
+def _claims(
+    evidence: Evidence, name: str, state: str, changed: int, noted: int | None
+) -> Iterator[Finding]:
+    """A task file that says another state than the ledger."""
+    if noted is None or noted <= changed:
+        return
+    path = f"{FOLDER}/{name}.md"
+    claimed = parse_worker(evidence.rendered(path)).state
+    if claimed != state:  # an earlier state than that, which it did not write, is not rendered
+        message = f"claims the state {claimed!r}, and the ledger has {state}"
+        yield _finding(message, path, noted, CLAIM_HELP, "warning")
+
+
+def _finding(
+    message: str, where: str, seq: int, help_: str = HELP, severity: Severity = "failure"
+) -> Finding:
+    return Finding(NAME, message, where, (), help_, severity, seq=seq)
