@@ -19,7 +19,9 @@ from projections.disk import Disk, UnreadableError
 from projections.in_the_way import in_the_way
 from projections.projection import Source
 from tripod.errors import RefusedError
-from tripod.files import Files, digest_of, touched_by
+from tripod.files import Files, digest_of
+from tripod.strays import take_strays
+from tripod.touched import touched_by
 
 if TYPE_CHECKING:
     from projections.intake import Conflict, Found
@@ -142,6 +144,7 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+        take_strays(self)
         if self.full:
             self._take_positions()
         self._note_gone(gone, shown)
@@ -273,7 +276,9 @@ class Act:
         if places:
             reason += f" (it showed {places} redacted places, which were not kept)"
         self.append([drafts.displaced(path, reason, shown)])
-        self.writer.account(path, sha256(data).hexdigest())
+        digest = sha256(data).hexdigest()
+        self.writer.account(path, digest)
+        self.writer.displaced.add(digest)
         self.conflicts.pop(path, None)
         return True
 
