@@ -58,7 +58,7 @@ elif death == "in a file":
         Path(disk.full(path)).with_name(".tripod-new-1").write_bytes(file.data[:5]), die())
     real = os.write
     def torn(fd, data):
-        if bytes(data).startswith(b"\n---"):
+        if bytes(data).startswith(b"\\n---"):
             real(fd, data[:len(data) // 2]), die()
         return real(fd, data)
     os.write = torn
