@@ -5,6 +5,7 @@ Used by ``projections.intake.chats``, which decides what of a file is new.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledger.drafts import content
@@ -27,7 +28,7 @@ __all__ = ["FOREVER", "Archive", "Channel", "body_of", "cut_lines", "people_of",
 
 RANK = 1
 FOREVER = 2**62
-MOST_STATES = 50  # of a file that is behind; the oldest and the newest are always tried
+MOST_STATES = 50  # of a file that is behind, besides the oldest and the newest
 
 
 class Archive(NamedTuple):
@@ -115,19 +116,23 @@ class Channel:
         A writer may have died between its commit and the file, or between two of its files: then
         the file shows an earlier state. None where it shows none.
         """
-        reader = self.reader
-        befores = [FOREVER]
-        if reader.files < reader.size:
-            sql = (
-                "SELECT seq + 1 FROM lines WHERE channel = ? AND seq >= ? ORDER BY seq DESC LIMIT ?"
-            )
-            rows = reader.source.db.execute(sql, (self.channel, reader.files, MOST_STATES))
-            befores += [*(before for (before,) in rows.fetchall()), reader.files]
-        for before in befores:
+        for before in self._states():
             held = self.held(before)
             if body.startswith(held):
                 return held, before
         return None
+
+    def _states(self) -> Iterator[int]:
+        """As of which entries the file may stand, the likely ones first."""
+        yield FOREVER
+        reader = self.reader
+        if reader.files < reader.size:
+            yield reader.files
+            sql = (
+                "SELECT seq + 1 FROM lines WHERE channel = ? AND seq >= ? ORDER BY seq DESC LIMIT ?"
+            )
+            rows = reader.source.db.execute(sql, (self.channel, reader.files, MOST_STATES))
+            yield from (before for (before,) in rows.fetchall())
 
     def unshown(self, before: int) -> list[bytes]:
         """The lines of the entries from ``before`` on, as they are rendered."""

@@ -27,7 +27,6 @@ __all__ = ["LogTaker", "log_archives", "take_log"]
 
 RANK = 2
 STREAM = "decisions"
-MOST_STATES = 50  # of a log that is behind; the oldest is always tried
 FIELD_ROOM = 3_000  # bytes of JSON
 FIELD_CHARACTERS = 500  # a character takes at most six
 
@@ -108,21 +107,12 @@ def _take_behind(taker: LogTaker, reader: Reader, path: str, data: bytes) -> Non
     if data.startswith(header) and data.startswith(held, len(header)):
         taker.add(data[len(header) + len(held) :])
         return
-    for before in _befores(reader):
-        shorter = header + LOG.pieces(reader.source, LIVE, before=before)
+    if reader.files < reader.size:
+        shorter = header + LOG.pieces(reader.source, LIVE, before=reader.files)
         if data.startswith(shorter):  # a writer died before it wrote the rest
             taker.add(_foreign(data[len(shorter) :], held[len(shorter) - len(header) :]))
             return
     reader.conflict(path, "edited", _difference(header + held, data))
-
-
-def _befores(reader: Reader) -> list[int]:
-    """As of which entries a log may stand whose writer died before it wrote all of them."""
-    if reader.files >= reader.size:
-        return []
-    sql = "SELECT seq + 1 FROM pieces WHERE file = ? AND seq >= ? ORDER BY seq DESC LIMIT ?"
-    rows = reader.source.db.execute(sql, (LIVE, reader.files, MOST_STATES)).fetchall()
-    return [*(before for (before,) in rows), reader.files]
 
 
 def _foreign(shown: bytes, ours: bytes) -> bytes:
