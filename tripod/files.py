@@ -261,7 +261,10 @@ class Files:
         if done is None:
             return None
         self.is_weak = self.is_weak or not done.sure
-        back = swap.take(self.disk, done.kept, READ_LIMIT) if done.kept else None
+        if not done.kept:
+            return done.stat
+        patient = len(self.disk.kept(path.rpartition("/")[0])) <= swap.MOST_KEPT
+        back = swap.take(self.disk, done.kept, READ_LIMIT, patient=patient)
         if back is None:
             return done.stat
         if back[0] != base:

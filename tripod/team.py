@@ -41,6 +41,7 @@ from tripod.act import Act
 from tripod.errors import NoTeamError
 from tripod.files import Files
 from tripod.lag import Lag
+from tripod.unwritten import unwritten
 
 if TYPE_CHECKING:
     from tripod.authors import Signing
@@ -147,7 +148,8 @@ class Team:
             late = list(self.files.late)
             with self._once(locks=late, late=late):
                 pass
-        self._remark(act)
+        for remark in unwritten(self.files, full=act.full):
+            act.warn(remark)
         if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             from tripod.sealing import seal_if_due
 
@@ -391,10 +393,3 @@ class Team:
                 return
         if shown == size:
             self.healed += healed
-
-    def _remark(self, act: Act) -> None:
-        """Say what could not be written; it is recorded, and the next command tries again."""
-        for path, reason in self.files.failed.items():
-            act.warn(f"{path}: recorded, but the file is not written yet: {reason}")
-        for path in self.files.late:
-            act.warn(f"{path}: recorded, but others keep writing the file; try again later")
