@@ -145,6 +145,12 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+            for draft in drafts:
+                if draft.kind == "file.seen":
+                    self.warn(
+                        f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
+                        "bytes are kept in the ledger, and it stays as it is"
+                    )
         take_strays(self)
         if self.full:
             self._take_positions()
