@@ -20,6 +20,7 @@ from ledger.errors import (
 from tripod.errors import (
     BadArgumentError,
     DuplicateDroppedError,
+    MalformedEntryError,
     NoTeamError,
     NotFoundError,
     RefusedError,
@@ -44,14 +45,15 @@ class Codes(NamedTuple):
     duplicate: int
     damaged: int
     usage: int
+    malformed: int
 
 
 DOORS: dict[str, Codes] = {
-    "bus": Codes(1, 2, 3, 4, 5, 1, 4),
-    "chat": Codes(1, 2, 2, 4, 1, 1, 4),
-    "scribe": Codes(1, 2, 2, 1, 1, 1, 1),
-    "worker": Codes(1, 2, 2, 4, 1, 1, 4),
-    "": Codes(1, 1, 1, 2, 1, 3, 2),
+    "bus": Codes(1, 2, 3, 4, 5, 1, 4, 4),
+    "chat": Codes(1, 2, 2, 4, 1, 1, 4, 4),
+    "scribe": Codes(1, 2, 2, 1, 1, 1, 1, 3),
+    "worker": Codes(1, 2, 2, 4, 1, 1, 4, 4),
+    "": Codes(1, 1, 1, 2, 1, 3, 2, 2),
 }
 """By the door's name; '' stands for all other verbs."""
 
@@ -59,6 +61,7 @@ DOORS: dict[str, Codes] = {
 def code_for(error: Exception, codes: Codes) -> int:
     """The exit code with which a door reports an error."""
     table: tuple[tuple[type[Exception], int], ...] = (
+        (MalformedEntryError, codes.malformed),
         (BadArgumentError, codes.bad_argument),
         (TooLargeError, codes.bad_argument),
         (NoTeamError, codes.no_team),

@@ -33,6 +33,7 @@ _CODES = {
     "duplicate": "dropped: an equal event is pending",
     "damaged": "the database cannot be read as a ledger; a service gave no usable answer",
     "usage": "unknown option, missing argument",
+    "malformed": "what was given makes no entry of the decision log",
 }
 _NAMED = (
     (base.Name, "text, 1 to 4096 characters"),
