@@ -54,8 +54,13 @@ DOORS: dict[str, Codes] = {
     "scribe": Codes(1, 2, 2, 1, 1, 1, 1, 3),
     "worker": Codes(1, 2, 2, 4, 1, 1, 4, 4),
     "": Codes(1, 1, 1, 2, 1, 3, 2, 2),
+    "nbs-scribe-log": Codes(1, 1, 1, 4, 1, 1, 4, 4),
+    "nbs-scribe-query": Codes(1, 4, 4, 4, 1, 1, 4, 4),
 }
-"""By the door's name; '' stands for all other verbs."""
+"""By the door's name: a command of ``tripod``, or a drop-in whose codes are its own.
+
+'' stands for all other verbs of ``tripod``.
+"""
 
 
 def code_for(error: Exception, codes: Codes) -> int:

@@ -35,10 +35,12 @@ from tripod.scribe_reading import (
     Decision,
     Filters,
     History,
+    Standing,
     as_plain,
     count,
     find,
     query,
+    standing,
     summary,
 )
 from tripod.team import Team
@@ -50,11 +52,14 @@ __all__ = [
     "History",
     "Logged",
     "Request",
+    "Standing",
     "as_plain",
     "count",
     "find",
+    "judged",
     "log",
     "query",
+    "standing",
     "summary",
 ]
 
@@ -109,8 +114,7 @@ def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
             it supersedes, reverses or mitigates does not exist, or has its successor already.
             Nothing was recorded.
     """
-    request = _settled(request)
-    _judge(request)
+    request = judged(request)
     path = f"{LOG.folder}/{LIVE}"
     with team.act(locks=[path], by=actor or team.scribe) as act:
         db = act.transaction.tables
@@ -135,6 +139,17 @@ def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
     if request.status in CHANGES and request.supersedes is None:
         warnings.append(_NO_REFERENCE.format(request.status))
     return Logged(body["id"], number, checkpoint, warnings)
+
+
+def judged(request: Request) -> Request:
+    """The request as it will be logged, if its fields alone make an entry of the log.
+
+    Raises:
+        MalformedEntryError: a field breaks its rule.
+    """
+    request = _settled(request)
+    _judge(request)
+    return request
 
 
 def _settled(request: Request) -> Request:

@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from projections.decision_log import piece_bytes
+from projections.formats.decision_log import entry_text
 from projections.projection import content_bytes
 from tripod.errors import NotFoundError
 from tripod.team import Team
@@ -20,10 +22,12 @@ __all__ = [
     "Filters",
     "History",
     "Ref",
+    "Standing",
     "as_plain",
     "count",
     "find",
     "query",
+    "standing",
     "summary",
 ]
 
@@ -218,6 +222,30 @@ def summary(team: Team, last: int) -> list[Decision]:
     """
     _has_log(team)
     return list(_decisions(team, _seqs(team, "ORDER BY seq DESC LIMIT ?", (last,))[::-1]))
+
+
+class Standing(NamedTuple):
+    """A decision, the name of the log's file that it stands in, and what stands there."""
+
+    decision: Decision
+    file: str
+    text: str
+
+
+def standing(team: Team, last: int | None = None) -> Iterator[Standing]:
+    """Every decision as it stands in the log's files, archives first; or the newest ``last``.
+
+    Raises:
+        NotFoundError: there is no log yet.
+    """
+    _has_log(team)
+    rest = "" if last is None else f" LIMIT {last}"
+    rows = team.store.db.execute(
+        f"SELECT seq, file FROM pieces WHERE id IS NOT NULL ORDER BY seq DESC{rest}"
+    ).fetchall()[::-1]
+    bodies = team.source.each_body([seq for seq, _ in rows])
+    for (seq, file), body in zip(rows, bodies, strict=True):
+        yield Standing(_decision(seq, body), file, entry_text(piece_bytes(team.source, body)))
 
 
 # One decision ----------------------------------------------------------------------------------

@@ -174,7 +174,10 @@ def _block(match: re.Match[str]) -> str:
 
 def doors() -> str:
     """What each number means at each door."""
-    names = [f"`tripod {name}`" if name else "other verbs" for name in DOORS]
+    names = [
+        f"`{name}`" if name.startswith("nbs-") else f"`tripod {name}`" if name else "other verbs"
+        for name in DOORS
+    ]
     rows = [f"| what happened | {' | '.join(names)} |", "|---|" + "--:|" * len(names)]
     rows.append(f"| done; for `verify`: clean |{' 0 |' * len(names)}")
     for field in Codes._fields:
