@@ -13,7 +13,10 @@ from tripod.cli.door import DOORS
 from verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"
-NAMES = ("cli", "kinds", "checks", "attacks", "exit-codes", "configuration", "nbs-bus", "nbs-scribe")
+NAMES = (
+    *("cli", "kinds", "checks", "attacks", "exit-codes", "configuration"),
+    *("nbs-bus", "nbs-scribe"),
+)
 
 
 def _page(name: str) -> str:

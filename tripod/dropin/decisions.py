@@ -100,5 +100,5 @@ def log(words: Words) -> str:
 
 def _items(text: str, nothing: str = NONE_YET) -> list[str]:
     """The items of a list, given with commas; the word for an empty one stands for none."""
-    items = [item.strip() for item in text.split(",")]
+    items = [item.strip(" ") for item in text.split(",")]  # no line break goes unseen
     return [item for item in items if item and item != nothing]
