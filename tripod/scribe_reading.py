@@ -193,7 +193,12 @@ def query(team: Team, text: str = "", filters: Filters | None = None) -> Iterato
     _has_log(team)
     words = words_of(text)
     filters = filters or Filters()
-    for decision in _decisions(team, _seqs(team)):
+    seqs: Sequence[int] = _seqs(team)
+    if words:
+        from tripod.scribe_search import likely
+
+        seqs = likely(team, seqs, words, lambda some: map(folded, _decisions(team, some)))
+    for decision in _decisions(team, seqs):
         if filters.fit(decision):
             whole = folded(decision) if words else ""
             if all(word in whole for word in words):

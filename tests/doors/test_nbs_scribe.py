@@ -445,7 +445,7 @@ def test_the_variable_places_the_ledger(
     monkeypatch.setenv(LEDGER, str(tmp_path / "other"))
     done = run_as("nbs-scribe-log", project, LOG, "T", *WHO)
     assert done.code == 1
-    assert f"the team's scribe is {tmp_path}/other/scribe" in done.err
+    assert f"the team's scribe are in {tmp_path}/other/scribe" in done.err
     inside = str(tmp_path / "other/scribe/log.md")
     assert run_as("nbs-scribe-log", project, inside, "T", *WHO).code == 0
     assert (tmp_path / "other/ledger.db").exists()

@@ -192,7 +192,7 @@ def _places(root: str, front: str, named: dict[str, str]) -> dict[str, str]:
     full = named[front]
     if front not in (EVENTS, CHAT) and full != os.path.join(root, front):
         message = (
-            f"{full} is no folder that a ledger in {root} can keep: the team's {front} is "
+            f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
             f"{os.path.join(root, front)}"
         )
         raise RefusedError(message)
