@@ -197,7 +197,8 @@ def query(team: Team, text: str = "", filters: Filters | None = None) -> Iterato
     if words:
         from tripod.scribe_search import likely
 
-        seqs = likely(team, seqs, words, lambda some: map(folded, _decisions(team, some)))
+        texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
+        seqs = likely(team.store.db, team.root, seqs, words, texts)
     for decision in _decisions(team, seqs):
         if filters.fit(decision):
             whole = folded(decision) if words else ""

@@ -18,13 +18,13 @@ from contextlib import closing, suppress
 
 from ledger.entry import leaf_hash
 from ledger.places import SEARCH
-from tripod.team import Team
 
 __all__ = ["MANY", "drop", "likely"]
 
 MANY = 2_000
 """So many decisions are read in less than a tenth of a second."""
 
+DATABASE = "ledger.db"
 _LEAST = 3  # characters of a word that the index can look for
 _VERSION = 1
 _WAIT_S = 0.2
@@ -38,11 +38,14 @@ Texts = Callable[[Sequence[int]], Iterable[str]]
 """Gives of each of some entries what is searched in it, in one case."""
 
 
-def likely(team: Team, seqs: Sequence[int], words: Sequence[str], texts: Texts) -> Sequence[int]:
+def likely(
+    db: sqlite3.Connection, root: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
+) -> Sequence[int]:
     """Those of the decisions that may hold all the words, in order; all where that is not known.
 
     Args:
-        team: whose decisions they are.
+        db: the ledger.
+        root: the team directory.
         seqs: the entries of all decisions, in order.
         words: what is looked for, in one case.
         texts: gives what is searched in an entry.
@@ -50,36 +53,38 @@ def likely(team: Team, seqs: Sequence[int], words: Sequence[str], texts: Texts) 
     phrases = ['"{}"'.format(word.replace('"', '""')) for word in words if len(word) >= _LEAST]
     if len(seqs) <= MANY or not phrases:
         return seqs
-    path = f"{team.root}/{SEARCH}"
+    path = f"{root}/{SEARCH}"
     try:
         # Whoever may not read the ledger may not read this either.
-        mode = os.stat(team.store.path).st_mode & 0o777
+        mode = os.stat(f"{root}/{DATABASE}").st_mode & 0o777
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode))
         with closing(sqlite3.connect(path, _WAIT_S, isolation_level=None)) as index:
-            upto = _caught_up(index, team, seqs, texts)
+            upto = _caught_up(index, db, seqs, texts)
             rows = index.execute("SELECT rowid FROM said WHERE said MATCH ?", (" ".join(phrases),))
             hits = {seq for (seq,) in rows}
     except (OSError, sqlite3.OperationalError):
         return seqs  # no FTS5, a full or read-only disk, another who is just writing it
     except sqlite3.DatabaseError:  # it is no index (any more)
         with suppress(OSError):
-            drop(team.root)
+            drop(root)
         return seqs
     return [seq for seq in seqs if seq > upto or seq in hits]
 
 
-def _caught_up(index: sqlite3.Connection, team: Team, seqs: Sequence[int], texts: Texts) -> int:
+def _caught_up(
+    index: sqlite3.Connection, db: sqlite3.Connection, seqs: Sequence[int], texts: Texts
+) -> int:
     """Bring the index up to date if it lacks much; give the last entry that it holds.
 
     The file is there before any text is read for it: a redaction that comes meanwhile takes it
     away from under us, and nothing is left of what it erased.
     """
-    upto = _upto(index, team)
+    upto = _upto(index, db)
     missing = [seq for seq in seqs if seq > upto]
     if len(missing) <= MANY:
         return upto
     index.execute("BEGIN IMMEDIATE")
-    upto = _upto(index, team)
+    upto = _upto(index, db)
     if upto < 0:
         for table in ("said", "cursor"):
             index.execute(f"DROP TABLE IF EXISTS {table}")
@@ -90,22 +95,22 @@ def _caught_up(index: sqlite3.Connection, team: Team, seqs: Sequence[int], texts
         "INSERT INTO said (rowid, text) VALUES (?, ?)", zip(missing, texts(missing), strict=True)
     )
     index.execute("DELETE FROM cursor")
-    index.execute("INSERT INTO cursor VALUES (?, ?)", (missing[-1], _leaf(team, missing[-1])))
+    index.execute("INSERT INTO cursor VALUES (?, ?)", (missing[-1], _leaf(db, missing[-1])))
     index.execute("COMMIT")
     return missing[-1]
 
 
-def _upto(index: sqlite3.Connection, team: Team) -> int:
+def _upto(index: sqlite3.Connection, db: sqlite3.Connection) -> int:
     """The last entry that the index holds; -1 where it is not one of this ledger."""
     if index.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
         return -1
     row = index.execute("SELECT seq, leaf FROM cursor").fetchone()
-    return int(row[0]) if row is not None and _leaf(team, row[0]) == row[1] else -1
+    return int(row[0]) if row is not None and _leaf(db, row[0]) == row[1] else -1
 
 
-def _leaf(team: Team, seq: int) -> bytes | None:
+def _leaf(db: sqlite3.Connection, seq: int) -> bytes | None:
     """The leaf hash of an entry: the chain in it says that all before it are the same too."""
-    row = team.store.db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
+    row = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
     return None if row is None else leaf_hash(row[0])
 
 
