@@ -198,7 +198,7 @@ def query(team: Team, text: str = "", filters: Filters | None = None) -> Iterato
         from tripod.scribe_search import likely
 
         texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
-        seqs = likely(team.store.db, team.root, seqs, words, texts)
+        seqs = likely(team.store.db, team.store.path, seqs, words, texts)
     for decision in _decisions(team, seqs):
         if filters.fit(decision):
             whole = folded(decision) if words else ""

@@ -24,7 +24,6 @@ __all__ = ["MANY", "drop", "likely"]
 MANY = 2_000
 """So many decisions are read in less than a tenth of a second."""
 
-DATABASE = "ledger.db"
 _LEAST = 3  # characters of a word that the index can look for
 _VERSION = 1
 _WAIT_S = 0.2
@@ -39,13 +38,13 @@ Texts = Callable[[Sequence[int]], Iterable[str]]
 
 
 def likely(
-    db: sqlite3.Connection, root: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
+    db: sqlite3.Connection, ledger: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
 ) -> Sequence[int]:
     """Those of the decisions that may hold all the words, in order; all where that is not known.
 
     Args:
         db: the ledger.
-        root: the team directory.
+        ledger: the path of its file.
         seqs: the entries of all decisions, in order.
         words: what is looked for, in one case.
         texts: gives what is searched in an entry.
@@ -53,10 +52,11 @@ def likely(
     phrases = ['"{}"'.format(word.replace('"', '""')) for word in words if len(word) >= _LEAST]
     if len(seqs) <= MANY or not phrases:
         return seqs
+    root = os.path.dirname(ledger)
     path = f"{root}/{SEARCH}"
     try:
         # Whoever may not read the ledger may not read this either.
-        mode = os.stat(f"{root}/{DATABASE}").st_mode & 0o777
+        mode = os.stat(ledger).st_mode & 0o777
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode))
         with closing(sqlite3.connect(path, _WAIT_S, isolation_level=None)) as index:
             upto = _caught_up(index, db, seqs, texts)
