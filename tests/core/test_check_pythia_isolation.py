@@ -8,7 +8,7 @@ from team_files import Said, judge, outcome, write_chat, write_event
 from projections.formats.worker import WorkerText, format_worker
 from tripod import adopt
 from tripod.team import Team
-from verify.checks.pythia_isolation import read_of_chat, told_to_read
+from verify.chat_reads import read_of_chat, told_to_read
 from verify.evidence import collect
 from verify.finding import Outcome
 from verify.run import run
