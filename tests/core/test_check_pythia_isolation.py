@@ -93,7 +93,17 @@ def test_without_a_transcript_nobody_can_tell(tmp_path: Path) -> None:
     report = judge(tmp_path)
     told = outcome(report, "pythia-isolation")
     assert (told.verdict, told.past, report.exit_code) == ("cannot tell", True, 0)
-    assert told.coverage == {"assessments": 1, "workers": 1, "logs": 1, "transcripts": 0}
+    assert told.coverage == {
+        "assessments": 1,
+        "from outside": 1,
+        "runs": 0,
+        "in a namespace": 0,
+        "in a folder": 0,
+        "workers": 1,
+        "logs": 1,
+        "transcripts": 0,
+    }
+    assert told.reason.startswith("1 assessment came from outside (chat live, message 0)")
     assert "1 log and 1 task file show no reading of the chat, which proves nothing" in told.reason
 
 

@@ -84,7 +84,8 @@ def judge(evidence: Evidence) -> Outcome:
     if outside or workers:
         untold.append(_unproved(outside, workers, logs))
     if not untold and not reviewed:
-        reason = f"no assessment was posted; {len(runs)} runs of hers show no reading of the chat"
+        several = "1 run of hers shows" if len(runs) == 1 else f"{len(runs)} runs of hers show"
+        reason = f"no assessment was posted; {several} no reading of the chat"
         return not_applicable(NAME, reason, required=REQUIRED)
     if not untold:
         return outcome(NAME, [], dict(seen), required=REQUIRED)
@@ -219,7 +220,8 @@ def _untold(run: Review, erased: int) -> Iterator[str]:
             "chat, and nothing kept it from reading the files by their path"
         )
     if erased:
-        yield f"{_named(run)}: {erased} messages were erased since, and cannot be compared"
+        what = "1 message was" if erased == 1 else f"{erased} messages were"
+        yield f"{_named(run)}: {what} erased, and cannot be compared"
 
 
 def _finding(
