@@ -58,11 +58,11 @@ class Range(NamedTuple):
 
     first: str
     last: str
-    count: int
+    decisions: int
 
     def __str__(self) -> str:
         """As the template has it."""
-        return f"{self.first} through {self.last} ({self.count} decisions)"
+        return f"{self.first} through {self.last} ({self.decisions} decisions)"
 
 
 class Judged(NamedTuple):
