@@ -17,6 +17,7 @@ __all__ = ["RUN", "Asked", "answer", "asked_for", "posted", "review", "run_alone
 RUN = "c0ffee00" * 4
 """The name of the run."""
 
+HIDDEN = ("..", "chat", "events", "ledger.db", "record", "scribe", "spool", "workers")
 IN_A_NAMESPACE = ("bwrap", "--unshare-all", "--", "oracle")
 
 
@@ -59,7 +60,7 @@ def review(root: str | Path, **wrong: Any) -> Asked:
     """Have the newest checkpoint event reviewed; ``wrong`` is what differs from a sound review.
 
     ``prompt``, ``extra`` (put behind the prompt), ``sources``, ``level`` (None: no entry says one),
-    ``argv``, ``stdout``, ``stderr``, ``text`` (of the assessment; None: none is posted),
+    ``hidden``, ``argv``, ``stdout``, ``stderr``, ``text`` (of the assessment; None: none posted),
     ``transcript``, ``order`` (of what is ordered), ``ended`` (False: no entry says that it did).
     """
     with Team(str(root)) as team, team.act() as act:
@@ -78,8 +79,9 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
     spec = SpawnSpec(argv=tuple(argv), stdin=prompt.encode(), **wrong.get("order", {}))
     level = wrong.get("level", "namespace")
     if level is not None:
+        hidden = wrong.get("hidden", HIDDEN if level == "namespace" else ())
         problem = None if level == "namespace" else "bwrap is not installed"
-        act.append([drafts_pythia.pythia_isolated(RUN, level, ["chat", "events"], problem)])
+        act.append([drafts_pythia.pythia_isolated(RUN, level, hidden, problem)])
     requested = drafts_agent.agent_requested(
         spawn=RUN,
         role="pythia",

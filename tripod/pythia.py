@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from projections import BUS, CHAT
+from projections.formats.instructions import INSTRUCTIONS
 from projections.projection import content_bytes
 from tripod.agents import profiles
 from tripod.agents.history import newest
@@ -204,7 +205,7 @@ async def run(
     log = snapshot(team, point)
     asked = point.asked
     words = {"{first}": asked.first, "{last}": asked.last, "{count}": str(asked.decisions)}
-    prompt = _prompt()
+    prompt = INSTRUCTIONS
     for mark, word in words.items():
         prompt = prompt.replace(mark, word)
     stand = await review(team, point, log, replace(order, prompt=prompt))
@@ -212,12 +213,6 @@ async def run(
         return Outcome(point.name, _answer(team, stand.answer), [])
     problems: list[str] = team.source.body(stand.failed)["problems"]
     return Outcome(point.name, None, problems, _said(team, stand))
-
-
-def _prompt() -> str:
-    path = os.path.join(os.path.dirname(profiles.__file__), "pythia.md")
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 def _said(team: Team, stand: Stand) -> str:

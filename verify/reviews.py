@@ -25,6 +25,10 @@ LIMIT = 8 * 1024 * 1024
 
 TRANSCRIPT = "its transcript"
 
+HIDDEN = ("chat", "events", "ledger.db", "record", "workers")
+"""What must not exist where she runs, by its name in the team directory."""
+
+_NETWORK = "--share-net"
 _WRAPPED = "--unshare-all"
 
 
@@ -49,8 +53,9 @@ class Review:
     """A run. ``event`` is the entry of the checkpoint event that it is about, if that is known.
 
     ``level`` is how far it was kept from the chat, '' where nothing says so; ``apart`` says in
-    words why it was not kept further. ``assessed`` is the entry of its assessment, None where none
-    came of it. ``unread`` says what of it cannot be looked at.
+    words why it was not kept further, ``bare`` what it is not said to have been kept from.
+    ``network``: it could reach the network. ``assessed`` is the entry of its assessment, None where
+    none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is not so.
     """
 
     spawn: str
@@ -58,6 +63,8 @@ class Review:
     event: int | None
     level: str = ""
     apart: str = ""
+    bare: tuple[str, ...] = ()
+    network: bool = False
     assessed: int | None = None
     given: list[Text] = field(default_factory=list)
     wrote: list[Text] = field(default_factory=list)
@@ -154,8 +161,10 @@ def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, An
     body = {} if seq is None else evidence.body(seq)
     one.level = body.get("level", "")
     one.apart = body.get("problem") or ""
-    argv = order.get("argv")
-    if one.level == "namespace" and isinstance(argv, list) and _WRAPPED not in argv:
+    one.bare = tuple(name for name in HIDDEN if name not in body.get("hidden", ()))
+    argv = order.get("argv", [_WRAPPED])  # an order that cannot be read is said already
+    one.network = one.level != "namespace" or _NETWORK in argv
+    if one.level == "namespace" and _WRAPPED not in argv:
         one.false.append("it is said to have run in a namespace, and its command line makes none")
 
 

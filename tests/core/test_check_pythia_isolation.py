@@ -99,6 +99,7 @@ def test_without_a_transcript_nobody_can_tell(tmp_path: Path) -> None:
         "runs": 0,
         "in a namespace": 0,
         "in a folder": 0,
+        "with the network": 0,
         "workers": 1,
         "logs": 1,
         "transcripts": 0,

@@ -90,6 +90,19 @@ def test_a_namespace_that_no_command_line_made_is_named(root: str) -> None:
     )
 
 
+def test_a_namespace_that_hides_too_little_leaves_it_untold(root: str) -> None:
+    review(root, hidden=["chat", "ledger.db", "record"])
+    told = isolation(root)
+    assert told.verdict == "cannot tell"
+    assert "nothing says that events, workers did not exist where it ran" in told.reason
+
+
+def test_the_report_says_that_it_could_reach_the_network(root: str) -> None:
+    review(root, argv=["bwrap", "--unshare-all", "--share-net", "--", "oracle"])
+    told = isolation(root)
+    assert (told.verdict, told.coverage["with the network"]) == ("clean", 1)
+
+
 # What it was given -------------------------------------------------------------------------------
 
 

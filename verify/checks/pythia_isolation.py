@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from projections.formats.instructions import INSTRUCTIONS
 from verify.assessments import assessments
 from verify.chat_reads import as_usual, read_of_chat, usually
 from verify.chat_side import Log, hidden_among
@@ -65,13 +66,14 @@ def judge(evidence: Evidence) -> Outcome:
         "runs": len(runs),
         "in a namespace": sum(run.level == "namespace" for run in reviewed),
         "in a folder": sum(run.level == "folder" for run in reviewed),
+        "with the network": sum(run.network for run in reviewed),
         "workers": workers,
         "logs": logs,
         "transcripts": sum(text.what == TRANSCRIPT for run in runs for text in run.wrote),
     }
     untold: list[str] = []
     if runs:
-        log = Log(evidence, ())
+        log = Log(evidence, [INSTRUCTIONS])
         echoed = echoes(evidence, log, runs)
         seen["chat texts"] = echoed.compared
         found += _echoed(echoed.found)
@@ -219,6 +221,8 @@ def _untold(run: Review, erased: int) -> Iterator[str]:
             f"{_named(run)} ran in a folder, not in a namespace{why}: what it was given holds no "
             "chat, and nothing kept it from reading the files by their path"
         )
+    elif run.bare:
+        yield f"{_named(run)}: nothing says that {', '.join(run.bare)} did not exist where it ran"
     if erased:
         what = "1 message was" if erased == 1 else f"{erased} messages were"
         yield f"{_named(run)}: {what} erased, and cannot be compared"
