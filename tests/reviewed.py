@@ -1,126 +1,125 @@
-"""A run of Pythia put into a ledger entry by entry, with whatever is to be wrong about it."""
+"""Teams whose decisions are to be reviewed, programs that review them, and what then must hold."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from unittest import mock
 
-from ledger import drafts, drafts_agent, drafts_pythia, drafts_worker
-from projections.decision_log import piece_bytes
-from tripod.act import Act
-from tripod.agents.spec import SpawnSpec, described
-from tripod.chat import say_in
-from tripod.drafting import draft_event
+from story import folder
+
+from projections.rebuild import differences
+from tripod import adopt, bus, chat, pythia, scribe
+from tripod.pythia_points import TYPE
+from tripod.scribe import Request
 from tripod.team import Team
+from verify.evidence import collect
+from verify.run import run as judge
 
-__all__ = ["RUN", "Asked", "answer", "asked_for", "posted", "review", "run_alone"]
+__all__ = [
+    "EXAMPLE",
+    "NOW",
+    "PROGRAM",
+    "SCRIPTED",
+    "begin",
+    "check_once",
+    "decide",
+    "event_of",
+    "folder_alone",
+    "kinds",
+    "reviewed_team",
+]
 
-RUN = "c0ffee00" * 4
-"""The name of the run."""
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "pythia.py"
+SCRIPTED = (sys.executable, str(EXAMPLE))
+"""The command line of the scripted reviewer."""
 
-HIDDEN = ("..", "chat", "events", "ledger.db", "record", "scribe", "spool", "workers")
-IN_A_NAMESPACE = ("bwrap", "--unshare-all", "--", "oracle")
+PROGRAM = pythia.Program(command=SCRIPTED)
+NOW = 2**50
+"""A time behind every lease."""
 
-
-class Asked(NamedTuple):
-    """A checkpoint event: its entry, its file's name, the entries and ids that it asks for."""
-
-    event: int
-    name: str
-    seqs: tuple[int, ...]
-    ids: tuple[str, ...]
-    log: str
-
-
-def asked_for(team: Team) -> Asked:
-    """The newest checkpoint event, and the decisions before it."""
-    sql = "SELECT seq, name FROM events WHERE type = 'pythia-checkpoint' ORDER BY seq DESC"
-    event, name = team.store.db.execute(sql).fetchone()
-    sql = "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND seq < ? ORDER BY seq"
-    rows = team.store.db.execute(sql, (event,)).fetchall()
-    parts = [piece_bytes(team.source, team.source.body(seq)) for seq, _ in rows]
-    seqs, ids = zip(*rows, strict=True)
-    return Asked(event, name, seqs, ids, b"".join(parts).decode())
+SPOKEN = "whoever argues longest wins, and so we all agreed at last that one thread will do for now"
+"""What was said in the chat, and no decision says."""
 
 
-def answer(asked: Asked, risk: str = "One reads while another writes.") -> str:
-    """An assessment as the template has it."""
-    first, last = asked.ids[0], asked.ids[-1]
-    return (
-        "## Pythia Checkpoint — 2026-11-21T21:30:00Z\n\n"
-        f"Decisions reviewed: {first} through {last} ({len(asked.ids)} decisions)\n\n"
-        f"### Hidden Assumptions\n\nThat {first} is cheap.\n\n"
-        f"### Second-Order Risks\n\n{risk}\n\n"
-        f"### Missing Validation\n\nNobody measured {last}.\n\n"
-        "### Six-Month Regret Scenario\n\nIt is slow, and nobody knows why.\n\n"
-        "### Confidence\n\noverall: medium\nA measurement would change this."
+def begin(project: Path, decisions: int = 3, *, interval: int | None = None) -> str:
+    """A team in ``project`` with decisions; give the name of the checkpoint event, '' for none."""
+    adopt.init(str(project))
+    (project / ".nbs/events").mkdir(exist_ok=True)
+    (project / ".nbs/events/config.yaml").write_text(
+        f"pythia-interval: {decisions if interval is None else interval}\n"
     )
+    with Team(str(project / ".nbs")) as team:
+        team.refresh()
+        chat.create(team, "live")
+        chat.send(team, "live", "ann", SPOKEN)
+        decide(team, decisions)
+        return event_of(team)
 
 
-def review(root: str | Path, **wrong: Any) -> Asked:
-    """Have the newest checkpoint event reviewed; ``wrong`` is what differs from a sound review.
-
-    ``prompt``, ``extra`` (put behind the prompt), ``sources``, ``level`` (None: no entry says one),
-    ``hidden``, ``argv``, ``stdout``, ``stderr``, ``text`` (of the assessment; None: none posted),
-    ``transcript``, ``order`` (of what is ordered), ``ended`` (False: no entry says that it did).
-    """
-    with Team(str(root)) as team, team.act() as act:
-        asked = asked_for(team)
-        prompt = wrong.get("prompt", f"Review this log.\n\n{asked.log}") + wrong.get("extra", "")
-        run_alone(act, asked, prompt, wrong)
-        text = wrong.get("text", answer(asked))
-        if text is not None:
-            posted(act, asked, text, spawn=RUN)
-    return asked
+def decide(team: Team, count: int) -> list[str]:
+    """Log decisions; give their ids."""
+    tags = ("untested", "perf-risk")
+    return [
+        scribe.log(
+            team,
+            Request(f"Number {n}", ["ann"], "fast enough", ["live.chat:~L7"], [], tags[n % 2 :]),
+        ).id
+        for n in range(count)
+    ]
 
 
-def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> None:
-    """The run alone."""
-    argv: Sequence[str] = wrong.get("argv", IN_A_NAMESPACE)
-    spec = SpawnSpec(argv=tuple(argv), stdin=prompt.encode(), **wrong.get("order", {}))
-    level = wrong.get("level", "namespace")
-    if level is not None:
-        hidden = wrong.get("hidden", HIDDEN if level == "namespace" else ())
-        problem = None if level == "namespace" else "bwrap is not installed"
-        act.append([drafts_pythia.pythia_isolated(RUN, level, hidden, problem)])
-    requested = drafts_agent.agent_requested(
-        spawn=RUN,
-        role="pythia",
-        subject=str(asked.event),
-        attempt=1,
-        spec=described(spec),
-        actor="alex",
-    )
-    delivered = drafts_agent.delivered(
-        RUN, "prompt", prompt.encode(), wrong.get("sources", asked.seqs)
-    )
-    act.append([requested, delivered, drafts_agent.agent_started(RUN, 7, 7, "0" * 64)])
-    stdout = wrong.get("stdout", f"{wrong.get('text') or answer(asked)}\n".encode())
-    ended = drafts_agent.agent_ended(
-        spawn=RUN, status="ok", wall_ms=1, stdout=stdout, stderr=wrong.get("stderr", b"")
-    )
-    if wrong.get("ended", True):
-        act.append([ended])
-    if "transcript" in wrong:
-        path = f"workers/pythia-{RUN[:12]}-1.log"
-        Path(act.disk.full(path)).write_bytes(wrong["transcript"])
-        mtime = Path(act.disk.full(path)).stat().st_mtime_ns // 1000
-        act.append([drafts_worker.evidence_kept(path, wrong["transcript"], mtime, None)])
+def event_of(team: Team) -> str:
+    """The name of the oldest checkpoint event that is pending, '' for none."""
+    return next((event.name for event in bus.check(team) if event.type == TYPE), "")
 
 
-def posted(act: Act, asked: Asked, text: str, spawn: str | None) -> None:
-    """An assessment, and what goes with it."""
-    message = say_in(act, "live", "pythia", text)
-    assessed = drafts_pythia.pythia_assessed(
-        event=asked.event,
-        spawn=spawn,
-        first=asked.ids[0],
-        last=asked.ids[-1],
-        decisions=len(asked.ids),
-        confidence="medium",
-        cited=[asked.ids[0], asked.ids[-1]],
-        text=text,
-        message=message.seq,
-        actor="pythia",
-    )
-    told = draft_event(act, "pythia", "assessment-posted", "normal", "It is there.")
-    act.append([assessed, told, drafts.acked(asked.name, "pythia")])
+@contextmanager
+def reviewed_team(decisions: int = 3) -> Iterator[tuple[Path, Team]]:
+    """A team whose checkpoint is reached, opened; temporary files are beside it."""
+    with folder() as top, mock.patch("tempfile.tempdir", str(top / "tmp")):
+        (top / "tmp").mkdir()
+        project = top / "project"
+        project.mkdir()
+        begin(project, decisions)
+        with Team(str(project / ".nbs")) as team:
+            team.refresh()
+            yield project, team
+
+
+@contextmanager
+def folder_alone() -> Iterator[None]:
+    """As if bubblewrap were not installed."""
+    with mock.patch("tripod.agents.isolated.BWRAP", "no-such-bwrap"):
+        yield
+
+
+def kinds(team: Team) -> list[str]:
+    """The kind of each entry."""
+    return [entry.kind for entry in team.store.read()]
+
+
+def check_once(team: Team, name: str) -> None:
+    """The event was answered once: one assessment, one message, one event, one ack; all fits."""
+    (event,) = [
+        e.seq for e in team.store.read() if e.kind == "bus.published" and e.data["name"] == name
+    ]
+    entries = list(team.store.read())
+    (assessed,) = [e.data for e in entries if e.kind == "pythia.assessed"]
+    assert assessed["event"] == event
+    said = [e.seq for e in entries if e.kind == "chat.sent" and e.actor == "pythia"]
+    assert said == [assessed["message"]]
+    published = [e.data["type"] for e in entries if e.kind == "bus.published"]
+    assert published.count("assessment-posted") == 1
+    assert [e.data["name"] for e in entries if e.kind == "bus.acked"] == [name]
+    assert team.store.db.execute(
+        "SELECT count(*) FROM agents WHERE state IN ('requested', 'started')"
+    ).fetchone() == (0,)
+    assert pythia.due(team, NOW) == []
+    assert list(differences(team.source, team.disk, evidence=True)) == []
+    assert team.warnings == []
+    spool = Path(team.root) / "spool"
+    assert not spool.exists() or list(spool.iterdir()) == []
+    with collect(team.root) as evidence:
+        report = judge(evidence)
+    assert [f.message for one in report.outcomes for f in one.findings] == []

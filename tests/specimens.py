@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from git_repo import Git
 from plain_export import files_of, write_files
-from reviewed import answer, asked_for, review
+from recorded_review import answer, asked_for, review
 
 from ledger import drafts, drafts_agent, drafts_worker
 from ledger.authorship import parse_record, sign_statements, statement

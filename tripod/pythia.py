@@ -23,7 +23,7 @@ from tripod.bus import NOBODY, claim_on
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.pythia_folder import CONFIG, Folder
 from tripod.pythia_points import Point, ask, pending, point_named, point_of, snapshot
-from tripod.pythia_run import HANDLE, ROLE, Order, Stand, judge, post, review, stand_of
+from tripod.pythia_run import HANDLE, ROLE, Order, Stand, judge, post, review, stand_of, tidy
 from tripod.team import Team
 
 __all__ = [
@@ -196,6 +196,7 @@ async def run(
         LedgerError: nothing could be recorded.
     """
     order = _order(team, program, actor)
+    tidy(team)
     if manual:
         point = summon(team, actor=actor)
     else:
@@ -209,6 +210,7 @@ async def run(
     for mark, word in words.items():
         prompt = prompt.replace(mark, word)
     stand = await review(team, point, log, replace(order, prompt=prompt))
+    tidy(team)
     if stand.answer is not None:
         return Outcome(point.name, _answer(team, stand.answer), [])
     problems: list[str] = team.source.body(stand.failed)["problems"]

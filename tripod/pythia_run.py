@@ -40,7 +40,18 @@ from tripod.pythia_folder import Folder, keep_transcripts
 from tripod.pythia_points import Point, Snapshot
 from tripod.team import Team
 
-__all__ = ["HANDLE", "ROLE", "TRIES", "Order", "Stand", "judge", "post", "review", "stand_of"]
+__all__ = [
+    "HANDLE",
+    "ROLE",
+    "TRIES",
+    "Order",
+    "Stand",
+    "judge",
+    "post",
+    "review",
+    "stand_of",
+    "tidy",
+]
 
 HANDLE = "pythia"
 ROLE = "pythia"
@@ -158,7 +169,12 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
             told = Reviewing(team, point, order)
             errand = _errand(team, point, log, order, stand)
             await errands.run(team, errand, first=stand.first, max_attempts=MAX_LOST, told=told)
-            Folder.sweep(team)
+
+
+def tidy(team: Team) -> None:
+    """Remove the folders of runs that are over."""
+    errands.sweep(team)
+    Folder.sweep(team)
 
 
 def _errand(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) -> Errand:

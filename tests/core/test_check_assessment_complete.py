@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from reviewed import answer, asked_for, review
+from recorded_review import answer, asked_for, review
 from specimens import build, copy, forge, read
 from team_files import Decision, Said, judge, outcome, write_chat, write_event, write_log
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reviewed
-from reviewed import RUN, answer, asked_for, posted, review, run_alone
+import recorded_review
+from recorded_review import RUN, answer, asked_for, posted, review, run_alone
 from specimens import build, copy, forge, read
 from team_files import outcome
 
@@ -240,7 +240,7 @@ def test_what_she_said_before_is_hers(root: str) -> None:
             decide(team, f"More {number}", "It is cheap.")
         again = answer(asked_for(team), risk)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reviewed, "RUN", "beef" * 8)
+        patch.setattr(recorded_review, "RUN", "beef" * 8)
         review(root, text=again)
     told = isolation(root)
     assert (told.verdict, told.coverage["assessments"]) == ("clean", 2)
