@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ledger import drafts, drafts_agent, drafts_pythia, drafts_worker
 from projections.decision_log import piece_bytes
+from projections.formats.assessment import parse_checkpoint_payload
 from tripod.act import Act
 from tripod.agents.spec import SpawnSpec, described
 from tripod.chat import say_in
@@ -22,7 +23,10 @@ IN_A_NAMESPACE = ("bwrap", "--unshare-all", "--", "oracle")
 
 
 class Asked(NamedTuple):
-    """A checkpoint event: its entry, its file's name, the entries and ids that it asks for."""
+    """A checkpoint event: its entry, its file's name, the ids of the decisions that it asks for.
+
+    ``seqs`` are the entries of all decisions up to it, ``log`` their text.
+    """
 
     event: int
     name: str
@@ -39,7 +43,10 @@ def asked_for(team: Team) -> Asked:
     rows = team.store.db.execute(sql, (event,)).fetchall()
     parts = [piece_bytes(team.source, team.source.body(seq)) for seq, _ in rows]
     seqs, ids = zip(*rows, strict=True)
-    return Asked(event, name, seqs, ids, b"".join(parts).decode())
+    payload = team.source.body(event)["payload"]["text"]
+    _, first, last = parse_checkpoint_payload(payload) or ("", ids[0], ids[-1])
+    asked = ids[ids.index(first) : ids.index(last) + 1]
+    return Asked(event, name, seqs, asked, b"".join(parts).decode())
 
 
 def answer(asked: Asked, risk: str = "One reads while another writes.") -> str:

@@ -14,7 +14,11 @@ from verify.finding import Outcome
 from verify.run import run
 
 ASSESSMENT = Said(
-    9, "pythia", "PYTHIA CHECKPOINT — Assessment #1\n\n**Hidden assumption:** none.\n"
+    9,
+    "pythia",
+    "PYTHIA CHECKPOINT — Assessment #1\n\n**Hidden assumption:** none.\n"
+    "**Second-order risk:** none.\n**Missing validation:** none.\n"
+    "**Six-month regret:** none.\n**Confidence:** high\n",
 )
 
 
