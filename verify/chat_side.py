@@ -18,7 +18,7 @@ from projections.chat_file import line_bytes
 from projections.decision_log import piece_bytes
 from projections.formats.chat import parse_line
 from projections.projection import TOGETHER, content_bytes
-from verify.echo import Known, words_of
+from verify.echo import Known, has_word, words_of
 from verify.evidence import Evidence
 from verify.rows import one
 
@@ -49,7 +49,7 @@ class Log:
             for seq in seqs:
                 text = _piece(evidence, bodies.get(seq) or evidence.body(seq))
                 self.known.add(seq, text, follows=bool(self._pieces))
-                self._pieces[seq] = text
+                self._pieces[seq] = text.strip()
 
     def __contains__(self, seq: object) -> bool:
         """Whether an entry is a decision."""
@@ -62,12 +62,17 @@ class Log:
         """
         at = misses = 0
         for seq in sources:
-            piece = self._pieces.get(seq, "").strip() if seq < until else ""
-            start = text.find(piece, at) if piece and misses < _MISSES else -1
-            misses = misses + 1 if start < 0 else 0
-            if start < 0:
+            piece = self._pieces.get(seq) if seq < until else None
+            if not piece:
                 continue
-            if words_of(text[at:start]):
+            start = text.find(piece, at)
+            if start < 0:
+                misses += 1
+                if misses == _MISSES:
+                    break
+                continue
+            misses = 0
+            if has_word(text, at, start):
                 yield text[max(0, at - _CONTEXT) : start + _CONTEXT]
             at = start + len(piece)
         yield text[max(0, at - _CONTEXT) :]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["LONG", "RUN", "Held", "Known", "runs_of", "words_of"]
+__all__ = ["LONG", "RUN", "Held", "Known", "has_word", "runs_of", "words_of"]
 
 RUN = 12
 """How many words in a row are an echo."""
@@ -38,6 +38,11 @@ def words_of(text: str) -> list[str]:
     ["don't", 'panic', "it's", 'd-17', 'not', 'd-18']
     """
     return _WORD.findall(text.casefold())
+
+
+def has_word(text: str, start: int, stop: int) -> bool:
+    """Whether a word stands in a part of a text."""
+    return _WORD.search(text, start, stop) is not None
 
 
 def runs_of(words: Sequence[str]) -> list[int]:

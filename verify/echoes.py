@@ -66,11 +66,13 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
     held = Held()
     texts = [(run, text) for run in runs for text in (*run.given, *run.wrote)]
     texts.sort(key=lambda pair: pair[1].seq)
+    bounds = {run.spawn: (run.sources, run.until) for run in runs}
     for number, (run, text) in enumerate(texts):
-        known = log.known.before(run.until)
+        sources, until = bounds[run.spawn]
+        known = log.known.before(until)
         rows = [
             held.add(number, words_of(part), known)
-            for part in log.between(text.text, run.sources, run.until)
+            for part in log.between(text.text, sources, until)
         ]
         if text.sources:
             echoed.beside[run.spawn] = max([echoed.beside.get(run.spawn, 0), *rows])
