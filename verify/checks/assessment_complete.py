@@ -62,7 +62,7 @@ def judge(evidence: Evidence) -> Outcome:
     found = [finding for one in ours.values() for finding in _ours(evidence, one, known)]
     found += [finding for one in outside for finding in _outside(evidence, one, known)]
     answered = {one.event for one in ours.values()}
-    found += [_failed(evidence, seq, late=event in answered) for seq, event in failures]
+    found += [_failed(evidence, seq) for seq, event in failures if event not in answered]
     seen = {"assessments": len(ours) + len(outside), "of ours": len(ours), "failed": len(failures)}
     if len(found) > LIMIT:
         more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
@@ -135,18 +135,11 @@ def _outside(evidence: Evidence, posted: Posted, known: dict[str, int]) -> Itera
         yield _finding(evidence, message, where, posted.seq)
 
 
-def _failed(evidence: Evidence, seq: int, *, late: bool) -> Finding:
-    """A review that came to nothing; once its event is answered, that is told as a warning."""
+def _failed(evidence: Evidence, seq: int) -> Finding:
+    """A review that came to nothing, of an event that nobody answered since."""
     problems = [one for one in evidence.body(seq).get("problems", ()) if isinstance(one, str)]
     message = f"no run of Pythia gave an assessment: {'; '.join(problems) or 'nothing says why'}"
-    return Finding(
-        NAME,
-        f"{message} (its event was answered later)" if late else message,
-        f"entry {seq}",
-        help=HELP,
-        severity="warning" if late else "failure",
-        seq=seq,
-    )
+    return _finding(evidence, message, f"entry {seq}", seq)
 
 
 def _finding(evidence: Evidence, message: str, where: str, seq: int) -> Finding:
