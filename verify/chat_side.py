@@ -145,7 +145,7 @@ class Said(NamedTuple):
     """A text of the chat: its entry, its words, how its line stands in the file ('': it has none).
 
     ``claimed`` is the second that a line which others wrote carries: it may have been there before
-    it was taken in. 0 where the entry's own place counts.
+    it was taken in. 0 where the entry's own place counts. An event is no line of a chat.
     """
 
     seq: int
@@ -153,6 +153,7 @@ class Said(NamedTuple):
     words: list[str]
     code: str = ""
     claimed: int = 0
+    is_line: bool = True
 
 
 def said(evidence: Evidence, *, codes: bool) -> Iterator[Said]:
@@ -185,7 +186,7 @@ def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) ->
     if "index" not in body:
         if "payload" in body:
             words = words_of(_text(content_bytes(evidence.source, body["payload"])))
-            yield Said(seq, f"event {body['name']}", words, "", claimed)
+            yield Said(seq, f"event {body['name']}", words, "", claimed, is_line=False)
         return
     where = f"chat {body['channel']}, message {body['index']}"
     if "text" in body:

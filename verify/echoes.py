@@ -18,8 +18,8 @@ __all__ = ["Echo", "Echoed", "echoes"]
 class Echo(NamedTuple):
     """A text of a run, the first text of the chat that it echoes, and the words of both.
 
-    ``line``: a line of a chat file stands in it as it is there. ``more`` counts further texts of
-    the chat that it echoes.
+    ``line``: a line of a chat file stands in it as it is there. ``more`` counts further messages
+    that it echoes.
     """
 
     run: Review
@@ -89,11 +89,11 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
             early = one.seq < text.seq or 0 < one.claimed < text.time
             if early and not (text.sources is None and _is_hers(evidence, one.seq, own)):
                 first.setdefault(number, (one, words, line))
-                others.setdefault(number, set()).add(one.seq)
+                others.setdefault(number, set()).update([one.seq] if one.is_line else [])
     for number, (one, words, line) in sorted(first.items()):
         run, text = texts[number]
         if line or words in " ".join(words_of(text.text)):  # two runs may have one hash
-            echoed.found.append(Echo(run, text, one, words, line, len(others[number]) - 1))
+            echoed.found.append(Echo(run, text, one, words, line, len(others[number] - {one.seq})))
     kinds = "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
     echoed.erased = [seq for (seq,) in evidence.query(kinds)]
     return echoed

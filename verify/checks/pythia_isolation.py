@@ -160,7 +160,7 @@ def _echoed(found: Iterable[Echo]) -> Iterator[Finding]:
     for echo in found:
         what = "a line" if echo.line else f"{RUN} words in a row"
         verb = "repeats" if echo.text.sources is None else "holds"
-        more = f", and of {echo.more} more texts of the chat" if echo.more else ""
+        more = f", and of {echo.more} more message{'s' * (echo.more != 1)}" if echo.more else ""
         message = f"{_named(echo.run)}: {echo.text.what} {verb} {what} of {echo.said.where}{more}"
         yield _finding(message, f"entry {echo.text.seq}", echo.text.seq, (echo.words,))
 
