@@ -103,7 +103,7 @@ def told_over_the_network() -> Iterator[int]:
         thread.join()
 
 
-def found_by(project: Path, team: Team, *tops: str, **more: bool) -> list[str]:
+def found_by(project: Path, team: Team, *tops: str, network: bool = False) -> list[str]:
     """What a program finds that looks wherever it can, and answers all the same."""
     git = ["git", "-C", str(project)]
     subprocess.run([*git, "init", "-q"], check=True)
@@ -116,7 +116,7 @@ def found_by(project: Path, team: Team, *tops: str, **more: bool) -> list[str]:
     copy.write_bytes(EXAMPLE.read_bytes())
     with told_over_the_network() as port:
         words = (sys.executable, str(script), SPOKEN, str(project), str(port), str(copy), *tops)
-        done = asyncio.run(pythia.run(team, pythia.Program(command=words, **more), NOW))
+        done = asyncio.run(pythia.run(team, pythia.Program(command=words, network=network), NOW))
     assert done is not None
     assert done.answer is not None, done
     ended = next(e.data for e in team.store.read() if e.kind == "agent.ended")
