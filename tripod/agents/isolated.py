@@ -36,7 +36,10 @@ _ETC = (
 )  # fmt: skip
 _PYTHON = re.compile(r"python(?:3(?:\.[0-9]+)?)?")
 _PROBE_S = 30
-_LOOK = 'for p; do if [ -n "$(ls -A "$p" 2>/dev/null)" ]; then echo "$p"; exit 3; fi; done'
+_LOOK = """
+[ -n "$(ls -A /)" ] || exit 4
+for p; do if [ -e "$p" ] && [ -n "$(ls -A "$p")" ]; then echo "$p"; exit 3; fi; done
+"""
 
 
 class Program(NamedTuple):
