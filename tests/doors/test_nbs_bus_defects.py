@@ -127,6 +127,21 @@ def test_a_key_has_two_parts(team: Path) -> None:
     assert bus(team, "publish", "a:b", "c", "low", "--dedup-window=300").code == 5
 
 
+def test_a_clock_that_is_ahead_blocks_a_key_for_no_longer_than_the_window(team: Path) -> None:
+    clock = Clock()
+    ahead = Clock()
+    ahead.move(3600)
+    Original(team, ahead).publish("ann", "note")
+    with clock.running():
+        words = ("publish", "ann", "note", "low", "--dedup-window=300")
+        assert bus(team, *words).code == 0
+        assert bus(team, *words).code == 5
+        clock.move(3600)  # now the other one is of this moment
+        assert bus(team, *words).code == 5
+        clock.move(301)
+        assert bus(team, *words).code == 0
+
+
 # 4: no index -----------------------------------------------------------------------------------
 
 
