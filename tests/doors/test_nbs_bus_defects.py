@@ -394,7 +394,7 @@ def test_a_configuration_that_is_no_file_stops_nothing(
     team: Path, make: Callable[[Path], None]
 ) -> None:
     make(team / "events/config.yaml")
-    for words in (("publish", "ann", "note", "low"), ("prune",), ("status",), ("ack-all",)):
+    for words in (("publish", "ann", "note", "low"), ("prune",), ("status",)):
         done = bus(team, *words)
         assert done.code == 0, done
         assert "the defaults hold until it is a regular file" in done.err
