@@ -43,9 +43,9 @@ def processed(root: Path) -> Outcome:
         return outcome(run(evidence), "events-processed")
 
 
-def publish(root: Path, *event: str, payload: str = "") -> str:
+def publish(root: Path, source: str, type_: str, priority: str) -> str:
     with Team(str(root)) as team:
-        return bus.publish(team, *event, payload)
+        return bus.publish(team, source, type_, priority, "")
 
 
 def at_midnight(root: Path) -> None:
