@@ -9,13 +9,21 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import appends, chats, commands, evidence, judging, signing, table
+from benchmarks import adoption, appends, chats, commands, evidence, judging, signing, table
 from benchmarks.measure import Row
 
 ENTRIES = 100_000
 SIGNED = 20_000  # entries: checking a signature costs the same in a ledger of any size
-GROUPS = ("appends", "commands", "chats", "judging", "evidence", "signing")
-ROUNDS = {"appends": 15, "commands": 21, "chats": 21, "judging": 3, "evidence": 3, "signing": 7}
+GROUPS = ("appends", "commands", "chats", "adoption", "judging", "evidence", "signing")
+ROUNDS = {
+    "appends": 15,
+    "commands": 21,
+    "chats": 21,
+    "adoption": 5,
+    "judging": 3,
+    "evidence": 3,
+    "signing": 7,
+}
 
 
 def main() -> None:
@@ -64,6 +72,7 @@ def _rows(group: str, folder: str, entries: int, rounds: int | None) -> Iterator
         "appends": lambda: appends.rows(folder, rounds),
         "commands": lambda: commands.rows(folder, rounds, _say),
         "chats": lambda: chats.rows(folder, rounds, _say),
+        "adoption": lambda: adoption.rows(folder, rounds, _say),
         "judging": lambda: judging.rows(folder, entries, rounds, _say),
         "evidence": lambda: evidence.rows(folder, entries, rounds, _say),
         "signing": lambda: signing.rows(folder, min(entries, SIGNED), rounds, _say),

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.appends import Bare
-from benchmarks.measure import Pair, Row, cost_row, in_turn
+from benchmarks.measure import Pair, Row, cost_row, in_turn, time_row
 from ledger.durable import sync_path
 from projections.formats.chat import Header, format_header, format_line
 from tripod import adopt, chat, recover
@@ -47,11 +47,13 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
         pairs = in_turn(partial(_seconds, long, *words), partial(_seconds, empty, *words), rounds)
         yield cost_row(name, f"{what}, {MANY:,} messages / none but these", pairs, at_most)
     say(f"{SENDS:,} sends")
-    sends = [
-        _sends(os.path.join(folder, f"sends-{number}")) for number in range(max(1, rounds // 7))
-    ]
-    what = f"{SENDS:,} sends in a running process, their events included / the bare writes"
-    yield cost_row("chat-sends", what, sends, 2.0)
+    few = range(max(1, rounds // 7))
+    later = [_later(os.path.join(folder, f"later-{number}")) for number in few]
+    what = f"{SENDS:,} sends in a running process, their events included, `files_later`"
+    yield time_row("chat-later", what, later, 3_000)
+    sends = [_sends(os.path.join(folder, f"sends-{number}")) for number in few]
+    what = "the same, each with its files / the bare writes"
+    yield cost_row("chat-sends", what, sends)
 
 
 def begin(folder: str) -> str:
@@ -85,6 +87,15 @@ def _seconds(root: str, *words: str) -> float:
         (TRIPOD, "chat", *words), cwd=os.path.dirname(root), check=True, stdout=subprocess.DEVNULL
     )
     return perf_counter() - begin_
+
+
+def _later(folder: str) -> float:
+    with Team(begin(folder)) as team:
+        start = perf_counter()
+        with team.files_later():
+            for number in range(SENDS):
+                chat.send(team, "live", f"agent-{number % 7}", TEXT)
+        return perf_counter() - start
 
 
 def _sends(folder: str) -> Pair:

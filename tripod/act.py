@@ -66,6 +66,7 @@ class Act:
         self.entries: list[Entry] = []
         self.rewrite: set[str] = set()
         self.later: list[Callable[[], None]] = []
+        self.may_lag = False
         self.left_alone: list[str] = []
         self.files = 0
         self.ahead = False

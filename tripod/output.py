@@ -15,6 +15,7 @@ from tripod.errors import TripodError
 __all__ = [
     "emit",
     "emit_bytes",
+    "emit_done",
     "emit_json",
     "emit_pretty",
     "emit_report",
@@ -86,6 +87,14 @@ def emit_bytes(data: bytes) -> None:
 def emit_json(values: Iterable[object]) -> None:
     """Print JSON, one value a line, in ASCII."""
     emit(json.dumps(value, sort_keys=True) for value in values)
+
+
+def emit_done(value: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Say what was done: as one JSON object, or in lines."""
+    if as_json:
+        emit_json([value])
+    else:
+        emit(lines)
 
 
 def emit_pretty(value: object) -> None:

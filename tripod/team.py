@@ -17,7 +17,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,42 +40,19 @@ from projections.tables import fold_into, refold, source_of, tables_current
 from tripod.act import Act
 from tripod.errors import NoTeamError
 from tripod.files import Files
+from tripod.lag import Lag
 
 if TYPE_CHECKING:
     from tripod.authors import Signing
 
-__all__ = ["DATABASE", "FOLDER", "Team", "find_team"]
+__all__ = ["DATABASE", "FOLDER", "Team"]
 
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
 WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
+LAG_S = 0.25  # how far files may fall behind an act, where that is allowed
 MAX_TRIES = 5  # how often we begin again because others write the same file
-
-
-def find_team(given: str | None, start: str | None = None) -> str:
-    """The team directory: ``given`` (a project or the directory itself), or found upwards.
-
-    Raises:
-        NoTeamError: there is none.
-    """
-    start = os.path.abspath(given or start or os.getcwd())
-    if given is not None:
-        for path in (start, os.path.join(start, FOLDER)):
-            if os.path.lexists(os.path.join(path, DATABASE)):
-                return path
-        message = f"no ledger in {start}: `tripod init {given}` makes one"
-        raise NoTeamError(message)
-    path = start
-    while True:
-        team = os.path.join(path, FOLDER)
-        if os.path.lexists(os.path.join(team, DATABASE)):
-            return team
-        parent = os.path.dirname(path)
-        if parent == path:
-            message = f"no {FOLDER}/{DATABASE} here or above {start}: `tripod init` makes one"
-            raise NoTeamError(message)
-        path = parent
 
 
 class Team:
@@ -101,6 +77,7 @@ class Team:
         self.warnings: list[str] = []
         self.healed = 0
         self._signs: Signing | None = None
+        self._lag: Lag | None = None
 
     def close(self) -> None:
         """Close the ledger."""
@@ -178,6 +155,26 @@ class Team:
         if self.store.unswept() and not self.files.failed and not self.files.late:
             erased = any(entry.kind == REDACTED for entry in act.entries)
             self._sweep(WAIT_MS if erased else 0)
+
+    @contextmanager
+    def files_later(self) -> Iterator[None]:
+        """For who does much at once: within this, the files may be a quarter of a second behind.
+
+        What an act says is durable and seen by every command at once, as always, but by who reads
+        the files later. If we die within, the next command writes them, as after any crash.
+        """
+        if self._lag is not None:
+            yield
+            return
+        self.refresh()
+        self._lag = lag = Lag(LAG_S)
+        try:
+            yield
+        finally:
+            lag.over = True
+            with self.act():
+                pass
+            self._lag = None
 
     @property
     def scribe(self) -> str | None:
@@ -334,10 +331,11 @@ class Team:
         act.ahead = act.refuse_if_ahead(anew=anew)
         if act.ahead:
             return act
-        behind = full or anew or late or self._files_behind()
+        behind = full or anew or late or (self._lag is None and self._files_behind())
         uncounted: list[str] | None = [] if hasty else None
         if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
             self.files.uncounted.update(uncounted or ())
+            act.may_lag = True
             return act
         if anew:  # all chats are compared once, for the intake and for who compares behind it
             self.files.agreed = agreed_chats(self.source, self.disk)
@@ -358,6 +356,8 @@ class Team:
 
     def _write_files(self, act: Act, *, again: bool = False) -> None:
         """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
+        if self._lag is not None and self._lag.puts_off(act):
+            return
         db = self.store.db
         size, files = db.execute("SELECT size, files FROM head").fetchone()
         first_new = act.entries[0].seq if act.entries else size
@@ -367,7 +367,7 @@ class Team:
         def entries() -> Iterator[Entry]:
             nonlocal healed
             for entry in behind:
-                healed += "observed" not in entry.data and not again
+                healed += "observed" not in entry.data and not again and self._lag is None
                 yield entry
             yield from (entry for entry in act.entries if "observed" not in entry.data)
 

@@ -5,14 +5,18 @@ import re
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from benchmarks import child, exports, judging, table
 from benchmarks import evidence as evidence_rows
+from benchmarks.adoption import lay
 from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
 from benchmarks.workload import Scale, fill_queue, make_team
+from tripod import adopt
+from tripod.team import Team
 from verify.checks import record_agrees, seals_open
 from verify.evidence import collect
 from verify.finding import FINDINGS
@@ -140,6 +144,16 @@ def test_the_forks_of_a_fork_are_counted() -> None:
 def test_a_queue_is_filled(tmp_path: Path) -> None:
     root = fill_queue(str(tmp_path / "queue"), 25)
     assert len(list(Path(root, "events").glob("*.event"))) == 25
+
+
+def test_a_team_of_the_original_tools_is_laid_out_for_adoption(tmp_path: Path) -> None:
+    project = lay(str(tmp_path / "team"), messages=30, decisions=20, events=60)
+    done = adopt.init(project)
+    assert (done.warnings, done.files) == ([], 62)
+    with Team(f"{project}/.nbs") as opened:
+        kinds = Counter(entry.kind for entry in opened.store.read())
+    assert (kinds["chat.sent"], kinds["decision.logged"], kinds["bus.published"]) == (30, 20, 60)
+    assert len(list(Path(project, ".nbs/events").glob("*.event"))) == 50
 
 
 ROWS = [

@@ -31,9 +31,11 @@ def folder(tmp_path: Path) -> Path:
     return begin(tmp_path)
 
 
-def answer(folder: Path, *words: str, given: bytes = b"") -> dict[str, Any]:
+def answer(
+    folder: Path, *words: str, given: bytes = b"", program: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """The one object that a command prints."""
-    done = run(folder, *words, "--json", given=given)
+    done = run(folder, *words, "--json", *(("--", *program) if program else ()), given=given)
     assert done.code == 0, done.err
     (line,) = done.out.splitlines()
     value: dict[str, Any] = json.loads(line)
@@ -58,6 +60,27 @@ def test_what_the_bus_did(folder: Path) -> None:
     assert answer(folder, "bus", "ack-all")["count"] == 3
     pruned = answer(folder, "bus", "prune", "--max-bytes", "1")
     assert pruned == {"files": 4, "folder": True, "left": 0, "limit": 1}
+
+
+def test_what_the_workers_did(folder: Path) -> None:
+    name = {"name": "w-0001"}
+    task = ("worker", "spawn", "w", ".", "Say it.", "--name", "w-0001")
+    assert answer(folder, *task, program=("echo", "said")) == name
+    assert run(folder, "worker", "watch").code == 0
+    assert answer(folder, "worker", "status", "w-0001")["state"] == "completed"
+    answered = answer(folder, "worker", "results", "w-0001", "--answer")
+    assert answered == {**name, "text": "said"}
+    (line,) = run(folder, "worker", "search", "w-0001", "said", "--json").out.splitlines()
+    assert json.loads(line) == {"line": "said"}
+    assert answer(folder, "worker", "continue", "w-0001", "And again.") == name
+    run(folder, "worker", "watch")
+    assert answer(folder, "worker", "dismiss", "w-0001") == {**name, "dismissed": True}
+    assert answer(folder, "worker", "dismiss", "w-0001") == {**name, "dismissed": False}
+    task = ("worker", "spawn", "w", ".", "Wait.", "--name", "w-0002")
+    answer(folder, *task, program=("sleep", "60"))
+    escalated = answer(folder, "worker", "escalate", "No key.", "--name", "w-0002")
+    assert escalated == {"name": "w-0002", "reason": "No key."}
+    answer(folder, "worker", "dismiss", "w-0002")
 
 
 def test_what_the_chat_and_the_scribe_did(folder: Path) -> None:

@@ -103,6 +103,10 @@ def test_no_act_starts_from_a_projection(data: st.DataObject, steps: list[Step])
             assert list(differences(other.source, other.disk)) == []
 
 
+NUMBERS = {"seq", "event", "up_to"}
+"""Fields of bodies that number an entry, or the newest of those up to which something was done."""
+
+
 def _lasting(team: Team) -> list[object]:
     """The entries but for the traces of files that were gone, as if those had not been numbered."""
     kept = [entry for entry in entries(team) if entry[0] != "file.displaced"]
@@ -113,7 +117,9 @@ def _lasting(team: Team) -> list[object]:
 def _renumbered(value: object, gone: list[int]) -> object:
     if isinstance(value, dict):
         return {
-            key: item - sum(seq < item for seq in gone) if key == "seq" else _renumbered(item, gone)
+            key: item - sum(seq <= item for seq in gone)
+            if key in NUMBERS
+            else _renumbered(item, gone)
             for key, item in value.items()
         }
     return [_renumbered(item, gone) for item in value] if isinstance(value, list | tuple) else value

@@ -15,7 +15,8 @@ from projections.projection import File
 from projections.rebuild import differences
 from tripod import adopt, bus, recover
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
-from tripod.team import Team, find_team
+from tripod.opening import find_team
+from tripod.team import Team
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ HEAVY = {
     "importlib.metadata",
     "markdown_it",
     "pathlib",
+    "projections.formats.worker",
     "pydantic",
     "rich",
     "sqlite_utils",

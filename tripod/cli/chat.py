@@ -11,7 +11,7 @@ from tripod import chat as acts
 from tripod import chat_lines as shown
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
 from tripod.errors import BadArgumentError
-from tripod.output import emit, emit_json, hanging
+from tripod.output import emit, emit_done, emit_json, hanging
 from tripod.waking import Watch
 from tripod.when import moment
 
@@ -229,14 +229,7 @@ def count(*, team_path: str | None, channel: str, as_json: bool) -> None:
     with opened(team_path) as team:
         team.refresh()
         number = acts.count(team, channel)
-    _tell({"count": number}, str(number), as_json=as_json)
-
-
-def _tell(value: dict[str, object], line: str, *, as_json: bool) -> None:
-    if as_json:
-        emit_json([value])
-    else:
-        emit([line])
+    emit_done({"count": number}, [str(number)], as_json=as_json)
 
 
 @chat.command()
@@ -250,7 +243,7 @@ def archive(*, team_path: str | None, channel: str, keep: int, as_json: bool) ->
     with opened(team_path) as team:
         number, path = acts.archive(team, channel, keep)
     said = f"Archived {number} message(s) to {path}" if number else "No messages to archive"
-    _tell({"archived": number} | ({"path": path} if number else {}), said, as_json=as_json)
+    emit_done({"archived": number} | ({"path": path} if number else {}), [said], as_json=as_json)
 
 
 @chat.command("cursor-set")
@@ -293,4 +286,5 @@ def delete(
     since = moment(after, "--after")
     with opened(team_path) as team:
         done = acts.delete(team, channel, since, actor=actor or "unknown", dry_run=dry_run)
-    _tell(done._asdict(), shown.deletion_line(done, after, dry_run=dry_run), as_json=as_json)
+    said = shown.deletion_line(done, after, dry_run=dry_run)
+    emit_done(done._asdict(), [said], as_json=as_json)

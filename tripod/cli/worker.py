@@ -8,7 +8,7 @@ from tripod import worker as acts
 from tripod import worker_files as files
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
 from tripod.errors import BadArgumentError
-from tripod.output import emit, emit_json, remark
+from tripod.output import emit, emit_done, emit_json, remark
 from tripod.worker_lines import CONTEXT, listed, status_lines
 
 __all__ = ["worker"]
@@ -41,6 +41,7 @@ def worker() -> None:
 @click.option("--tool", "tools", type=TEXT, multiple=True, help="A tool it may use; once for each.")
 @click.option("--timeout", type=Number(1, MAX_WAIT), metavar="S", help="End it after S seconds.")
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who wants it done.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def spawn(
     *,
     team_path: str | None,
@@ -57,6 +58,7 @@ def spawn(
     tools: tuple[str, ...],
     timeout: int | None,
     actor: str | None,
+    as_json: bool,
 ) -> None:
     """Have a worker do TASK in DIR; its name is printed at once.
 
@@ -86,7 +88,7 @@ def spawn(
             tools=tools or None,
             actor=actor or NOBODY,
         )
-    emit([chosen])
+    emit_done({"name": chosen}, [chosen], as_json=as_json)
 
 
 @worker.command()
@@ -122,12 +124,13 @@ def list_(*, team_path: str | None, as_json: bool) -> None:
 @team_option
 @click.argument("name", type=TEXT)
 @click.option("--answer", is_flag=True, help="What its program answered, not its findings.")
-def results(*, team_path: str | None, name: str, answer: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def results(*, team_path: str | None, name: str, answer: bool, as_json: bool) -> None:
     """Print what a worker wrote into its task file."""
     with opened(team_path) as team:
         team.refresh()
         text = files.answer(team, name) if answer else files.findings(team, name)
-    emit([text])
+    emit_done({"name": name, "text": text}, [text], as_json=as_json)
 
 
 @worker.command()
@@ -138,11 +141,15 @@ def results(*, team_path: str | None, name: str, answer: bool) -> None:
     "--context", type=Number(), default=CONTEXT, show_default=True, metavar="N",
     help="Lines around each that matches.",
 )  # fmt: skip
-def search(*, team_path: str | None, name: str, regex: str, context: int) -> int:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def search(*, team_path: str | None, name: str, regex: str, context: int, as_json: bool) -> int:
     """Print lines of a worker's log that match REGEX; without one the exit code is 1."""
     with opened(team_path) as team:
         lines = list(files.search(team, name, regex, context))
-    emit(lines)
+    if as_json:
+        emit_json({"line": line} for line in lines)
+    else:
+        emit(lines)
     return 0 if lines else 1
 
 
@@ -152,37 +159,48 @@ def search(*, team_path: str | None, name: str, regex: str, context: int) -> int
 @click.argument("message", type=TEXT, required=False)
 @click.option("--file", metavar="FILE", help="Read the message from FILE, or - for stdin.")
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who wants it to go on.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def continue_(
-    *, team_path: str | None, name: str, message: str | None, file: str | None, actor: str | None
+    *,
+    team_path: str | None,
+    name: str,
+    message: str | None,
+    file: str | None,
+    actor: str | None,
+    as_json: bool,
 ) -> None:
     """Have a worker that ended go on, with MESSAGE."""
     text = text_argument(message, file, "message")
     with opened(team_path) as team:
         acts.continue_(team, name, text, actor=actor or NOBODY)
+    emit_done({"name": name}, [], as_json=as_json)
 
 
 @worker.command()
 @team_option
 @click.argument("reason", type=TEXT)
 @click.option("--name", type=TEXT, envvar=acts.SELF, help="The worker; its program knows it.")
-def escalate(*, team_path: str | None, reason: str, name: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def escalate(*, team_path: str | None, reason: str, name: str | None, as_json: bool) -> None:
     """Say that this worker cannot go on, and why; for its program."""
     if not name:
         message = f"--name: which worker? (Its program has the variable {acts.SELF}.)"
         raise BadArgumentError(message)
     with opened(team_path) as team:
         acts.escalate(team, name, reason)
+    emit_done({"name": name, "reason": reason}, [], as_json=as_json)
 
 
 @worker.command()
 @team_option
 @click.argument("name", type=TEXT)
 @click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who dismisses it.")
-def dismiss(*, team_path: str | None, name: str, actor: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def dismiss(*, team_path: str | None, name: str, actor: str | None, as_json: bool) -> None:
     """Send a worker away for good; its program is ended, its log is kept."""
     with opened(team_path) as team:
-        acts.dismiss(team, name, actor=actor or NOBODY)
-    emit([f"Dismissed: {name}"])
+        done = acts.dismiss(team, name, actor=actor or NOBODY)
+    emit_done({"name": name, "dismissed": done}, [f"Dismissed: {name}"], as_json=as_json)
 
 
 @worker.command()

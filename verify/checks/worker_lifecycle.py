@@ -151,9 +151,7 @@ def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
             continue
         if data is None:
             if path not in kept:
-                yield _finding(
-                    f"{path} is gone, of which only the digest was kept", path, seq, LOG_HELP
-                )
+                yield _finding("is gone, and only its digest was kept", path, seq, LOG_HELP)
         elif sha256(data[:size]).hexdigest() != log["digest"]:
             yield _finding("does not hold what its program wrote", path, seq, LOG_HELP)
         elif len(data) > size:

@@ -1,0 +1,160 @@
+"""Files may fall behind for who does very much at once: nothing else may come out differently."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from story import Step, Story, entries, folder, tree
+from strategies import stories
+
+from projections.rebuild import differences
+from tripod import bus, chat
+from tripod.errors import NotFoundError
+from tripod.team import Team
+
+LIVE = "chat/live.chat"
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    made = Story(tmp_path)
+    made.step(("create", "live"))
+    return made
+
+
+def whole(team: Team) -> None:
+    assert list(differences(team.source, team.disk)) == []
+
+
+@pytest.fixture(autouse=True)
+def _no_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+
+
+def test_the_files_follow_at_the_end_and_others_know_at_once(story: Story) -> None:
+    before = tree(story.root)
+    with story.team() as team:
+        with team.files_later():
+            for number in range(5):
+                chat.send(team, "live", "ann", f"message {number}")
+            assert tree(story.root) == before
+            with Team(str(story.root)) as other:
+                assert other.store.head() == team.store.head()
+                assert len(list(bus.check(other))) == 5
+            bus.ack(team, next(iter(bus.check(team))).name)
+        assert (team.healed, team.warnings) == (0, [])
+        whole(team)
+    assert (story.root / LIVE).read_bytes().count(b"\n") == 6 + 5
+    assert len(story.original.pending()) == 4
+    assert len(story.original.processed()) == 1
+
+
+def test_they_follow_after_a_moment(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    with story.team() as team, team.files_later():
+        chat.send(team, "live", "ann", "one")
+        assert story.original.pending() == []
+        monkeypatch.setattr(time, "monotonic", lambda: 1000.3)
+        chat.send(team, "live", "ann", "two")
+        assert len(story.original.pending()) == 2
+        chat.send(team, "live", "ann", "three")
+        assert len(story.original.pending()) == 2
+
+
+def test_what_others_write_meanwhile_is_taken_in_once(story: Story) -> None:
+    with story.team() as team:
+        with team.files_later():
+            chat.send(team, "live", "ann", "one")
+            story.clock.move()
+            story.original.say("live", "bob", "two")
+            story.original.publish("bob", "done")
+            story.clock.move()
+            chat.send(team, "live", "ann", "three")
+            chat.send(team, "live", "ann", "four")
+        said = [message.text for message in chat.messages(team, "live")]
+        assert sorted(said) == ["four", "one", "three", "two"]
+        assert team.warnings == []
+        whole(team)
+        assert [event.source for event in bus.check(team)].count("bob") == 1
+
+
+def test_who_dies_meanwhile_leaves_what_the_next_command_writes(story: Story) -> None:
+    program = f"""
+import os, time
+from tripod import chat
+from tripod.team import Team
+time.monotonic = lambda: 1000.0
+with Team({str(story.root)!r}) as team, team.files_later():
+    chat.send(team, "live", "ann", "one")
+    chat.send(team, "live", "ann", "two")
+    os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert story.original.pending() == []
+    with Team(str(story.root)) as team:
+        team.refresh()
+        assert (team.healed, team.warnings) == (4, [])
+        whole(team)
+
+
+def test_an_error_within_lets_the_files_follow(story: Story) -> None:
+    with story.team() as team:
+        with suppress(NotFoundError), team.files_later():
+            chat.send(team, "live", "ann", "one")
+            chat.send(team, "elsewhere", "ann", "two")
+        assert len(story.original.pending()) == 1
+        whole(team)
+
+
+def test_within_itself_it_changes_nothing(story: Story) -> None:
+    with story.team() as team:
+        with team.files_later():
+            with team.files_later():
+                chat.send(team, "live", "ann", "one")
+            assert story.original.pending() == []
+        whole(team)
+
+
+class Busy(Story):
+    """A story of which one process tells everything, without a look at the files in between."""
+
+    opened: Team | None = None
+
+    @contextmanager
+    def team(self) -> Iterator[Team]:
+        with self.clock.running():
+            if self.opened is not None:
+                yield self.opened
+                return
+            with Team(str(self.root)) as team:
+                yield team
+
+    def run(self, steps: list[Step]) -> None:
+        with self.team() as team, team.files_later():
+            self.opened = team
+            super().run(steps)
+            self.opened = None
+
+
+@settings(max_examples=25)
+@given(stories(others=False, max_size=10))
+def test_any_story_ends_the_same(steps: list[Step]) -> None:
+    with folder() as one, folder() as two:
+        usual, busy = Story(one), Busy(two)
+        usual.run(steps)
+        busy.run(steps)
+        with usual.team() as first, busy.team() as second:
+            assert entries(first) == entries(second)
+            whole(second)
+        assert _without_ids(one) == _without_ids(two)
+
+
+def _without_ids(root: Path) -> dict[str, tuple[bytes, int]]:
+    """The counts name an entry by its id, which chance gives."""
+    return {path: file for path, file in tree(root).items() if path != ".nbs/counts.json"}
