@@ -61,9 +61,9 @@ def read_answer(output: Output, data: bytes, *, wants_structure: bool = False) -
 
 
 def _json(text: str | bytes) -> tuple[Any, str]:
-    """A value and no problem, or the problem.
+    r"""A value and no problem, or the problem.
 
-    JSON may spell half a character (``"\\ud800"``), and no entry can hold one: it is a "?" here.
+    JSON may spell half a character (``"\ud800"``), and no entry can hold one: it is a "?" here.
     """
     try:
         value = json.loads(text)
