@@ -32,6 +32,7 @@ _MARKS = """
 CREATE TABLE spoken (seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE asked (seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE displaced (seq INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT;
 """
 _BODIES = (
     "SELECT seq, body FROM entries"
@@ -133,8 +134,11 @@ def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
 
 
 def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
-    """Note what is rare among the many: a possible assessment, what asks for one, lost bytes."""
-    spoken, asked, displaced = [], [], []
+    """Note what is rare among the many: a possible assessment, what asks for one, what is lost.
+
+    And what agents were given, each with the run.
+    """
+    spoken, asked, displaced, handed = [], [], [], []
     for entry in batch:
         if entry.kind == "chat.sent":
             body = entry.body or b""
@@ -144,9 +148,12 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
             asked.append((entry.seq,))
         elif entry.kind == "file.displaced":
             displaced.append((entry.seq,))
+        elif entry.kind == "delivered":
+            handed.append((entry.seq, str(entry.data.get("spawn"))))
     db.executemany("INSERT OR IGNORE INTO spoken VALUES (?)", spoken)
     db.executemany("INSERT OR IGNORE INTO asked VALUES (?)", asked)
     db.executemany("INSERT OR IGNORE INTO displaced VALUES (?)", displaced)
+    db.executemany("INSERT OR IGNORE INTO handed VALUES (?, ?)", handed)
 
 
 # What the files add ----------------------------------------------------------------------------

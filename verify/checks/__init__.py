@@ -9,6 +9,7 @@ from types import ModuleType
 
 from verify.checks import (
     append_only,
+    assessment_complete,
     bodies_present,
     canonical_bytes,
     chain_links,
@@ -64,6 +65,7 @@ CHECKS: tuple[ModuleType, ...] = (
     count_from_grep,
     decision_ids_unique,
     checkpoint_preceded,
+    assessment_complete,
     chat_refs_resolve,
     pythia_isolation,
     worker_lifecycle,
