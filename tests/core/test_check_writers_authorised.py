@@ -276,7 +276,7 @@ def audited(root: str, folder: Path) -> str:
     out = str(folder / "export")
     write_files(out, files_of(database(root)))
     tool = Path(__file__).parents[2] / "tools" / "audit_export.py"
-    command = [sys.executable, tool, out]
+    command = [sys.executable, str(tool), out]
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
