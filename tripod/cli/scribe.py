@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import click
 
 from tripod import scribe as acts
+from tripod.cli.advise import advise
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option
 from tripod.output import emit, emit_json, hanging, remark
 
@@ -19,6 +20,9 @@ def scribe() -> None:
 
     Exit codes: 0 ok, 1 general error (bad arguments, nothing found), 2 no log or team directory.
     """
+
+
+scribe.add_command(advise)
 
 
 @scribe.command()
