@@ -131,9 +131,9 @@ def arm(strikes: Strikes) -> None:
         strikes.at("within the log's end")
         return write(fd, data)
 
-    files.Files._swap = swapped  # type: ignore[method-assign]
+    files.Files._swap = swapped  # type: ignore[assignment,method-assign]
     Disk.stage = staged  # type: ignore[method-assign]
-    appending.append = appended
+    appending.append = appended  # type: ignore[assignment]
     os.write = written
     around(os, "fdatasync", strikes, "behind the log's end")
     around(swap, "exchange", strikes, "named", "exchanged")

@@ -128,7 +128,7 @@ class Files:
         be rendered whole.
         """
         paths: dict[str, None] = dict.fromkeys(also)
-        said: dict[str, int] = {} if grows else dict.fromkeys(paths, NEVER)
+        said: dict[str, int] = dict.fromkeys(paths, NEVER)
         for entry in entries:
             if entry.kind == "bus.acked-all":
                 self._move(BUS.moved_by(self.source, entry.seq))

@@ -7,6 +7,8 @@ be adopted.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from projections import CHAT
 from projections.disk import UnreadableError
 from projections.formats.chat import (
@@ -175,13 +177,14 @@ def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
 
 
 def _not_held(lines: list[bytes], held: list[bytes]) -> list[bytes]:
-    """Lines that are none of those which the ledger holds, though not all of them are shown."""
-    bare = [line.rstrip(b"\n") for line in held]
-    new, at = [], 0
+    """Lines that are none of those which the ledger holds, in whatever order they are shown."""
+    waiting = Counter(line.rstrip(b"\n") for line in held)
+    new = []
     for line in lines:
-        try:
-            at = bare.index(line.rstrip(b"\n"), at) + 1
-        except ValueError:
+        bare = line.rstrip(b"\n")
+        if waiting[bare]:
+            waiting[bare] -= 1
+        else:
             new.append(line)
     return new
 

@@ -27,6 +27,7 @@ __all__ = ["LogTaker", "log_archives", "take_log"]
 
 RANK = 2
 STREAM = "decisions"
+_RULE = b"\n---\n\n"
 FIELD_ROOM = 3_000  # bytes of JSON
 FIELD_CHARACTERS = 500  # a character takes at most six
 SHOWN = 200  # characters of what is wrong with a piece
@@ -124,16 +125,19 @@ def _foreign(shown: bytes, ours: bytes) -> bytes:
     """
     if ours.startswith(shown):
         return b""
-    waiting = split_log(ours)[1]
+    waiting = list(split_log(ours)[1])
     text, pieces = split_log(shown)
     foreign = [] if any(piece.startswith(text) for piece in waiting) else [text]
-    at = 0
+    rule = b""
     for piece in pieces:
-        there = next((n for n in range(at, len(waiting)) if waiting[n].startswith(piece)), None)
-        if there is None:
-            foreign.append(piece)
+        bare = piece.removesuffix(_RULE)
+        same = next((held for held in waiting if held.startswith(bare)), None)
+        if same is None:
+            foreign.append(rule + piece)
         else:
-            at = there + 1
+            waiting.remove(same)
+        # Behind a torn piece, the rule in front of the next one is not seen as such.
+        rule = _RULE if same is not None and bare != piece else b""
     return b"".join(foreign)
 
 
