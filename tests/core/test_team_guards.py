@@ -43,9 +43,9 @@ def busy(story: Story) -> Story:
 
 
 EMPTY = (
-    "actors", "addressed", "agents", "anchors", "archives", "claims", "cursors", "forks",
-    "inputs", "keys", "read_positions", "readers", "redactions", "seals", "worker_steps",
-    "workers",
+    "actors", "addressed", "agents", "anchors", "archives", "assessments", "claims", "cursors",
+    "failures", "forks", "inputs", "isolations", "keys", "read_positions", "readers",
+    "redactions", "seals", "worker_steps", "workers",
 )  # fmt: skip
 """Tables that the story gives no row."""
 
