@@ -40,7 +40,6 @@ from tripod.act import Act
 from tripod.errors import NoTeamError
 from tripod.files import Files
 from tripod.lag import Lag
-from tripod.unwritten import unwritten
 
 if TYPE_CHECKING:
     from tripod.authors import Signing
@@ -147,8 +146,11 @@ class Team:
             late = list(self.files.late)
             with self._once(locks=late, late=late):
                 pass
-        for remark in unwritten(self.files, full=act.full):
-            act.warn(remark)
+        if self.files.failed or self.files.late or self.files.is_weak:
+            from tripod.unwritten import unwritten
+
+            for remark in unwritten(self.files, full=act.full):
+                act.warn(remark)
         if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             from tripod.sealing import seal_if_due
 
