@@ -1,7 +1,8 @@
 """Small team directories with exactly one thing wrong, made by real acts and then by damage.
 
-``build`` makes a sound one; each of ``SPECIMENS`` damages a copy so that one check alone names it:
-whatever else would tell (hashes, links, tables, files) is made to fit again by ``forge``.
+``build`` makes a sound one; each of ``SPECIMENS`` damages a copy so that one check alone names it
+(``ADVISED``: advises on it); whatever else would tell (hashes, links, tables, files) is made to fit
+again by ``forge``.
 """
 
 import json
@@ -42,6 +43,7 @@ from tripod.team import Team
 from tripod.worker_life import step
 
 __all__ = [
+    "ADVISED",
     "SPECIMENS",
     "Row",
     "Specimen",
@@ -404,6 +406,46 @@ def _assess(root: str) -> None:
 
 def _far_ref(row: Row) -> Row:
     return row.saying(chat_ref="live.chat:~L4711", refs=[{"file": "live.chat", "line": 4711}])
+
+
+def _unasked(root: str) -> None:
+    """The event at the interval asks for something else."""
+    rows = read(database(root))
+    events = (seq for seq, row in enumerate(rows) if row.data.get("type") == "pythia-checkpoint")
+    seq = next(events)
+    rows[seq] = rows[seq].saying(type="pythia-reminder")
+    forge(root, rows)
+
+
+def _left_lying(root: str) -> None:
+    """A checkpoint event is published, and a day later somebody speaks."""
+    _write(f"{root}/events/config.yaml", "pythia-interval: 3\nack-timeout: 120\n")
+    with Team(root) as team:
+        for number in range(2):
+            scribe.log(
+                team,
+                scribe.Request(f"Rule {number}", ("alex",), "Agreed.", refs=("live.chat:~L8",)),
+            )
+        chat.send(team, "side", "claude", "Anybody here?")
+    rows = read(database(root))
+    later = f"2999{rows[-1].head['at'][4:]}"
+    rows[-2:] = [row.headed(at=later) for row in rows[-2:]]
+    forge(root, rows)
+
+
+def _unlogged(root: str) -> None:
+    """Something is settled in the chat, and nobody logs it while the talk goes on."""
+    with Team(root) as team:
+        chat.send(team, "side", "alex", "Right. We'll use sqlite for the index, not flat files.")
+        for number in range(20):
+            chat.send(team, "side", "claude", f"note {number}")
+
+
+def _no_decision(root: str) -> None:
+    with Team(root) as team:
+        scribe.log(
+            team, scribe.Request("All tests pass", ("alex",), "Seen.", refs=("live.chat:~L8",))
+        )
 
 
 def _peek(root: str) -> None:
@@ -882,6 +924,13 @@ SPECIMENS: tuple[Specimen, ...] = (
         "count-from-grep", "grep counts 5 headings", _changed("decision.logged", 1, _smuggled)
     ),
     Specimen("decision-ids-unique", "stands for 2 decisions", _same_id),
+    Specimen(
+        "supersession",
+        "supersedes D-1, which is no decision",
+        _changed("decision.logged", 1, lambda row: row.saying(supersedes="D-1")),
+    ),
+    Specimen("pythia-fires", "reached the interval of 3, and no pythia-checkpoint", _unasked),
+    Specimen("events-processed", "s, ack-timeout is 120 s", _left_lying),
     Specimen("checkpoint-preceded", "answers no checkpoint event", _assess),
     Specimen(
         "chat-refs-resolve",
@@ -897,6 +946,13 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("record-agrees", "it is not what the ledger holds", _other_record),
     Specimen("drift", "differs from the ledger", _edit_event),
 )
+
+
+ADVISED: tuple[Specimen, ...] = (
+    Specimen("decision-missed", "We'll use sqlite for the index", _unlogged),
+    Specimen("decision-noise", "reads like a status report", _no_decision),
+)
+"""What no rule forbids, and a check that only advises names."""
 
 
 def copy(root: str, folder: str) -> str:

@@ -30,6 +30,8 @@ _PENDING = (
     " ORDER BY e.us, e.name"
 )
 _FRONT = "# Decision Log\n"
+MAX_GIVEN = 8_000
+"""Decisions that one review is given at most: an entry names all of them, and has a limit."""
 
 
 class Point(NamedTuple):
@@ -167,10 +169,25 @@ def ask(team: Team, act: Act, handle: str) -> Draft | None:
 
 
 def snapshot(team: Team, point: Point) -> Snapshot:
-    """The decisions up to the last that is asked for, as they stand in the log's files."""
+    """The decisions up to the last that is asked for, as they stand in the log's files.
+
+    Of very many the newest, with a line that says so.
+
+    Raises:
+        RefusedError: more are asked for than one review is given.
+    """
+    if point.asked.decisions > MAX_GIVEN:
+        message = (
+            f"{point.name} asks for {point.asked.decisions} decisions, and a review takes "
+            f"{MAX_GIVEN} at most: publish checkpoint events for parts of them"
+        )
+        raise RefusedError(message)
     sql = "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND seq <= ? ORDER BY seq"
-    rows = team.store.db.execute(sql, (point.stop,)).fetchall()
+    every = team.store.db.execute(sql, (point.stop,)).fetchall()
+    rows = every[-MAX_GIVEN:]
     seqs = [seq for seq, _ in rows]
     parts = [piece_bytes(team.source, body) for body in team.source.each_body(seqs)]
-    text = _FRONT + b"".join(parts).decode("utf-8", "replace")
+    left = len(every) - len(rows)
+    front = f"{_FRONT}\n({left} older decisions are left out.)\n" if left else _FRONT
+    text = front + b"".join(parts).decode("utf-8", "replace")
     return Snapshot(text, tuple(seqs), frozenset(id_ for _, id_ in rows))

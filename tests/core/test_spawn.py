@@ -341,10 +341,22 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     [
         ("argv = ['x']\nisolated = 3", "isolated: it is no table"),
         ("argv = ['x']\n[isolated]\nopen = 1", "unknown keys: open; there are network, config"),
-        ("argv = ['x']\n[isolated]\nnetwork = 'yes'", "network: it is neither true nor false"),
-        ("argv = ['x']\n[isolated]\nconfig = 'A-B'", "config: it is no name of a variable"),
-        ("argv = ['x']\n[isolated]\ntranscripts = '../x'", "transcripts: it is no folder within"),
-        ("argv = ['x']\n[isolated]\ntranscripts = '/x'", "transcripts: it is no folder within"),
+        (
+            "argv = ['x']\n[isolated]\nnetwork = 'yes'",
+            "isolated.network: it is neither true nor false",
+        ),
+        (
+            "argv = ['x']\n[isolated]\nconfig = 'A-B'",
+            "isolated.config: it is no name of a variable",
+        ),
+        (
+            "argv = ['x']\n[isolated]\ntranscripts = '../x'",
+            "isolated.transcripts: it is no folder within",
+        ),
+        (
+            "argv = ['x']\n[isolated]\ntranscripts = '/x'",
+            "isolated.transcripts: it is no folder within",
+        ),
         ("argv = ['x']\n[isolated]\nlends = 3", "isolated.lends: it is no list of texts"),
         ("argv = 3", "argv: it is no list of texts"),
         ("", "argv: it is no list of texts"),
