@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from git_repo import Git
 from plain_export import files_of, write_files
+from recorded_review import answer, asked_for, review
 
 from ledger import drafts, drafts_agent, drafts_worker
 from ledger.authorship import parse_record, sign_statements, statement
@@ -396,11 +397,10 @@ def _ended(run: str) -> Draft:
 
 
 def _assess(root: str) -> None:
-    text = (
-        "## Pythia Checkpoint — 2026-11-21T21:30:00Z\n\n"
-        "Decisions reviewed: D-5 through D-9 (5 decisions)\n\n### Hidden Assumptions\n\nNone.\n"
-    )
     with Team(root) as team:
+        asked = asked_for(team)
+        later = asked._replace(ids=("D-5", "D-9"))
+        text = answer(later).replace("That D-5 is", "That it is").replace("measured D-9", "did")
         chat.send(team, "live", "pythia", text)
 
 
@@ -456,6 +456,25 @@ def _peek(root: str) -> None:
     )
     with Team(root) as team:
         adopt.sync(team)
+
+
+def _quoted_to_her(root: str) -> None:
+    """What bench said in the chat stands in her prompt, and she answers as if it did not."""
+    (said,) = (text for handle, text in SAID if handle == "bench")
+    review(root, extra=f"\nWhat is known: {said}")
+
+
+def _chat_as_source(root: str) -> None:
+    with Team(root) as team:
+        seqs = asked_for(team).seqs
+        said = team.store.db.execute("SELECT min(seq) FROM lines").fetchone()[0]
+    review(root, sources=[*seqs, said])
+
+
+def _half_an_answer(root: str) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team))
+    review(root, text=text.replace("It is slow, and nobody knows why.", ""))
 
 
 def _edit_event(root: str) -> None:
@@ -919,6 +938,9 @@ SPECIMENS: tuple[Specimen, ...] = (
         _changed("decision.logged", 1, _far_ref),
     ),
     Specimen("pythia-isolation", "pythia-a0d7 read the chat", _peek),
+    Specimen("pythia-isolation", "its prompt holds 12 words in a row of chat live", _quoted_to_her),
+    Specimen("pythia-isolation", "was given the text of entry", _chat_as_source),
+    Specimen("assessment-complete", "Scenario: nothing stands there", _half_an_answer),
     Specimen("worker-lifecycle", "no event worker-spawned tells", _silent_worker),
     Specimen("worker-lifecycle", "completed after dismissed", _undead_worker),
     Specimen("record-agrees", "it is not what the ledger holds", _other_record),

@@ -31,6 +31,7 @@ __all__ = ["Folded", "fold_evidence"]
 
 BATCH = 1000
 _NOTED = ("spoken", "decisive", "asked", "configured", "displaced")
+_HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
 _BODIES = (
     "SELECT seq, body FROM entries"
     " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
@@ -93,6 +94,7 @@ def fold_evidence(
     create_tables(scratch)
     for table in _NOTED:
         scratch.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
+    scratch.execute(_HANDED)
     drafts: dict[int, Draft] = {}
     blobs: dict[str, bytes] = {}
     folded = Folded(source_over(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
@@ -134,9 +136,10 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
     """Note what is rare among the many, for the checks that ask for it.
 
     That is a possible assessment or decision, what asks for a review, the configuration, lost
-    bytes.
+    bytes; and what agents were given, each with the run.
     """
     noted: dict[str, list[tuple[int]]] = {table: [] for table in _NOTED}
+    handed: list[tuple[int, str]] = []
     for entry in batch:
         if entry.kind == "chat.sent":
             body = (entry.body or b"").lower()
@@ -151,8 +154,11 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
             noted["configured"].append((entry.seq,))
         elif entry.kind == "file.displaced":
             noted["displaced"].append((entry.seq,))
+        elif entry.kind == "delivered":
+            handed.append((entry.seq, str(entry.data.get("spawn"))))
     for table, seqs in noted.items():
         db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", seqs)
+    db.executemany("INSERT OR IGNORE INTO handed VALUES (?, ?)", handed)
 
 
 # What the files add ----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "chat": "tripod.cli.chat:chat",
         "scribe": "tripod.cli.scribe:scribe",
         "worker": "tripod.cli.worker:worker",
+        "pythia": "tripod.cli.pythia:pythia",
         "show": "tripod.cli.show:show",
         "sync": "tripod.cli.team:sync",
         "rebuild": "tripod.cli.team:rebuild",

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from verify.checks import (
     append_only,
+    assessment_complete,
     bodies_present,
     canonical_bytes,
     chain_links,
@@ -71,6 +72,7 @@ CHECKS: tuple[ModuleType, ...] = (
     supersession,
     pythia_fires,
     checkpoint_preceded,
+    assessment_complete,
     events_processed,
     chat_refs_resolve,
     pythia_isolation,
