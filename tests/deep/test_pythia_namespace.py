@@ -1,6 +1,7 @@
 """In the mount namespace nothing that holds the chat exists, whatever her program tries."""
 
 import asyncio
+import fcntl
 import os
 import socket
 import subprocess
@@ -181,3 +182,21 @@ def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
         place = isolate(resolve(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere")
     assert place.level == "folder"
     assert place.problem == f"{tmp_path} is seen in the namespace"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_when_her_time_is_over_nothing_of_her_runs_on() -> None:
+    with reviewed_team() as (project, team):
+        own = project / "held"
+        own.touch()
+        # Whatever she leaves behind holds this lock.
+        line = f"exec 9<{own}; flock 9; sleep 600 & trap '' TERM; sleep 600; sleep 600"
+        program = pythia.Program(
+            command=("sh", "-c", line), shows=[str(own)], timeout_s=1, require_namespace=True
+        )
+        found = asyncio.run(pythia.run(team, program, NOW))
+        assert found is not None
+        assert found.problems[0].startswith("it was ended: its time was over after")
+        with own.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
