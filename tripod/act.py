@@ -6,7 +6,7 @@ Only ``tripod.team`` makes one; the acts (``tripod.bus``, ``chat``, ``scribe``) 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -143,6 +143,7 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+            self._note_malformed(drafts, found.malformed)
         if self.full:
             self._take_positions()
         self._note_gone(gone, shown)
@@ -213,13 +214,31 @@ class Act:
             ]
         )
 
-    def _note_config(self, drafts: Sequence[Draft]) -> None:
-        """A changed configuration is announced on the bus (seeds: nbs-bus, event types).
-
-        Not while a past is taken in: adoption adds no file to the team's own.
-        """
+    def _adopting(self) -> bool:
+        """Whether a past is being taken in: adoption adds no file to the team's own."""
         row = self.transaction.tables.execute("SELECT adopted FROM team").fetchone()
-        if row is None or row[0] is None:
+        return row is None or row[0] is None
+
+    def _note_malformed(self, drafts: Sequence[Draft], malformed: Mapping[str, str]) -> None:
+        """What is no sound entry of the decision log is announced, once (seeds: nbs-scribe).
+
+        It is when it is taken in, and that happens once.
+        """
+        odd = [draft for draft in drafts if draft.id in malformed]
+        if not odd or self._adopting():
+            return
+        from tripod.drafting import draft_event
+
+        lines = [malformed[draft.id or ""] for draft in odd[:NAMED]]
+        if len(odd) > NAMED:
+            lines.append(f"and {len(odd) - NAMED} more")
+        text = "\n".join(lines)
+        event = draft_event(self, "scribe", "log-error", "high", text, cause=odd[0])
+        self.append([event._replace(actor="tripod")])  # nobody acts: it was found
+
+    def _note_config(self, drafts: Sequence[Draft]) -> None:
+        """A changed configuration is announced on the bus (seeds: nbs-bus, event types)."""
+        if self._adopting():
             return
         from projections.intake.others import CONFIG
         from tripod.drafting import draft_event

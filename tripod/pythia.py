@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from projections import BUS, CHAT
+from projections.formats.instructions import INSTRUCTIONS
 from projections.projection import content_bytes
 from tripod.agents import profiles
 from tripod.agents.history import newest
@@ -33,6 +34,8 @@ __all__ = [
     "Outcome",
     "Program",
     "due",
+    "instructions",
+    "order_for",
     "record",
     "run",
     "show",
@@ -194,7 +197,7 @@ async def run(
         RefusedError: the event is somebody else's, or the namespace that is required cannot be had.
         LedgerError: nothing could be recorded.
     """
-    order = _order(team, program, actor)
+    order = order_for(team, program, actor)
     tidy(team)
     if manual:
         point = summon(team, actor=actor)
@@ -203,23 +206,12 @@ async def run(
     if point is None:
         return None
     log = snapshot(team, point)
-    asked = point.asked
-    words = {"{first}": asked.first, "{last}": asked.last, "{count}": str(asked.decisions)}
-    prompt = _prompt()
-    for mark, word in words.items():
-        prompt = prompt.replace(mark, word)
-    stand = await review(team, point, log, replace(order, prompt=prompt))
+    stand = await review(team, point, log, replace(order, prompt=instructions(point)))
     tidy(team)
     if stand.answer is not None:
         return Outcome(point.name, _answer(team, stand.answer), [])
     problems: list[str] = team.source.body(stand.failed)["problems"]
     return Outcome(point.name, None, problems, _said(team, stand))
-
-
-def _prompt() -> str:
-    path = os.path.join(os.path.dirname(profiles.__file__), "pythia.md")
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 def _said(team: Team, stand: Stand) -> str:
@@ -244,7 +236,23 @@ def _secret(team: Team) -> tuple[list[str], str]:
 _HIDDEN = ("..", "chat", "events", "ledger.db", "record", "scribe", "spool", "workers")
 
 
-def _order(team: Team, program: Program, actor: str) -> Order:
+def instructions(point: Point) -> str:
+    """What she is told of a checkpoint event, in front of the log."""
+    asked = point.asked
+    words = {"{first}": asked.first, "{last}": asked.last, "{count}": str(asked.decisions)}
+    text = INSTRUCTIONS
+    for mark, word in words.items():
+        text = text.replace(mark, word)
+    return text
+
+
+def order_for(team: Team, program: Program, actor: str) -> Order:
+    """How her program is run here, isolated as far as this system can.
+
+    Raises:
+        BadArgumentError, NotFoundError: there is no such profile or program.
+        RefusedError: the namespace that is required cannot be had.
+    """
     known = _profile(program)
     needs = known.isolated
     secret, project = _secret(team)

@@ -29,6 +29,7 @@ RANK = 2
 STREAM = "decisions"
 FIELD_ROOM = 3_000  # bytes of JSON
 FIELD_CHARACTERS = 500  # a character takes at most six
+SHOWN = 200  # characters of what is wrong with a piece
 
 
 def take_log(reader: Reader) -> None:
@@ -191,6 +192,8 @@ class _Taker:
                 self._note(piece, problems[-1])
             else:
                 self._decide(piece, decision)
+                if problems:
+                    self._malformed(f"{decision.id}: {'; '.join(problems)}")
 
     def rotate(self, path: str, header: bytes, live: bytes, count: int, mode: int) -> None:
         """The original split the oldest entries off into an archive."""
@@ -207,6 +210,16 @@ class _Taker:
 
     def _note(self, data: bytes, problem: str) -> None:
         self._piece("log.noted", {"problem": problem}, data, raw=True)
+        lines = data.decode("utf-8", "replace").split("\n")
+        first = next((line for line in lines if line.strip(" \r-")), "")
+        if first:  # blank lines and rules harm nobody
+            self._malformed(f"{problem}: {first}")
+
+    def _malformed(self, problem: str) -> None:
+        """Tell of the newest piece what is wrong with it."""
+        found = self.reader.found
+        shown = problem if len(problem) <= SHOWN else f"{problem[:SHOWN]}..."
+        found.malformed[found.pieces[-1].draft.id or ""] = f"{self.path}: {shown}"
 
     def _decide(self, data: bytes, decision: DecisionText) -> None:
         self.number += 1

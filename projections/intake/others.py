@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from ledger.drafts import content
-from ledger.places import RECORD, SPOOL
+from ledger.places import RECORD, SEARCH, SPOOL
 from projections import BUS, CHAT, FILES, LOG, WORKERS
 from projections.decision_log import LIVE
 from projections.disk import TooBigError, UnreadableError
@@ -29,7 +29,10 @@ EVIDENCE_LIMIT = 16 * 1024 * 1024
 TEXT_LIMIT = 1024 * 1024
 MAX_PROBLEMS = 50
 PROBLEM_ROOM = 500  # bytes of JSON
-OURS = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "counts.json", ".gitignore")
+OURS = (
+    *("ledger.db", "ledger.db-wal", "ledger.db-shm", SEARCH, f"{SEARCH}-journal"),
+    *("counts.json", ".gitignore"),
+)
 # What a worker of the original tools edits in place in its own file.
 _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
 _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)

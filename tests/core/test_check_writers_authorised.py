@@ -266,3 +266,22 @@ def test_an_entry_signed_twice_over_is_not_its_own_record(root: str) -> None:
     forge(root, rows)
     (one,) = found(root)
     assert (one.seq, "is not the one that its header names" in one.message) == (seq, True)
+
+
+def test_a_malformed_log_is_told_of_by_nobody(root: str) -> None:
+    """The Scribe has a key, and whoever finds the malformed entry may not use it."""
+    with Team(root) as team:
+        authors.enrol(team, "scribe", keys.never)
+    with (Path(root) / "scribe/log.md").open("a") as log:
+        log.write("\n---\n\n### D-x Malformed\n")
+    with Team(root) as team:
+        team.refresh()
+    assert found(root) == []
+    rows = read(database(root))
+    (seq,) = (s for s, r in enumerate(rows) if r.data.get("type") == "log-error")
+    assert (rows[seq].head["actor"], rows[seq].data["source"]) == ("tripod", "scribe")
+    rows[seq] = rows[seq].saying(type="decision-logged")
+    forge(root, rows)
+    assert [(one.seq, one.message) for one in found(root)] == [
+        (seq, "it shows 'scribe' as who speaks, and 'tripod' did it")
+    ]

@@ -30,6 +30,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         "sync": "tripod.cli.team:sync",
         "rebuild": "tripod.cli.team:rebuild",
         "verify": "tripod.cli.verify:verify",
+        "doctor": "tripod.cli.doctor:doctor",
         "key": "tripod.cli.trust:key",
         "seal": "tripod.cli.trust:seal",
         "actor": "tripod.cli.actor:actor",

@@ -1,3 +1,15 @@
+"""What Pythia is told, beside the decision log: the instructions of every review. Pure.
+
+Who runs her puts it in front of the log; who judges her isolation knows it as words that are ours.
+``{first}``, ``{last}`` and ``{count}`` stand for what she is asked to review.
+Source: seed tripod-architecture, "Checkpoint Template".
+"""
+
+from __future__ import annotations
+
+__all__ = ["INSTRUCTIONS"]
+
+INSTRUCTIONS = """\
 You are Pythia, the reviewer of a team. You are given the team's decision log and nothing else: not
 its conversations, and you are not to look for them. You name risks, assumptions and gaps; the team
 decides. You do not converse, approve or forbid.
@@ -35,3 +47,4 @@ Decisions reviewed: {first} through {last} ({count} decisions)
 overall: <one of: high, medium, low>
 <What would change this assessment.>
 ```
+"""
