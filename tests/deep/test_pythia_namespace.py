@@ -23,7 +23,8 @@ from tripod.team import Team
 SEARCH = r"""
 import os, runpy, socket, subprocess, sys
 
-SPOKEN, project, port, example, *tops = sys.argv[1:]
+spoken, project, port, example, *tops = sys.argv[1:]
+SPOKEN = bytes.fromhex(spoken).decode()  # a command line that quotes the chat would tell her
 found = []
 
 def look(path):
@@ -116,7 +117,15 @@ def found_by(project: Path, team: Team, *tops: str, network: bool = False) -> li
     copy = project / "pythia.py"
     copy.write_bytes(EXAMPLE.read_bytes())
     with told_over_the_network() as port:
-        words = (sys.executable, str(script), SPOKEN, str(project), str(port), str(copy), *tops)
+        words = (
+            sys.executable,
+            str(script),
+            SPOKEN.encode().hex(),
+            str(project),
+            str(port),
+            str(copy),
+            *tops,
+        )
         done = asyncio.run(pythia.run(team, pythia.Program(command=words, network=network), NOW))
     assert done is not None
     assert done.answer is not None, done
