@@ -68,7 +68,8 @@ def review(root: str | Path, **wrong: Any) -> Asked:
 
     ``prompt``, ``extra`` (put behind the prompt), ``sources``, ``level`` (None: no entry says one),
     ``hidden``, ``argv``, ``stdout``, ``stderr``, ``text`` (of the assessment; None: none posted),
-    ``transcript``, ``order`` (of what is ordered), ``ended`` (False: no entry says that it did).
+    ``transcript``, ``order`` (of what is ordered), ``subject`` (what it is about), ``ended``
+    (False: no entry says that it did).
     """
     with Team(str(root)) as team, team.act() as act:
         asked = asked_for(team)
@@ -92,7 +93,7 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
     requested = drafts_agent.agent_requested(
         spawn=RUN,
         role="pythia",
-        subject=str(asked.event),
+        subject=wrong.get("subject", str(asked.event)),
         attempt=1,
         spec=described(spec),
         actor="alex",

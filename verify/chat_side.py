@@ -21,6 +21,7 @@ from projections.projection import TOGETHER, content_bytes
 from verify.echo import Known, has_word, words_of
 from verify.evidence import Evidence
 from verify.rows import one
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["Log", "Said", "follows_from", "hidden_among", "said"]
 
@@ -81,7 +82,7 @@ class Log:
 def _piece(evidence: Evidence, body: dict[str, Any]) -> str:
     try:
         return piece_bytes(evidence.source, body).decode("utf-8", "replace")
-    except (KeyError, LookupError, TypeError, ValueError):
+    except RENDER_ERRORS:
         return ""  # `bodies-present` and `kinds-known` name it
 
 
@@ -104,7 +105,7 @@ def hidden_among(
             continue
         kind, cause = _header(evidence, seq)
         body = evidence.body(seq) if kind == "bus.published" else {}
-        if kind not in _SEEN and body.get("type") not in _SEEN_EVENTS:
+        if kind not in _SEEN and str(body.get("type")) not in _SEEN_EVENTS:
             yield seq, f"{kind or 'missing'}{_place(evidence, seq)}"
         elif cause is not None and cause not in seen and cause not in log:
             seen.add(cause)
@@ -170,7 +171,7 @@ def said(evidence: Evidence, *, codes: bool) -> Iterator[Said]:
             body = bodies.get(seq) or evidence.body(seq)
             try:
                 yield from _said(evidence, seq, body, codes=codes)
-            except (KeyError, LookupError, TypeError, ValueError):
+            except RENDER_ERRORS:
                 continue  # a body of another shape: `kinds-known` and `bodies-present` name it
 
 
@@ -183,6 +184,7 @@ def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) ->
                 yield Said(seq, f"{body['path']} as it was put aside", words, _text(line))
         return
     claimed = body.get("time", body.get("us", 0) // 1_000_000) if "observed" in body else 0
+    claimed = claimed if type(claimed) is int else 0
     if "index" not in body:
         if "payload" in body:
             words = words_of(_text(content_bytes(evidence.source, body["payload"])))

@@ -16,6 +16,7 @@ from ledger.ids import parse_at
 from projections.projection import content_bytes
 from verify.chat_reads import calls_in, plain, strings_in
 from verify.evidence import Evidence
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["ROLE", "TRANSCRIPT", "Review", "Text", "assessed_text", "erased", "reviews"]
 
@@ -98,7 +99,11 @@ def reviews(evidence: Evidence) -> Iterator[Review]:
         one = Review(spawn, seq, _event(evidence, subject) if event is None else event)
         one.assessed = assessed
         order = _order(evidence, one)
+        if isolated is not None and ended is not None and isolated > ended:
+            one.false.append("how it was kept apart is said by an entry that came when it was over")
         _level(evidence, one, isolated, order)
+        if event is not None and _event(evidence, subject) != event:
+            one.false.append("it was about another checkpoint event than its assessment answers")
         _given(evidence, one, order)
         if state == "ended":
             _wrote(evidence, one, ended)
@@ -134,8 +139,13 @@ def _event(evidence: Evidence, subject: str) -> int | None:
 def _bytes(evidence: Evidence, content: Any) -> bytes | None:
     try:
         return content_bytes(evidence.source, content)
-    except (LookupError, TypeError, ValueError):
+    except RENDER_ERRORS:
         return None
+
+
+def _list(value: Any) -> list[Any]:
+    """A list of a body that nobody vouches for; empty where it is none."""
+    return value if isinstance(value, list) else []
 
 
 def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
@@ -159,10 +169,11 @@ def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
 
 def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, Any]) -> None:
     body = {} if seq is None else evidence.body(seq)
-    one.level = body.get("level", "")
-    one.apart = body.get("problem") or ""
-    one.bare = tuple(name for name in HIDDEN if name not in body.get("hidden", ()))
-    argv = order.get("argv", [_WRAPPED])  # an order that cannot be read is said already
+    one.level = str(body.get("level", ""))
+    one.apart = str(body.get("problem") or "")
+    one.bare = tuple(name for name in HIDDEN if name not in _list(body.get("hidden")))
+    # Of an order that cannot be read that is said already.
+    argv = _list(order.get("argv")) if order else [_WRAPPED]
     one.network = one.level != "namespace" or _NETWORK in argv
     if one.level == "namespace" and _WRAPPED not in argv:
         one.false.append("it is said to have run in a namespace, and its command line makes none")
@@ -182,7 +193,7 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
         if text is None:
             continue
         prompts += [body.get("sha256")] if body.get("channel") == "prompt" else []
-        sources = tuple(n for n in body.get("sources", ()) if type(n) is int)
+        sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
         one.given.append(Text(what, seq, _second(evidence, seq), text, sources))
     asked = order.get("stdin")
     asked = asked.get("sha256") if isinstance(asked, dict) else None

@@ -11,10 +11,12 @@ from recorded_review import RUN, answer, asked_for, posted, review, run_alone
 from specimens import build, copy, forge, read
 from team_files import outcome
 
+from ledger import drafts_pythia
 from ledger.entry import Draft
 from tripod import chat, redact, scribe
 from tripod.agents.spec import McpServer
 from tripod.team import Team
+from verify.checks import assessment_complete, pythia_isolation
 from verify.evidence import collect
 from verify.finding import Outcome
 from verify.run import run
@@ -301,6 +303,31 @@ def test_a_run_that_never_ended_wrote_nothing(root: str) -> None:
     ]
 
 
+def test_an_assessment_of_a_run_that_never_was_is_named(root: str) -> None:
+    with Team(root) as team, team.act() as act:
+        asked = asked_for(team)
+        posted(act, asked, answer(asked), RUN)
+    assert messages(isolation(root)) == [
+        "it is said that run c0ffee00 wrote this assessment: Pythia had none"
+    ]
+
+
+def test_an_assessment_of_a_run_about_another_event_is_named(root: str) -> None:
+    review(root, subject="3")
+    assert messages(isolation(root)) == [
+        "run c0ffee00: it was about another checkpoint event than its assessment answers"
+    ]
+
+
+def test_a_namespace_that_is_claimed_when_all_is_over_is_named(root: str) -> None:
+    review(root, level=None)
+    with Team(root) as team, team.act() as act:
+        act.append([drafts_pythia.pythia_isolated(RUN, "namespace", recorded_review.HIDDEN, None)])
+    assert messages(isolation(root)) == [
+        "run c0ffee00: how it was kept apart is said by an entry that came when it was over"
+    ]
+
+
 # What cannot be told -----------------------------------------------------------------------------
 
 
@@ -419,3 +446,58 @@ def test_a_failed_run_that_read_the_chat_is_a_breach(root: str) -> None:
     with collect(root) as evidence:
         told = outcome(run(evidence), "pythia-isolation")
     assert "its output repeats 12 words" in messages(told)[0]
+
+
+# What is damaged ---------------------------------------------------------------------------------
+
+ANYTHING: tuple[Any, ...] = (
+    None,
+    0,
+    -1,
+    True,
+    1.5,
+    "",
+    "x",
+    [],
+    ["x"],
+    [None],
+    {},
+    {"text": 5},
+    {"sha256": "x"},
+)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "agent.requested", "delivered", "agent.ended", "pythia.isolated", "pythia.assessed",
+        "chat.sent",
+    ],
+)  # fmt: skip
+def test_a_body_of_any_shape_breaks_no_check(root: str, kind: str) -> None:
+    review(root)
+    with collect(root) as evidence:
+        run(evidence, select=["drift"])
+        assert evidence.folded is not None
+        sound = evidence.source
+        seq = max(n for (n,) in evidence.query(f"SELECT seq FROM ({SEQS[kind]})"))
+        for name in sound.body(seq):
+            for value in ANYTHING:
+                body = sound.body(seq) | {name: value}
+
+                def given(asked: int, body: dict[str, Any] = body) -> dict[str, Any]:
+                    return body if asked == seq else sound.body(asked)
+
+                evidence.folded.source = sound._replace(body=given, bodies=lambda _: {})
+                for check in (pythia_isolation, assessment_complete):
+                    assert check.judge(evidence).verdict
+
+
+SEQS = {
+    "agent.requested": "SELECT seq FROM agents",
+    "delivered": "SELECT seq FROM handed",
+    "agent.ended": "SELECT ended AS seq FROM agents",
+    "pythia.isolated": "SELECT seq FROM isolations",
+    "pythia.assessed": "SELECT seq FROM assessments",
+    "chat.sent": "SELECT message AS seq FROM assessments",
+}

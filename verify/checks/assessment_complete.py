@@ -29,6 +29,7 @@ from verify.assessments import Posted, assessments
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
 from verify.reviews import assessed_text
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
@@ -100,7 +101,7 @@ def _asked(evidence: Evidence, event: int) -> tuple[str, str] | None:
     """The decisions that a checkpoint event names; None where it names none."""
     try:
         payload = content_bytes(evidence.source, evidence.body(event)["payload"]).decode()
-    except (LookupError, TypeError, ValueError):
+    except RENDER_ERRORS:
         return None
     parsed = parse_checkpoint_payload(payload)
     return None if parsed is None else parsed[1:]
@@ -112,7 +113,7 @@ def _shown(evidence: Evidence, message: int) -> str | None:
         return None
     try:
         return content_bytes(evidence.source, evidence.body(message)["text"]).decode()
-    except (LookupError, TypeError, ValueError):
+    except RENDER_ERRORS:
         return None
 
 
@@ -137,8 +138,9 @@ def _outside(evidence: Evidence, posted: Posted, known: dict[str, int]) -> Itera
 
 def _failed(evidence: Evidence, seq: int) -> Finding:
     """A review that came to nothing, of an event that nobody answered since."""
-    problems = [one for one in evidence.body(seq).get("problems", ()) if isinstance(one, str)]
-    message = f"no run of Pythia gave an assessment: {'; '.join(problems) or 'nothing says why'}"
+    given = evidence.body(seq).get("problems")
+    problems = "; ".join(str(one) for one in given) if isinstance(given, list) else ""
+    message = f"no run of Pythia gave an assessment: {problems or 'nothing says why'}"
     return _finding(evidence, message, f"entry {seq}", seq)
 
 

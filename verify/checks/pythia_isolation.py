@@ -56,7 +56,8 @@ def judge(evidence: Evidence) -> Outcome:
     outside = _outside(evidence)
     past += sum(evidence.past(seq) for seq, _ in outside)
     reviewed = [run for run in runs if run.assessed is not None]
-    if not outside and not workers and not reviewed and not runs:
+    found += _unknown(evidence, {run.spawn for run in runs})
+    if not outside and not workers and not runs and not found:
         return not_applicable(
             NAME, "no assessment was posted, no Pythia was run", required=REQUIRED
         )
@@ -128,6 +129,15 @@ def _outside(evidence: Evidence) -> list[tuple[int, str]]:
         if origin != "run":
             places.setdefault(message, f"entry {message}")
     return sorted(places.items())
+
+
+def _unknown(evidence: Evidence, runs: set[str]) -> Iterator[Finding]:
+    """Assessments that are said to come from a run which never was."""
+    rows = evidence.query("SELECT seq, spawn FROM assessments WHERE origin = 'run' ORDER BY seq")
+    for seq, spawn in rows:
+        if spawn not in runs:
+            message = f"it is said that run {str(spawn)[:8]} wrote this assessment: Pythia had none"
+            yield _finding(message, f"entry {seq}", seq)
 
 
 def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int) -> str:
