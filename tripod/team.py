@@ -382,7 +382,7 @@ class Team:
         if shown > files or noted:
             try:
                 with self.store.derived() as derived:
-                    manifest.save(derived, noted)
+                    manifest.save(derived, noted, self.files.settled)
                     derived.execute("UPDATE head SET files = ?", (shown,))
             except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.

@@ -12,8 +12,9 @@ Where the two differ (the one logs who does which task, the other does not) noth
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from projections.formats.chat import HEADER_LINES
@@ -47,22 +48,26 @@ _VERB = r"(?:use|go with|keep|drop|switch|move|adopt|stick|stay|replace|defer|po
 _SIGNS: tuple[tuple[str, bool, re.Pattern[str]], ...] = tuple(
     (name, weighed, re.compile(expression))
     for name, weighed, expression in (
-        ("reversal", True, r"\b(?:revert|revers)(?:e|ed|ing)? (?:the|our|that|this) decision\b"),
-        ("reversal", True, r"\bactually,? let's\b"),
-        ("risk accepted", False, r"\baccept(?:ed|ing)? (?:the|this|that) (?:risk|cost|debt)\b"),
-        ("risk accepted", False, r"\bproceed(?:ing)? anyway\b"),
-        ("risk accepted", True, r"\bwe(?:'ll| will)? accept (?:the|this|that|it)\b"),
+        ("a reversal", True, r"\b(?:revert|revers)(?:e|ed|ing)? (?:the|our|that|this) decision\b"),
+        ("a reversal", True, r"\bactually,? let's\b"),
+        ("an accepted risk", False, r"\baccept(?:ed|ing)? (?:the|this|that) (?:risk|cost|debt)\b"),
+        ("an accepted risk", False, r"\bproceed(?:ing)? anyway\b"),
+        ("an accepted risk", True, r"\bwe(?:'ll| will)? accept (?:the|this|that|it)\b"),
         (
-            "scope",
+            "a change of scope",
             True,
             r"\b(?:dropping|cutting|leaving) (?:\S+ ){1,6}(?:from|out of) (?:the )?(?:mvp|scope)\b",
         ),
-        ("architecture", True, r"\bwe(?:'re| are) (?:mov|switch)ing from (?:\S+ ){1,5}to\b"),
-        ("choice", True, r"^(?:decision|decided|agreed)(?:[:,-]| -) ?(?:\S+ ){2,}"),
-        ("choice", True, r"\bwe(?:'ve| have)? (?:decided|agreed) (?:to|on|that|against)\b"),
-        ("choice", True, rf"\bwe(?:'ll| will) {_VERB}\b"),
-        ("choice", True, rf"\blet's (?:do|{_VERB})\b"),
-        ("choice", True, r"\bgo with (?:option|plan|variant|alternative|approach|proposal) \S"),
+        (
+            "a change of architecture",
+            True,
+            r"\bwe(?:'re| are) (?:mov|switch)ing from (?:\S+ ){1,5}to\b",
+        ),
+        ("a choice", True, r"^(?:decision|decided|agreed)(?:[:,-]| -) ?(?:\S+ ){2,}"),
+        ("a choice", True, r"\bwe(?:'ve| have)? (?:decided|agreed) (?:to|on|that|against)\b"),
+        ("a choice", True, rf"\bwe(?:'ll| will) {_VERB}\b"),
+        ("a choice", True, rf"\blet's (?:do|{_VERB})\b"),
+        ("a choice", True, r"\bgo with (?:option|plan|variant|alternative|approach|proposal) \S"),
     )
 )
 """What it is a sign of, whether words that weigh undo it, and how it reads in lower case."""
@@ -147,7 +152,7 @@ def sign_of(text: str) -> tuple[str, str] | None:
     """Of what a message is a sign, and its sentence; None where it commits to nothing.
 
     >>> sign_of("I looked at both. We'll use file-based events, not sockets.")
-    ('choice', "We'll use file-based events, not sockets.")
+    ('a choice', "We'll use file-based events, not sockets.")
     >>> sign_of("Should we use sockets? Maybe we'll use files.")
     """
     quoted = False
@@ -181,22 +186,13 @@ class _Log:
         rows = source.db.execute("SELECT seq FROM pieces WHERE id IS NOT NULL ORDER BY seq")
         self.source = source
         self.seqs = [seq for (seq,) in rows]
-        self.places: dict[str, list[int]] = {}
-        for seq, body in self._bodies():
+        self.places: dict[tuple[str, int], int] = {}  # the last decision that refers to a line
+        for seq, body in _bodies(source, self.seqs):
             refs = body.get("refs")
             for ref in refs if isinstance(refs, list) else ():
                 place = self._place(seq, ref) if isinstance(ref, dict) else None
                 if place is not None:
-                    self.places.setdefault(place[0], []).append(place[1])
-        for numbers in self.places.values():
-            numbers.sort()
-
-    def _bodies(self) -> Iterator[tuple[int, dict[str, object]]]:
-        for start in range(0, len(self.seqs), TOGETHER):
-            part = self.seqs[start : start + TOGETHER]
-            found = self.source.bodies(part)
-            for seq in part:
-                yield seq, found[seq] if seq in found else _body(self.source, seq)
+                    self.places[place] = seq
 
     def _place(self, seq: int, ref: dict[str, object]) -> tuple[str, int] | None:
         """The channel and line that a reference means; of one by line alone, as the file was."""
@@ -211,10 +207,9 @@ class _Log:
         return name, first + line - HEADER_LINES - 1
 
     def settles(self, passage: Passage, last: int) -> bool:
-        """Whether a decision refers to the passage, or was logged soon after of the same words."""
-        numbers = self.places.get(passage.channel, [])
-        at = bisect_left(numbers, passage.number - NEAR)
-        if at < len(numbers) and numbers[at] <= passage.number + NEAR:
+        """Whether a later decision refers to it, or was logged soon after of the same words."""
+        near = range(passage.number - NEAR, passage.number + NEAR + 1)
+        if any(self.places.get((passage.channel, line), -1) > passage.seq for line in near):
             return True
         after = bisect_right(self.seqs, passage.seq)
         soon = self.seqs[after : after + BEHIND]
@@ -225,6 +220,15 @@ class _Log:
             if words and len(words & said) >= min(SHARED, len(words)):
                 return True
         return False
+
+
+def _bodies(source: Source, seqs: Iterable[int]) -> Iterator[tuple[int, dict[str, object]]]:
+    """Each entry's number and body, many fetched at once."""
+    rest = iter(seqs)
+    while part := list(islice(rest, TOGETHER)):
+        found = source.bodies(part)
+        for seq in part:
+            yield seq, found[seq] if seq in found else _body(source, seq)
 
 
 def _body(source: Source, seq: int) -> dict[str, object]:
@@ -247,8 +251,8 @@ def missed(source: Source, seqs: Iterable[int], quiet: Iterable[str]) -> Iterato
     log: _Log | None = None
     nobody = {handle.casefold() for handle in quiet}
     held: dict[str, Passage] = {}
-    for seq in seqs:
-        passage = _passage(source, seq, nobody)
+    for seq, body in _bodies(source, seqs):
+        passage = _passage(seq, body, nobody)
         if passage is None:
             continue
         log = log or _Log(source)
@@ -271,8 +275,7 @@ def silent(source: Source) -> set[str]:
     return {"scribe", "pythia", "system", *scribes}
 
 
-def _passage(source: Source, seq: int, nobody: set[str]) -> Passage | None:
-    body = _body(source, seq)
+def _passage(seq: int, body: dict[str, object], nobody: set[str]) -> Passage | None:
     content, handle = body.get("text"), body.get("handle")
     text = content.get("text") if isinstance(content, dict) else None
     if not isinstance(text, str) or str(handle).casefold() in nobody:

@@ -23,10 +23,11 @@ from projections.formats.decision_log import (
 )
 from projections.intake.piece import Reader, beside, fits, make_piece
 
-__all__ = ["take_log"]
+__all__ = ["LogTaker", "log_archives", "take_log"]
 
 RANK = 2
 STREAM = "decisions"
+_RULE = b"\n---\n\n"
 FIELD_ROOM = 3_000  # bytes of JSON
 FIELD_CHARACTERS = 500  # a character takes at most six
 SHOWN = 200  # characters of what is wrong with a piece
@@ -78,7 +79,7 @@ def _take(
     reader: Reader, path: str, data: bytes, archives: dict[str, bytes], *, is_new: bool
 ) -> None:
     reader.found.files += 1 + len(archives)
-    taker = _Taker(reader, path)
+    taker = LogTaker(reader, path)
     if not is_new and not archives:
         _take_behind(taker, reader, path, data)
         return
@@ -98,7 +99,7 @@ def _take(
     _take_parts(taker, parts, len(held), reader)
 
 
-def _take_behind(taker: _Taker, reader: Reader, path: str, data: bytes) -> None:
+def _take_behind(taker: LogTaker, reader: Reader, path: str, data: bytes) -> None:
     """The usual case: one file, which shows what the ledger holds, and perhaps more behind it.
 
     Text put behind a header that had no entry yet belongs to no header of ours.
@@ -111,13 +112,37 @@ def _take_behind(taker: _Taker, reader: Reader, path: str, data: bytes) -> None:
     if reader.files < reader.size:
         shorter = header + LOG.pieces(reader.source, LIVE, before=reader.files)
         if data.startswith(shorter):  # a writer died before it wrote the rest
-            taker.add(data[len(shorter) :])
+            taker.add(_foreign(data[len(shorter) :], held[len(shorter) - len(header) :]))
             return
     reader.conflict(path, "edited", _difference(header + held, data))
 
 
+def _foreign(shown: bytes, ours: bytes) -> bytes:
+    """What of the bytes behind a log the ledger does not hold.
+
+    A writer that was adding ``ours`` when it died left some of these pieces there, the last of them
+    perhaps torn, with those of others around them.
+    """
+    if ours.startswith(shown):
+        return b""
+    waiting = list(split_log(ours)[1])
+    text, pieces = split_log(shown)
+    foreign = [] if any(piece.startswith(text) for piece in waiting) else [text]
+    rule = b""
+    for piece in pieces:
+        bare = piece.removesuffix(_RULE)
+        same = next((held for held in waiting if held.startswith(bare)), None)
+        if same is None:
+            foreign.append(rule + piece)
+        else:
+            waiting.remove(same)
+        # Behind a torn piece, the rule in front of the next one is not seen as such.
+        rule = _RULE if same is not None and bare != piece else b""
+    return b"".join(foreign)
+
+
 def _take_parts(
-    taker: _Taker, parts: list[tuple[str, bytes, bytes]], held: int, reader: Reader
+    taker: LogTaker, parts: list[tuple[str, bytes, bytes]], held: int, reader: Reader
 ) -> None:
     """Add what each file holds behind the bytes that the ledger holds; then note its split."""
     live_header = parts[-1][1]
@@ -153,7 +178,7 @@ def _short(decision: DecisionText) -> tuple[DecisionText, bool]:
     return decision._replace(**texts), True
 
 
-class _Taker:
+class LogTaker:
     """The log being taken in: counts decisions as the fold does."""
 
     def __init__(self, reader: Reader, path: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import click
 
 from tripod import scribe as acts
+from tripod.cli.advise import advise
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option
 from tripod.output import emit, emit_json, remark
 from tripod.scribe_lines import decision_lines, history_lines, inbox_lines
@@ -22,6 +23,9 @@ def scribe() -> None:
     Exit codes: 0 ok, 1 general error (bad arguments, nothing found), 2 no log or team directory,
     3 what was given makes no entry of the log.
     """
+
+
+scribe.add_command(advise)
 
 
 @scribe.command()

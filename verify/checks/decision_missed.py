@@ -3,9 +3,9 @@
 **What it proves.** Nothing: it only advises, and changes no exit code. A message counts if a
 sentence of it commits (a choice, an accepted risk, a changed architecture or scope, a reversal: the
 seeds' own list) and neither asks nor weighs; quotes, code, texts over 16 KiB, and what the Scribe
-and Pythia say are passed over. It is settled by a decision whose chat reference is at most 5 lines
-away, or by one that was logged within the channel's next 20 messages and shares two words with it.
-Younger passages are not told here: the Scribe may be at it.
+and Pythia say are passed over. It is settled by a later decision whose chat reference is at most 5
+lines away, or by one that was logged within the channel's next 20 messages and shares two words
+with it. Younger passages are not told here: the Scribe may be at it.
 
 **Why it matters.** The seeds: the Scribe misses a decision, and three compactions later nobody
 knows why. Only somebody who reads the chat beside the log would see the gap.
@@ -13,7 +13,7 @@ knows why. Only somebody who reads the chat beside the log would see the gap.
 **What a finding looks like.** ``alex: "We'll use file-based events, not sockets." sounds like a
 choice, and no decision is near``. How often it is wrong, measured on the team that ships with the
 tests: 46 of its 668 messages sound like a decision, and they are the 46 that its log refers to, so
-none is told. How much it misses: with every second decision taken out of that log it tells 7 of the
+none is told. How much it misses: with every second decision taken out of that log it tells 10 of the
 23, since a decision about something else stands within 5 lines of the others.
 
 **What to do.** Read the passage. If it was a decision, log it with ``tripod scribe log`` and a chat
@@ -50,7 +50,7 @@ def judge(evidence: Evidence) -> Outcome:
         told += 1
         if told <= LIMIT:
             message = (
-                f'{passage.handle}: "{shorten(passage.sentence)}" sounds like a {passage.sign}, '
+                f'{passage.handle}: "{shorten(passage.sentence)}" sounds like {passage.sign}, '
                 "and no decision is near"
             )
             where = f"chat {passage.channel}, message {passage.number}"
