@@ -14,8 +14,8 @@ import pytest
 from docs.pages import fits
 from doors.inside import Done, run_as
 
-from tripod.dropin.common import LEDGER
 from tripod.dropin.nbs_bus import USAGE, USAGES
+from tripod.finding import LEDGER
 
 PAST = "1600000000000001-ann-task-complete-7.event"
 TEXT = (
