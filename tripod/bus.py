@@ -148,10 +148,13 @@ def publish(
     with team.act(hasty=True, by=source) as act:
         window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
         if window:
+            # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
+            span = window * 1_000_000
+            within = max(0, act.now_us - span), min(act.now_us + span, 2**63 - 1)
             row = act.transaction.tables.execute(
                 "SELECT name FROM events WHERE acked IS NULL AND source = ? AND type = ?"
-                " AND us >= ? ORDER BY us DESC LIMIT 1",
-                (source, type_, max(0, act.now_us - window * 1_000_000)),
+                " AND us BETWEEN ? AND ? ORDER BY us DESC LIMIT 1",
+                (source, type_, *within),
             ).fetchone()
             if row is not None:
                 message = (

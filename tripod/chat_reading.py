@@ -144,6 +144,12 @@ def _message(team: Team, row: tuple[int, int, Any], body: dict[str, Any]) -> Mes
     return Message(row[0], row[1], body["handle"], body["time"], text)
 
 
+def _judge_handle(handle: str) -> None:
+    problem = format_.valid_handle(handle)
+    if problem is not None:
+        raise BadArgumentError(problem)
+
+
 def unread(team: Team, name: str, handle: str, window: Window | None = None) -> list[Message]:
     """Messages of a channel that ``handle`` has not read, oldest first, archived ones too.
 
@@ -153,9 +159,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
         BadArgumentError: the handle breaks its rule, or the channel's name does.
         NotFoundError: there is no such channel.
     """
-    problem = format_.valid_handle(handle)
-    if problem is not None:
-        raise BadArgumentError(problem)
+    _judge_handle(handle)
     channel = span(team, name).channel
     _look_at_positions(team, channel)
     rows = list(unread_rows(team.source, channel, handle))
@@ -306,8 +310,10 @@ def poll(
         wait: waits until something may have happened, for at most so many seconds.
 
     Raises:
+        BadArgumentError: the handle breaks its rule.
         NotFoundError: there is no such channel.
     """
+    _judge_handle(handle)
     team.refresh()
     channel, _, start = span(team, name)
     while True:

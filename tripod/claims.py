@@ -22,7 +22,17 @@ from tripod.errors import BadArgumentError, NotFoundError
 from tripod.readers import wait
 from tripod.team import Team
 
-__all__ = ["LEASE", "MAX_LEASE", "Recovery", "claim", "held", "recover", "release", "wait_claim"]
+__all__ = [
+    "LEASE",
+    "MAX_LEASE",
+    "Recovery",
+    "claim",
+    "held",
+    "recover",
+    "release",
+    "take",
+    "wait_claim",
+]
 
 LEASE = 300  # seconds
 MAX_LEASE = 2**32
@@ -75,6 +85,21 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
         draft = drafts_bus.claimed(name=found, event=event, by=holder, until=until, attempt=attempt)
         act.append([draft])
         return Claim(found, holder, until, attempt)
+
+
+def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int | None) -> Claim:
+    """Claim as the commands word it: a named event now, or any, for which ``timeout`` s are waited.
+
+    Raises:
+        BadArgumentError: an event is named, and is to be waited for.
+        NotFoundError: there is none to take, or somebody else has it.
+    """
+    if name is not None and timeout is not None:
+        message = "--wait waits until there is any event: leave it out where one is named"
+        raise BadArgumentError(message)
+    if timeout:
+        return wait_claim(team, holder, timeout, lease=lease)
+    return claim(team, holder, name, lease=lease)
 
 
 def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = LEASE) -> Claim:

@@ -35,7 +35,7 @@ from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.finding import LEDGER, team_above
 from tripod.team import Team
-from tripod.worker_life import QUOTED, ROLE, Life, logs_of, state_in, step
+from tripod.worker_life import QUOTED, ROLE, Life, judge_name, logs_of, state_in, step
 
 __all__ = [
     "PROFILE",
@@ -281,6 +281,7 @@ def continue_(team: Team, name: str, message: str, *, actor: str = "unknown") ->
 
 
 def _missing(team: Team, name: str) -> NotFoundError:
+    judge_name(name)
     if team.disk.is_file(f"{FOLDER}/{name}.md"):
         return NotFoundError(f"{name} is run by another tool: we know its files alone")
     return NotFoundError(f"no worker {name}: `tripod worker list` shows those that are there")

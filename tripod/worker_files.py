@@ -22,7 +22,7 @@ from tripod.agents.spool import RUNNING
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team import Team
 from tripod.worker import look_after
-from tripod.worker_life import ROLE, logs_of
+from tripod.worker_life import ROLE, judge_name, logs_of
 
 __all__ = ["About", "about", "answer", "every", "findings", "search", "session", "watch"]
 
@@ -60,6 +60,7 @@ def about(team: Team, name: str) -> About:
     Raises:
         NotFoundError: there is none of that name.
     """
+    judge_name(name)
     stat = team.disk.stat(logs_of(name)[0])
     size = None if stat is None else stat.size
     row = team.store.db.execute("SELECT state, open FROM workers WHERE name = ?", (name,))
@@ -74,6 +75,7 @@ def about(team: Team, name: str) -> About:
 
 
 def _text(team: Team, name: str) -> WorkerText:
+    judge_name(name)
     path = f"{FOLDER}/{name}.md"
     file = WORKERS.render(team.source, path) or FILES.render(team.source, path)
     if file is None:
@@ -130,6 +132,7 @@ def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
     except re.error as error:
         message = f"{pattern!r} is no regular expression: {error}"
         raise BadArgumentError(message) from error
+    judge_name(name)
     logs = [data for path in logs_of(name) if (data := _log(team, path)) is not None]
     if not logs:
         message = f"{name} has no log: `tripod worker list` shows who has"

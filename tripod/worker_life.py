@@ -19,14 +19,15 @@ from tripod.agents.errands import Told
 from tripod.agents.history import LOST_REASON, Run
 from tripod.agents.spec import SpawnResult
 from tripod.drafting import draft_event
-from tripod.errors import RefusedError
+from tripod.errors import NotFoundError, RefusedError
 from tripod.team import Team
 
-__all__ = ["QUOTED", "ROLE", "Life", "logs_of", "state_in", "step"]
+__all__ = ["QUOTED", "ROLE", "Life", "judge_name", "logs_of", "state_in", "step"]
 
 ROLE = "worker"
 MAX_LOG = 16 * 1024 * 1024  # bytes; of a longer log only digest and size are kept
 MAX_LOST = 2  # how often a program is ordered that was never seen to start
+MAX_NAME = 247  # bytes; with `.err.log` it is the longest name that a file may have
 QUOTED = 2000  # characters of a task or reason in an event
 
 _ENDS = {"ok": "completed", "killed": "died"}
@@ -40,6 +41,17 @@ _EVENTS = {
 def logs_of(name: str) -> tuple[str, str]:
     """Paths of what a worker's program prints, and of what it says beside that."""
     return f"{FOLDER}/{name}.log", f"{FOLDER}/{name}.err.log"
+
+
+def judge_name(name: str) -> None:
+    """Refuse a name that no file of a worker can have, before a path is made of it.
+
+    Raises:
+        NotFoundError: no worker is called so.
+    """
+    if "/" in name or "\0" in name or len(name.encode()) > MAX_NAME:
+        message = f"no worker {name:.80}: `tripod worker list` shows those that are there"
+        raise NotFoundError(message)
 
 
 class Life(Told):

@@ -1,8 +1,10 @@
 """What the original bus gets wrong (spec: nbs-compat B12), each tried on ``nbs-bus``."""
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from unittest import mock
@@ -125,6 +127,21 @@ def test_a_key_has_two_parts(team: Path) -> None:
     publish(team, "a:b", "c", "low", "--dedup-window=300")
     publish(team, "a", "b:c", "low", "--dedup-window=300")
     assert bus(team, "publish", "a:b", "c", "low", "--dedup-window=300").code == 5
+
+
+def test_a_clock_that_is_ahead_blocks_a_key_for_no_longer_than_the_window(team: Path) -> None:
+    clock = Clock()
+    ahead = Clock()
+    ahead.move(3600)
+    Original(team, ahead).publish("ann", "note")
+    with clock.running():
+        words = ("publish", "ann", "note", "low", "--dedup-window=300")
+        assert bus(team, *words).code == 0
+        assert bus(team, *words).code == 5
+        clock.move(3600)  # now the other one is of this moment
+        assert bus(team, *words).code == 5
+        clock.move(301)
+        assert bus(team, *words).code == 0
 
 
 # 4: no index -----------------------------------------------------------------------------------
@@ -350,6 +367,37 @@ def test_each_documented_setting_is_known(team: Path) -> None:
     assert "warning" not in bus(team, "status").err
     for command in (("publish", "ann", "note", "low"), ("prune",), ("status",)):
         assert bus(team, *command).err == ""
+
+
+def test_the_tail_of_a_long_comment_sets_nothing(team: Path) -> None:
+    for length in (509, 510, 511, 512, 1_022):
+        text = "# " + "x" * (length - 2) + "dedup-window: 300\n"
+        (team / "events/config.yaml").write_text(text)
+        for _ in range(2):
+            publish(team, "ann", "note", "low")
+
+
+def test_a_line_of_the_configuration_that_is_not_taken_is_told(team: Path) -> None:
+    text = 'dedup-window: 300 # quotes and comments are allowed\nack-timeout: "soon"\nnope: 1\n'
+    (team / "events/config.yaml").write_text(text)
+    publish(team, "ann", "note", "low")
+    done = bus(team, "publish", "ann", "note", "low")
+    assert done.code == 5
+    assert re.findall(r"config\.yaml:([0-9]): (\S+):", done.err) == [
+        ("2", "ack-timeout"),
+        ("3", "nope"),
+    ]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_a_configuration_that_is_no_file_stops_nothing(
+    team: Path, make: Callable[[Path], None]
+) -> None:
+    make(team / "events/config.yaml")
+    for words in (("publish", "ann", "note", "low"), ("prune",), ("status",)):
+        done = bus(team, *words)
+        assert done.code == 0, done
+        assert "the defaults hold until it is a regular file" in done.err
 
 
 def test_names_that_the_limits_allow_are_published(team: Path) -> None:

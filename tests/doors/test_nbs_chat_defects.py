@@ -137,6 +137,37 @@ def test_a_deletion_leaves_readers_behind_the_end(talk: Chat) -> None:
     assert talk.texts("read", FILE, "--unread=bob") == ["e"]
 
 
+def test_times_out_of_order_hide_what_is_in_range(talk: Chat) -> None:
+    lines = [format_.format_line("bob", BEGIN + n, f"m{n}") for n in (10, 5, 20, 0, 15)]
+    body = b"".join(line + b"\n" for line in lines)
+    head = format_.Header("bob", format_.format_time(BEGIN), (("bob", 5),))
+    talk.original.put(FILE[5:], format_.format_header(head, len(body)) + body, 0o600)
+    assert talk.texts("read", FILE, f"--after={BEGIN + 10}") == ["m10", "m20", "m15"]
+    assert talk.texts("read", FILE, f"--before={BEGIN + 10}") == ["m10", "m5", "m0"]
+    assert talk.texts("read", FILE, "--unread=eve", f"--after={BEGIN + 11}") == ["m20", "m15"]
+    assert talk.texts("read", FILE, "--unread=eve") == ["m10", "m5", "m0"]
+
+
+def test_above_256_readers_the_positions_of_some_are_lost(talk: Chat) -> None:
+    talk.say("ann", "a")
+    readers = [f"reader-{number}" for number in range(300)]
+    for reader in readers:
+        assert talk.texts("read", FILE, f"--unread={reader}") == ["a"]
+    assert talk.cursors() == dict.fromkeys(("ann", *readers), 0)
+    talk.say("ann", "b")
+    assert talk.texts("read", FILE, "--unread=reader-299") == ["b"]
+
+
+@pytest.mark.parametrize("position", ["99", "2147483646", "-1", "often", ""])
+def test_a_position_that_is_none_hides_what_comes(talk: Chat, position: str) -> None:
+    talk.say("ann", "a")
+    talk.original.put(f"{FILE[5:]}.cursors", f"# c\nbob={position}\n".encode(), 0o600)
+    shown = talk.texts("read", FILE, "--unread=bob")
+    assert shown == ([] if position.isdecimal() else ["a"])
+    talk.say("ann", "b")
+    assert talk.texts("read", FILE, "--unread=bob") == ["b"]
+
+
 # Limits and aborts -----------------------------------------------------------------------------
 
 

@@ -299,10 +299,7 @@ def claim(
 
     seconds = claims.LEASE if lease is None else lease
     with opened(team_path) as team:
-        if event is None and timeout:
-            taken = claims.wait_claim(team, by, timeout, lease=seconds)
-        else:
-            taken = claims.claim(team, by, event, lease=seconds)
+        taken = claims.take(team, by, event, lease=seconds, timeout=timeout)
     if as_json:
         emit_json([taken._asdict()])
         return

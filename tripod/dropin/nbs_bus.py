@@ -206,10 +206,7 @@ def _claim(arguments: Sequence[str], usage: str) -> None:
         by = _needed(words, "by", usage)
         lease = option_number(words, "lease", 1, MAX_SECONDS, usage) or claims.LEASE
         timeout = option_number(words, "wait", 0, MAX_SECONDS, usage)
-        if name is None and timeout:
-            taken = claims.wait_claim(team, by, timeout, lease=lease)
-        else:
-            taken = claims.claim(team, by, name, lease=lease)
+        taken = claims.take(team, by, name, lease=lease, timeout=timeout)
     show_claim(taken)
 
 

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tripod.doors import DOORS
-from tripod.dropin.common import leave, team_here, team_of_project
+from tripod.dropin.common import actor_of, leave, team_here, team_of_project
 from tripod.dropin.words import Words, option_number, take_apart
 from tripod.errors import BadArgumentError
 from tripod.output import emit
 from tripod.team import Team
 from tripod.worker_lines import CONTEXT, listed, status_lines
 
-__all__ = ["USAGE", "main"]
+__all__ = ["USAGE", "USAGES", "main"]
 
 USAGE = """\
 nbs-worker: programs that do a task.
@@ -55,6 +55,8 @@ _VERBS = {
     "dismiss": _Verb("nbs-worker dismiss NAME", 1),
     "list": _Verb("nbs-worker list", 0),
 }
+USAGES = {name: verb.usage for name, verb in _VERBS.items()}
+"""The line of usage of each command."""
 
 
 def main() -> None:
@@ -74,9 +76,12 @@ def _run(words: Sequence[str]) -> int:
     given = take_apart(words[1:], usage, texts=(texts, texts), options=options)
     if verb == "spawn":
         return _spawn(given)
+    actor = actor_of(given)
     context = option_number(given, "context", 0, MAX_CONTEXT, usage)
     with team_here() as team:
         team.refresh()
+        if verb in ("continue", "dismiss"):
+            return _tell(team, verb, given.texts, actor)
         return _about(team, verb, given.texts, CONTEXT if context is None else context)
 
 
@@ -88,16 +93,28 @@ def _spawn(given: Words) -> int:
     if not os.path.isdir(folder):
         message = f"{folder} is no folder: give the one where the worker is to work"
         raise BadArgumentError(message)
+    actor = actor_of(given)
     skill = given.options.get("skill")
     text = "" if skill is None else text_argument(None, skill, "skill")
     with team_of_project(folder) as team:
-        name = worker.spawn(team, slug, folder, task, skill=text)
+        name = worker.spawn(team, slug, folder, task, skill=text, actor=actor)
     emit([name])
     return 0
 
 
-def _about(team: Team, verb: str, given: list[str], context: int) -> int:
+def _tell(team: Team, verb: str, given: list[str], actor: str) -> int:
     from tripod import worker
+
+    name = given[0]
+    if verb == "continue":
+        worker.continue_(team, name, given[1], actor=actor)
+    else:
+        worker.dismiss(team, name, actor=actor)
+        emit([f"Dismissed: {name}"])
+    return 0
+
+
+def _about(team: Team, verb: str, given: list[str], context: int) -> int:
     from tripod import worker_files as files
 
     if verb == "list":
@@ -110,11 +127,6 @@ def _about(team: Team, verb: str, given: list[str], context: int) -> int:
         emit(["## Log", "", files.findings(team, name)])
     elif verb == "session":
         emit([files.session(team, name)])
-    elif verb == "continue":
-        worker.continue_(team, name, given[1])
-    elif verb == "dismiss":
-        worker.dismiss(team, name)
-        emit([f"Dismissed: {name}"])
     else:
         lines = list(files.search(team, name, given[1], context))
         emit(lines)
