@@ -6,10 +6,11 @@ For few files that hold much (keys, seals, copies). The team's own many files ha
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 
-__all__ = ["rename_file", "replace_file", "sync_name", "sync_path"]
+__all__ = ["name_file", "rename_file", "replace_file", "sync_name", "sync_path"]
 
 
 def sync_path(path: str) -> None:
@@ -30,6 +31,34 @@ def rename_file(old: str, new: str) -> None:
     """Give a file another name within its folder, and wait for the disk (OSError: it refuses)."""
     os.rename(old, new)
     sync_name(new)
+
+
+def name_file(staged: str, path: str) -> bool:
+    """Give a file that was staged its name where nothing has that; the disk is not waited for.
+
+    False where something has it: then the staged file is removed. A file system without hard
+    links is asked first, and a file that comes between the two is written over.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    free = True
+    try:
+        os.link(staged, path)
+    except FileExistsError:
+        free = False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        free = not os.path.lexists(path)
+        if free:
+            os.rename(staged, path)
+            return True
+    os.unlink(staged)
+    return free
+
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 def replace_file(path: str, data: bytes, mode: int) -> None:

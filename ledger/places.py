@@ -7,13 +7,16 @@ what is spelled otherwise was not recorded by us. The disk is not looked at.
 
 from __future__ import annotations
 
-__all__ = ["CHAT", "EVENTS", "RECORD", "SPOOL", "place_problem", "places_problem"]
+__all__ = ["CHAT", "EVENTS", "RECORD", "SEARCH", "SPOOL", "place_problem", "places_problem"]
 
 RECORD = "record"
 """The folder of the team directory that holds the ledger as plain files."""
 
 SPOOL = "spool"
 """The folder of the team directory that holds the files of programs that are being run."""
+
+SEARCH = "ledger.db-search"
+"""The file of the team directory that holds an index over decisions; it can be made again."""
 
 EVENTS = "events"
 CHAT = "chat"

@@ -12,6 +12,7 @@ from projections.claims import Claims
 from projections.counts import Counts
 from projections.decision_log import DecisionLog
 from projections.projection import Projection
+from projections.pythia import Pythia
 from projections.reading import Reading
 from projections.redactions import Redactions
 from projections.team_files import TeamFiles
@@ -27,6 +28,7 @@ __all__ = [
     "FILES",
     "LOG",
     "PROJECTIONS",
+    "PYTHIA",
     "READING",
     "REDACTIONS",
     "TRUST",
@@ -44,9 +46,11 @@ TRUST = Trust()
 CLAIMS = Claims()
 AGENTS = Agents()
 WORKERS = Workers()
+PYTHIA = Pythia()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders; behind WORKERS for the same reason.
 PROJECTIONS: tuple[Projection, ...] = (
     LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
+    PYTHIA,
 )  # fmt: skip

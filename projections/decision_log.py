@@ -108,7 +108,16 @@ CREATE TABLE logs (
         rows = source.db.execute(
             "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq", (name, before)
         )
-        seqs = [seq for (seq,) in rows]
+        return self._joined(source, [seq for (seq,) in rows], front)
+
+    def newest(self, source: Source, name: str, count: int) -> bytes:
+        """The bytes of the ``count`` newest pieces of a log file."""
+        rows = source.db.execute(
+            "SELECT seq FROM pieces WHERE file = ? ORDER BY seq DESC LIMIT ?", (name, count)
+        )
+        return self._joined(source, [seq for (seq,) in rows][::-1])
+
+    def _joined(self, source: Source, seqs: list[int], front: bytes = b"") -> bytes:
         whole = BytesIO()  # gives its bytes without another copy: a log may be large
         whole.write(front)
         for body in source.each_body(seqs):

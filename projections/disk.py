@@ -10,25 +10,36 @@ import errno
 import os
 import re
 import stat
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ledger.durable import sync_path
+from ledger.durable import name_file, sync_path
 from projections.places import Places
 from projections.projection import File
 
-__all__ = ["RACY_NS", "TEMPORARY", "Disk", "Stat", "TooBigError", "UnreadableError"]
+__all__ = [
+    "ANEW",
+    "KEPT",
+    "RACY_NS",
+    "TEMPORARY",
+    "Disk",
+    "Stat",
+    "TooBigError",
+    "UnreadableError",
+    "stat_of",
+]
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
 TEMPORARY = ".tripod-new-"
+KEPT = ".tripod-swap-"  # ``projections.swap`` says what such a name means
+HIDDEN = (TEMPORARY, KEPT)
 
 _ODD = {
     stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
 }  # fmt: skip
-_ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnreadableError(Exception):
@@ -86,13 +97,18 @@ class Disk:
             return None
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
             return None
-        return _stat_of(found)
+        return stat_of(found)
 
     def names(self, folder: str) -> list[str]:
         """Names in a folder, sorted, our unfinished files left out; [] where it is none."""
         found = self._listed(folder)
         # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
-        return sorted(name for name in found if not name.startswith(TEMPORARY) and _is_text(name))
+        return sorted(name for name in found if not name.startswith(HIDDEN) and _is_text(name))
+
+    def kept(self, folder: str) -> list[str]:
+        """Paths of the replaced files that are kept in a folder (``projections.swap``)."""
+        front = f"{folder}/" if folder else ""
+        return sorted(front + name for name in self._listed(folder) if name.startswith(KEPT))
 
     def walk(self, folder: str) -> Iterator[tuple[str, str]]:
         """Each name in a folder, in no order, and what it is: ``file``, ``folder``, ``other``.
@@ -111,7 +127,7 @@ class Disk:
                     if not _is_text(name):
                         yield os.fsencode(name).decode("utf-8", "backslashreplace"), "no text"
                     elif item.is_file(follow_symlinks=False):
-                        if not name.startswith(TEMPORARY):
+                        if not name.startswith(HIDDEN):
                             yield name, "file"
                     else:
                         yield name, "folder" if item.is_dir(follow_symlinks=False) else "other"
@@ -188,10 +204,11 @@ class Disk:
         """The bytes of a regular file and its stat, taken together; else as ``read``."""
         if self._leads_away(path.rpartition("/")[0]):
             return None
+        full = self.full(path)
         try:
-            fd = os.open(
-                self.full(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-            )
+            if not stat.S_ISREG(os.lstat(full).st_mode):  # to open a device may do something
+                return None
+            fd = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -210,7 +227,7 @@ class Disk:
             if len(data) > limit:
                 message = f"{path} grew while it was read; at most {limit} bytes are read"
                 raise TooBigError(message)
-            return data, _stat_of(found)
+            return data, stat_of(found)
         finally:
             os.close(fd)
 
@@ -221,27 +238,51 @@ class Disk:
         *,
         sync: bool = True,
         durable: bool = True,
+        anew: bool = False,
         unless: Callable[[], bool] | None = None,
     ) -> Stat | None:
         """Put a file in its place, whole or not at all: temporary name, fsync, rename, fsync.
 
         Without ``sync`` the folder's own fsync is left to the caller, who writes more files;
         not ``durable``: nobody waits for the disk at all, and a power cut may leave it empty.
+        ``anew``: only where nothing stands; None is given where something came meanwhile.
         ``unless`` is asked last of all, when only the rename is left to do: if it says yes the
         place stays as it is and None is given, else what the written file looks like.
 
         Raises:
             OSError: the system refuses, or the file's folder is a symbolic link.
         """
-        self._check_way(path.rpartition("/")[0])
+        temporary, found = self.stage(path, file, durable=durable)
         full = self.full(path)
-        folder = full.rpartition("/")[0]
+        try:
+            if unless is not None and unless():
+                _unlink(temporary)
+                return None
+            if not anew:
+                os.rename(temporary, full)
+            elif not name_file(temporary, full):
+                return None
+        except BaseException:
+            _unlink(temporary)
+            raise
+        if sync and durable:
+            self.sync_folder(path.rpartition("/")[0])
+        return found
+
+    def stage(self, path: str, file: File, *, durable: bool = True) -> tuple[str, Stat]:
+        """Write a file beside its place, under a temporary name: gives that, and its stat.
+
+        Raises:
+            OSError: the system refuses; nothing is left behind.
+        """
+        self.check_way(path.rpartition("/")[0])
+        folder = self.full(path).rpartition("/")[0]
         temporary = f"{folder}/{TEMPORARY}{os.getpid()}"
         try:
-            fd = os.open(temporary, _ANEW, 0o600)
+            fd = os.open(temporary, ANEW, 0o600)
         except FileNotFoundError:
             os.makedirs(folder, exist_ok=True)
-            fd = os.open(temporary, _ANEW, 0o600)
+            fd = os.open(temporary, ANEW, 0o600)
         try:
             with os.fdopen(fd, "wb") as out:
                 out.write(file.data)
@@ -249,61 +290,13 @@ class Disk:
                 os.fchmod(fd, file.mode)
                 if durable:
                     os.fsync(fd)
-                stat = _stat_of(os.fstat(fd))
-            if unless is not None and unless():
-                _unlink(temporary)
-                return None
-            os.rename(temporary, full)
+                return temporary, stat_of(os.fstat(fd))
         except BaseException:
             _unlink(temporary)
             raise
-        if sync and durable:
-            self.sync_folder(path.rpartition("/")[0])
-        return stat
 
-    def write_missing(self, files: Sequence[tuple[str, File]]) -> list[Stat | None]:
-        """Put many files where none stand, and wait for the disk once for all of them.
-
-        The bytes are on the disk before any file has its name, as with ``write``. None for a
-        place that somebody else filled meanwhile. The folders' own fsync is left to the caller.
-
-        Raises:
-            OSError: the system refuses; none of the files whose turn had not come is written.
-        """
-        staged: deque[tuple[str, str, Stat]] = deque()
-        temporary = ""
-        try:
-            for folder in {path.rpartition("/")[0] for path, _ in files}:
-                self._check_way(folder)
-                self.make_folder(folder)
-            for number, (path, file) in enumerate(files):
-                folder = path.rpartition("/")[0]
-                temporary = f"{self.full(folder)}/{TEMPORARY}{os.getpid()}-{number}"
-                fd = os.open(temporary, _ANEW, 0o600)
-                try:
-                    _write_all(fd, file.data)
-                    os.fchmod(fd, file.mode)
-                    staged.append((temporary, self.full(path), _stat_of(os.fstat(fd))))
-                finally:
-                    os.close(fd)
-            os.sync()
-            written: list[Stat | None] = []
-            while staged:
-                temporary, full, stat = staged[0]
-                if os.path.lexists(full):
-                    _unlink(temporary)
-                    written.append(None)
-                else:
-                    os.rename(temporary, full)
-                    written.append(stat)
-                staged.popleft()
-        except BaseException:
-            for left in (temporary, *(name for name, _, _ in staged)):
-                _unlink(left)
-            raise
-        return written
-
-    def _check_way(self, folder: str) -> None:
+    def check_way(self, folder: str) -> None:
+        """Raise OSError where a folder is a symbolic link: it may lead out of the directory."""
         if self._leads_away(folder):
             reason = "a symbolic link stands where the team's own folder belongs"
             raise OSError(errno.ELOOP, reason, self.full(folder))
@@ -332,7 +325,7 @@ class Disk:
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those above it, if they are not there."""
-        self._check_way(path)
+        self.check_way(path)
         os.makedirs(self.full(path), exist_ok=True)
 
     def sync_folder(self, path: str) -> None:
@@ -363,7 +356,8 @@ class Disk:
             os.close(fd)
 
 
-def _stat_of(found: os.stat_result) -> Stat:
+def stat_of(found: os.stat_result) -> Stat:
+    """Those fields of a system's stat that are kept."""
     return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
 
 
@@ -377,12 +371,6 @@ def _all_of(fd: int, size: int, limit: int) -> bytes:
         parts.append(part)
         total += len(part)
     return b"".join(parts)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
 
 
 def _is_text(name: str) -> bool:

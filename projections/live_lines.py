@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from projections.formats.chat import HEADER_LINES
 
-__all__ = ["Span", "count_lines", "last_line", "line_at", "span_of"]
+__all__ = ["Span", "count_lines", "last_line", "line_at", "ref_to", "span_of"]
 
 
 class Span(NamedTuple):
@@ -59,3 +59,20 @@ def line_at(db: sqlite3.Connection, span: Span, line: int) -> tuple[int, int] | 
         (*span, at),
     ).fetchone()
     return None if row is None or row[2] is None else row[:2]
+
+
+def ref_to(db: sqlite3.Connection, channel: str, number: int) -> str | None:
+    """A reference to a message, ``live.chat:~L12``; None where no file shows it any more."""
+    row = db.execute(
+        "SELECT 1 FROM lines WHERE channel = ? AND number = ? AND gone IS NULL", (channel, number)
+    ).fetchone()
+    rows = db.execute(
+        "SELECT archive, first, stop FROM archives WHERE channel = ?1 UNION ALL"
+        " SELECT channel, live_from, lines FROM channels WHERE channel = ?1",
+        (channel,),
+    ).fetchall()
+    for stem, first, stop in rows:
+        if row is not None and first <= number < stop:
+            line = last_line(db, Span(channel, first, number + 1))
+            return f"{stem}.chat:~L{line}"
+    return None

@@ -9,7 +9,7 @@ carries a seal over its columns, so that a slip in it is seen by ``drift``; it i
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -67,8 +67,8 @@ def load_any(db: sqlite3.Connection) -> Manifest:
         return {}
 
 
-def save(db: sqlite3.Connection, known: Manifest) -> None:
-    """Note files as they are now."""
+def save(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> None:
+    """Note files as they are now, and that those at ``gone`` are to be watched no more."""
     rows = [(path, *item.stat, item.digest, item.noted_ns) for path, item in sorted(known.items())]
     db.executemany(
         "INSERT OR REPLACE INTO manifest"
@@ -76,6 +76,7 @@ def save(db: sqlite3.Connection, known: Manifest) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [(*row, seal_of(row)) for row in rows],
     )
+    db.executemany("DELETE FROM manifest WHERE path = ?", [(path,) for path in gone])
 
 
 def forget(db: sqlite3.Connection) -> None:

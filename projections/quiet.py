@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from hashlib import sha256
 
-from projections.disk import RACY_NS, Disk, UnreadableError
+from projections.disk import KEPT, RACY_NS, Disk, UnreadableError
 from projections.manifest import Manifest
 
 __all__ = ["is_quiet"]
@@ -55,7 +55,12 @@ def is_quiet(
         return False
     inputs = [*_SINGLE, *(name for name in disk.names("") if name.startswith("policy"))]
     # A name among the events that is watched as a file could not be read when it was taken in.
-    inputs += [path for path in known if path.startswith("policy") or path.endswith(".event")]
+    # A file that was replaced while others had it open may still grow.
+    inputs += [
+        path
+        for path in known
+        if path.startswith("policy") or path.endswith(".event") or f"/{KEPT}" in path
+    ]
     return all(_file_quiet(disk, known, seen, path) for path in (*paths, *inputs))
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ledger.entry import Entry
-from projections.formats.worker import EMPTY_LOG, WorkerText, format_worker, parse_worker
 from projections.projection import File, Op, Source, content_bytes
 
 __all__ = ["FOLDER", "STEPS", "Workers", "worker_of"]
@@ -122,11 +121,13 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         ).fetchone()
         if row is None:
             return None
+        from projections.formats import worker  # most commands render no task file
+
         slug, seq, state, changed, started, completed, noted, mode = row
-        log = EMPTY_LOG
+        log = worker.EMPTY_LOG
         if noted is not None:
             data = content_bytes(source, source.body(noted)["content"])
-            left = parse_worker(data)
+            left = worker.parse_worker(data)
             # It may have appended to a file that showed an earlier state than the ledger had.
             sql = "SELECT 1 FROM worker_steps WHERE name = ? AND state = ? AND seq < ? LIMIT 1"
             row = source.db.execute(sql, (worker_of(path), left.state, noted)).fetchone()
@@ -134,8 +135,8 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
                 return File(data, mode)
             log = left.log or log
         task = content_bytes(source, source.body(seq)["task"]).decode()
-        text = WorkerText(state, started, completed, task, log, slug)
-        return File(format_worker(text), MODE if mode is None else mode)
+        text = worker.WorkerText(state, started, completed, task, log, slug)
+        return File(worker.format_worker(text), MODE if mode is None else mode)
 
 
 def worker_of(path: str) -> str:

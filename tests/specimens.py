@@ -1,7 +1,8 @@
 """Small team directories with exactly one thing wrong, made by real acts and then by damage.
 
-``build`` makes a sound one; each of ``SPECIMENS`` damages a copy so that one check alone names it:
-whatever else would tell (hashes, links, tables, files) is made to fit again by ``forge``.
+``build`` makes a sound one; each of ``SPECIMENS`` damages a copy so that one check alone names it
+(``ADVISED``: advises on it); whatever else would tell (hashes, links, tables, files) is made to fit
+again by ``forge``.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from git_repo import Git
 from plain_export import files_of, write_files
+from recorded_review import answer, asked_for, review
 
 from ledger import drafts, drafts_agent, drafts_worker
 from ledger.authorship import parse_record, sign_statements, statement
@@ -41,6 +43,7 @@ from tripod.team import Team
 from tripod.worker_life import step
 
 __all__ = [
+    "ADVISED",
     "SPECIMENS",
     "Row",
     "Specimen",
@@ -394,16 +397,55 @@ def _ended(run: str) -> Draft:
 
 
 def _assess(root: str) -> None:
-    text = (
-        "## Pythia Checkpoint — 2026-11-21T21:30:00Z\n\n"
-        "Decisions reviewed: D-5 through D-9 (5 decisions)\n\n### Hidden Assumptions\n\nNone.\n"
-    )
     with Team(root) as team:
+        asked = asked_for(team)
+        later = asked._replace(ids=("D-5", "D-9"))
+        text = answer(later).replace("That D-5 is", "That it is").replace("measured D-9", "did")
         chat.send(team, "live", "pythia", text)
 
 
 def _far_ref(row: Row) -> Row:
     return row.saying(chat_ref="live.chat:~L4711", refs=[{"file": "live.chat", "line": 4711}])
+
+
+def _unasked(root: str) -> None:
+    """The event at the interval asks for something else."""
+    rows = read(database(root))
+    events = (seq for seq, row in enumerate(rows) if row.data.get("type") == "pythia-checkpoint")
+    seq = next(events)
+    rows[seq] = rows[seq].saying(type="pythia-reminder")
+    forge(root, rows)
+
+
+def _left_lying(root: str) -> None:
+    """A checkpoint event is published, and a day later somebody speaks."""
+    _write(f"{root}/events/config.yaml", "pythia-interval: 3\nack-timeout: 120\n")
+    with Team(root) as team:
+        for number in range(2):
+            scribe.log(
+                team,
+                scribe.Request(f"Rule {number}", ("alex",), "Agreed.", refs=("live.chat:~L8",)),
+            )
+        chat.send(team, "side", "claude", "Anybody here?")
+    rows = read(database(root))
+    later = f"2999{rows[-1].head['at'][4:]}"
+    rows[-2:] = [row.headed(at=later) for row in rows[-2:]]
+    forge(root, rows)
+
+
+def _unlogged(root: str) -> None:
+    """Something is settled in the chat, and nobody logs it while the talk goes on."""
+    with Team(root) as team:
+        chat.send(team, "side", "alex", "Right. We'll use sqlite for the index, not flat files.")
+        for number in range(20):
+            chat.send(team, "side", "claude", f"note {number}")
+
+
+def _no_decision(root: str) -> None:
+    with Team(root) as team:
+        scribe.log(
+            team, scribe.Request("All tests pass", ("alex",), "Seen.", refs=("live.chat:~L8",))
+        )
 
 
 def _peek(root: str) -> None:
@@ -414,6 +456,25 @@ def _peek(root: str) -> None:
     )
     with Team(root) as team:
         adopt.sync(team)
+
+
+def _quoted_to_her(root: str) -> None:
+    """What bench said in the chat stands in her prompt, and she answers as if it did not."""
+    (said,) = (text for handle, text in SAID if handle == "bench")
+    review(root, extra=f"\nWhat is known: {said}")
+
+
+def _chat_as_source(root: str) -> None:
+    with Team(root) as team:
+        seqs = asked_for(team).seqs
+        said = team.store.db.execute("SELECT min(seq) FROM lines").fetchone()[0]
+    review(root, sources=[*seqs, said])
+
+
+def _half_an_answer(root: str) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team))
+    review(root, text=text.replace("It is slow, and nobody knows why.", ""))
 
 
 def _edit_event(root: str) -> None:
@@ -863,6 +924,13 @@ SPECIMENS: tuple[Specimen, ...] = (
         "count-from-grep", "grep counts 5 headings", _changed("decision.logged", 1, _smuggled)
     ),
     Specimen("decision-ids-unique", "stands for 2 decisions", _same_id),
+    Specimen(
+        "supersession",
+        "supersedes D-1, which is no decision",
+        _changed("decision.logged", 1, lambda row: row.saying(supersedes="D-1")),
+    ),
+    Specimen("pythia-fires", "reached the interval of 3, and no pythia-checkpoint", _unasked),
+    Specimen("events-processed", "s, ack-timeout is 120 s", _left_lying),
     Specimen("checkpoint-preceded", "answers no checkpoint event", _assess),
     Specimen(
         "chat-refs-resolve",
@@ -870,11 +938,21 @@ SPECIMENS: tuple[Specimen, ...] = (
         _changed("decision.logged", 1, _far_ref),
     ),
     Specimen("pythia-isolation", "pythia-a0d7 read the chat", _peek),
+    Specimen("pythia-isolation", "its prompt holds 12 words in a row of chat live", _quoted_to_her),
+    Specimen("pythia-isolation", "was given the text of entry", _chat_as_source),
+    Specimen("assessment-complete", "Scenario: nothing stands there", _half_an_answer),
     Specimen("worker-lifecycle", "no event worker-spawned tells", _silent_worker),
     Specimen("worker-lifecycle", "completed after dismissed", _undead_worker),
     Specimen("record-agrees", "it is not what the ledger holds", _other_record),
     Specimen("drift", "differs from the ledger", _edit_event),
 )
+
+
+ADVISED: tuple[Specimen, ...] = (
+    Specimen("decision-missed", "We'll use sqlite for the index", _unlogged),
+    Specimen("decision-noise", "reads like a status report", _no_decision),
+)
+"""What no rule forbids, and a check that only advises names."""
 
 
 def copy(root: str, folder: str) -> str:

@@ -6,7 +6,7 @@ Only ``tripod.team`` makes one; the acts (``tripod.bus``, ``chat``, ``scribe``) 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,11 @@ from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import Disk, UnreadableError
 from projections.in_the_way import in_the_way
-from projections.projection import Source
+from projections.projection import Source, content_bytes
 from tripod.errors import RefusedError
-from tripod.files import Files, digest_of, touched_by
+from tripod.files import Files, digest_of
+from tripod.strays import take_strays
+from tripod.touched import touched_by
 
 if TYPE_CHECKING:
     from projections.intake import Conflict, Found
@@ -143,6 +145,8 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+            self._note_malformed(drafts, found.malformed)
+        take_strays(self)
         if self.full:
             self._take_positions()
         self._note_gone(gone, shown)
@@ -213,13 +217,31 @@ class Act:
             ]
         )
 
-    def _note_config(self, drafts: Sequence[Draft]) -> None:
-        """A changed configuration is announced on the bus (seeds: nbs-bus, event types).
-
-        Not while a past is taken in: adoption adds no file to the team's own.
-        """
+    def _adopting(self) -> bool:
+        """Whether a past is being taken in: adoption adds no file to the team's own."""
         row = self.transaction.tables.execute("SELECT adopted FROM team").fetchone()
-        if row is None or row[0] is None:
+        return row is None or row[0] is None
+
+    def _note_malformed(self, drafts: Sequence[Draft], malformed: Mapping[str, str]) -> None:
+        """What is no sound entry of the decision log is announced, once (seeds: nbs-scribe).
+
+        It is when it is taken in, and that happens once.
+        """
+        odd = [draft for draft in drafts if draft.id in malformed]
+        if not odd or self._adopting():
+            return
+        from tripod.drafting import draft_event
+
+        lines = [malformed[draft.id or ""] for draft in odd[:NAMED]]
+        if len(odd) > NAMED:
+            lines.append(f"and {len(odd) - NAMED} more")
+        text = "\n".join(lines)
+        event = draft_event(self, "scribe", "log-error", "high", text, cause=odd[0])
+        self.append([event._replace(actor="tripod")])  # nobody acts: it was found
+
+    def _note_config(self, drafts: Sequence[Draft]) -> None:
+        """A changed configuration is announced on the bus (seeds: nbs-bus, event types)."""
+        if self._adopting():
             return
         from projections.intake.others import CONFIG
         from tripod.drafting import draft_event
@@ -273,10 +295,24 @@ class Act:
         shown, places = withhold(self.source, path, data)
         if places:
             reason += f" (it showed {places} redacted places, which were not kept)"
-        self.append([drafts.displaced(path, reason, shown)])
-        self.writer.account(path, sha256(data).hexdigest())
+        if not self._is_kept(path, shown):
+            self.append([drafts.displaced(path, reason, shown)])
+        digest = sha256(data).hexdigest()
+        self.writer.account(path, digest)
+        self.writer.displaced.add(digest)
         self.conflicts.pop(path, None)
         return True
+
+    def _is_kept(self, path: str, shown: bytes) -> bool:
+        """Whether a writer kept just these bytes, and died or gave up before it replaced them."""
+        db = self.transaction.tables
+        sql = (
+            "SELECT seq FROM entries WHERE stream = ? AND kind = 'file.displaced'"
+            " AND seq >= (SELECT files FROM head)"
+        )
+        seqs = [seq for (seq,) in db.execute(sql, (f"files/{path}",)).fetchall()]
+        contents = (self.source.body(seq).get("content") for seq in seqs)
+        return any(c is not None and content_bytes(self.source, c) == shown for c in contents)
 
     def settle(self, late: Sequence[str]) -> None:
         """Have files written that others wrote while we did; the intake has looked at them now."""
@@ -306,10 +342,16 @@ class Act:
                 raise RefusedError(message)
 
     def keep_displaced(self) -> None:
-        """Keep what others left where this act is about to write, before it is written over."""
+        """Keep what others left where files are about to be written, before they are replaced.
+
+        That is where this act writes, and where a writer should have that died.
+        """
         if self.conflicts:
             ours = [entry for entry in self.entries if "observed" not in entry.data]
-            touched = self.rewrite | touched_by(ours, self.source).keys()
+            shown = int(self.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+            first = self.entries[0].seq if self.entries else self.transaction.size
+            behind = self.store.read(shown, first) if shown < first else ()
+            touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
             for path in sorted(touched & self.conflicts.keys()):
                 self.displace(path, self.conflicts[path].detail)
 

@@ -24,20 +24,19 @@ from projections import BUS, CHAT, LOG
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS
 from projections.decision_log import LIVE
-from projections.disk import Disk, UnreadableError
+from projections.disk import Disk
 from projections.formats import words
 from projections.in_the_way import in_the_way
 from projections.intake.piece import names_in_bodies
 from projections.places import Places, recorded
-from projections.projection import File
 from tripod.act import Act
 from tripod.bus import settings
 from tripod.errors import BadArgumentError, RefusedError, TripodError
+from tripod.ignoring import ignore
 from tripod.team import DATABASE, FOLDER, Team
 
 __all__ = ["Adoption", "alone", "init", "init_at", "recordable", "strange", "sync", "team_root"]
 
-GITIGNORE = ("ledger.db*", "*.lock", "spool/")
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
 _TEAM_FOLDERS = (BUS.folder, CHAT.folder, LOG.folder, "workers")
 
@@ -142,7 +141,7 @@ def init_at(
             with Team(root) as team:
                 if team.store.head().size:
                     _same_as_recorded(team, names, places)
-                    _ignore(team)
+                    ignore(team)
                     return sync(team)
         _check_not_ahead(root)
         _check_log(root)
@@ -178,7 +177,7 @@ def _begin(root: str, opened: Draft, places: dict[str, str], *, key: bool) -> Ad
         if is_new:
             for folder in FOLDERS:
                 team.disk.make_folder(folder)
-        _ignore(team)  # before there is anything that must not be committed
+        ignore(team)  # before there is anything that must not be committed
         # In one transaction: a ledger that is begun has its whole past, or there is none yet.
         with team.act(full=True, opened=opened) as act:
             taken = _taken(act)
@@ -373,24 +372,3 @@ def _make_origin(project: str) -> str:
     """A name that no other ledger has: also a restored copy must get its own."""
     slug = re.sub(r"[^a-z0-9]+", "-", project.lower()).strip("-")[:40] or "team"
     return f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"
-
-
-def _ignore(team: Team) -> None:
-    """Keep the database and locks out of git; lines that are there already stay as they are."""
-    path = ".gitignore"
-    stat = team.disk.stat(path)
-    try:
-        old = team.disk.read(path, 1024 * 1024)
-    except UnreadableError:
-        old = None
-    if old is None and os.path.lexists(team.disk.full(path)):
-        lines = " and ".join(GITIGNORE)
-        team.warnings.append(f"{path}: cannot be read as a file; put the lines {lines} into it")
-        return
-    old = old or b""
-    have = old.decode("utf-8", "replace").splitlines()
-    missing = [line for line in GITIGNORE if line not in have]
-    if missing:
-        start = old if not old or old.endswith(b"\n") else old + b"\n"
-        new = start + "".join(f"{line}\n" for line in missing).encode()
-        team.disk.write(path, File(new, 0o644 if stat is None else stat.mode))

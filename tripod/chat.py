@@ -65,6 +65,7 @@ __all__ = [
     "participants",
     "poll",
     "post",
+    "say_in",
     "search",
     "send",
     "set_position",
@@ -135,27 +136,44 @@ def _say(team: Team, name: str, handle: str, text: str, *, tell: bool, human: bo
     problem = format_.valid_text(text)
     if problem is not None:
         raise BadArgumentError(problem)
-    said = mentions(text)[:MAX_MENTIONS] if tell else ()
     channel, path = writable(team, name)
     with team.act(locks=[path], hasty=True, by=handle) as act:
-        live = live_of(act, channel)
-        if live is None:
+        if live_of(act, channel) is None:
             raise missing(team, channel)
-        take_positions(act, channel)
-        time = act.now_us // 1_000_000
-        draft = drafts.sent(
-            channel=channel, index=live.stop, handle=handle, time=time, text=text, mentions=said
-        )
-        draft = draft._replace(id=fresh_ids(1)[0][0])
-        events: Iterable[Draft] = ()
-        if text and tell:
-            events = _announced(act, draft, text, _meant(act, channel, handle, said), human=human)
-        seq = act.append([draft, *events])[0].seq
-        if rotate(act, channel, time):
-            show_positions(act, channel)
-        elif tell:
-            show_positions(act, channel, [handle])
-        return Message(live.stop, seq, handle, time, text)
+        return say_in(act, channel, handle, text, tell=tell, human=human)
+
+
+def say_in(
+    act: Act, channel: str, handle: str, text: str, *, tell: bool = True, human: bool = False
+) -> Message:
+    """Say ``text`` within an act, which holds the lock of the chat's file.
+
+    Args:
+        act: the act; what it appends besides stands or falls with the message.
+        channel: a channel that is there.
+        handle: who says it.
+        text: what is said.
+        tell: publish the events that tell of it.
+        human: as for ``send``.
+    """
+    live = live_of(act, channel)
+    assert live is not None
+    said = mentions(text)[:MAX_MENTIONS] if tell else ()
+    take_positions(act, channel)
+    time = act.now_us // 1_000_000
+    draft = drafts.sent(
+        channel=channel, index=live.stop, handle=handle, time=time, text=text, mentions=said
+    )
+    draft = draft._replace(id=fresh_ids(1)[0][0])
+    events: Iterable[Draft] = ()
+    if text and tell:
+        events = _announced(act, draft, text, _meant(act, channel, handle, said), human=human)
+    seq = act.append([draft, *events])[0].seq
+    if rotate(act, channel, time):
+        show_positions(act, channel)
+    elif tell:
+        show_positions(act, channel, [handle])
+    return Message(live.stop, seq, handle, time, text)
 
 
 def _meant(act: Act, channel: str, sender: str, said: Sequence[Mention]) -> list[Mention]:

@@ -20,6 +20,7 @@ from ledger.errors import (
 from tripod.errors import (
     BadArgumentError,
     DuplicateDroppedError,
+    MalformedEntryError,
     NoTeamError,
     NotFoundError,
     RefusedError,
@@ -44,21 +45,28 @@ class Codes(NamedTuple):
     duplicate: int
     damaged: int
     usage: int
+    malformed: int
 
 
 DOORS: dict[str, Codes] = {
-    "bus": Codes(1, 2, 3, 4, 5, 1, 4),
-    "chat": Codes(1, 2, 2, 4, 1, 1, 4),
-    "scribe": Codes(1, 2, 2, 1, 1, 1, 1),
-    "worker": Codes(1, 2, 2, 4, 1, 1, 4),
-    "": Codes(1, 1, 1, 2, 1, 3, 2),
+    "bus": Codes(1, 2, 3, 4, 5, 1, 4, 4),
+    "chat": Codes(1, 2, 2, 4, 1, 1, 4, 4),
+    "scribe": Codes(1, 2, 2, 1, 1, 1, 1, 3),
+    "worker": Codes(1, 2, 2, 4, 1, 1, 4, 4),
+    "": Codes(1, 1, 1, 2, 1, 3, 2, 2),
+    "nbs-scribe-log": Codes(1, 1, 1, 4, 1, 1, 4, 4),
+    "nbs-scribe-query": Codes(1, 4, 4, 4, 1, 1, 4, 4),
 }
-"""By the door's name; '' stands for all other verbs."""
+"""By the door's name: a command of ``tripod``, or a drop-in whose codes are its own.
+
+'' stands for all other verbs of ``tripod``.
+"""
 
 
 def code_for(error: Exception, codes: Codes) -> int:
     """The exit code with which a door reports an error."""
     table: tuple[tuple[type[Exception], int], ...] = (
+        (MalformedEntryError, codes.malformed),
         (BadArgumentError, codes.bad_argument),
         (TooLargeError, codes.bad_argument),
         (NoTeamError, codes.no_team),

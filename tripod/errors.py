@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = [
     "BadArgumentError",
     "DuplicateDroppedError",
+    "MalformedEntryError",
     "NoTeamError",
     "NotFoundError",
     "RefusedError",
@@ -24,6 +25,10 @@ class TripodError(Exception):
 
 class BadArgumentError(TripodError):
     """An argument breaks a rule; nothing was recorded."""
+
+
+class MalformedEntryError(BadArgumentError):
+    """What was given makes no entry of the decision log; nothing was recorded."""
 
 
 class NoTeamError(TripodError):

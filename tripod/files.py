@@ -1,59 +1,42 @@
 """Step 5 of an act: the files are made to show what the ledger says. Only ``tripod.team`` uses it.
 
-Others may write the same files at any moment. What stands in a file's place is written over only
-if we know those bytes: rendered by us before, read by the intake of this very act, or kept in the
-ledger as displaced. It is looked at once more right before the rename; anything else stays, is
-``late``, and the team takes it in and writes again. Between that look and the rename a write can
-still slip in, a matter of microseconds.
+Others may write the same files at any moment. What stands in a file's place is replaced only if we
+know those bytes: rendered by us before, read by the intake of this very act, or kept in the ledger
+as displaced. Anything else stays, is ``late``, and the team takes it in and writes again. What
+others wrote between that look and the exchange comes back with the old file (``projections.swap``),
+is late as well, and waits beside the new one until it is in the ledger. The log only grows: it is
+appended to, and whether others did so in between is seen by where our bytes went.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from errno import EISDIR
 from hashlib import sha256
 
 from ledger.entry import Entry
 from ledger.progress import over
-from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
-from projections import BUS, CHAT, LOG, PROJECTIONS, manifest
+from projections import BUS, CHAT, LOG, appending, manifest, swap
 from projections.counts import PATH as COUNTS_PATH
 from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.in_the_way import in_the_way
+from projections.moving import write_missing
 from projections.projection import File, Source
 from projections.rebuild import desired
+from tripod.touched import touched_by
 
-__all__ = ["Files", "digest_of", "touched_by"]
+__all__ = ["Files", "digest_of"]
 
 READ_LIMIT = 2**30
 FOLDERS = ("", BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
 MANY = 100  # files; from there on the disk is waited for once a group
 GROUP = 2000
 NEVER = -(2**31)
+_GROWING = ("chat.sent", "decision.logged")
 WATCHED = (BUS.folder, f"{BUS.folder}/processed")
-
-
-def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
-    """Paths that entries may have changed, in order; of acknowledged events both places.
-
-    Of a redaction: those that show what stands for the erased body now.
-    """
-    paths: dict[str, None] = {}
-    for entry in entries:
-        if entry.kind == "bus.acked-all":
-            for name in BUS.moved_by(source, entry.seq):
-                paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
-        if entry.kind == REDACTED:
-            from projections.withheld import places
-
-            erased = places(source, entry.data["kind"], entry.data["keep"])
-            paths.update((path, None) for path in erased if desired(source, path) is not None)
-        for projection in PROJECTIONS:
-            if entry.kind in projection.kinds:
-                paths.update(dict.fromkeys(projection.touched(entry)))
-    return paths
 
 
 def digest_of(disk: Disk, path: str) -> str:
@@ -79,6 +62,10 @@ class Files:
         self.uncounted: set[str] = set()
         self.late: dict[str, None] = {}
         self.failed: dict[str, str] = {}
+        self.displaced: set[str] = set()
+        self.settled: set[str] = set()
+        self.is_weak = False
+        self._open: dict[str, tuple[Stat, str]] = {}
         self._written: dict[str, tuple[Stat, str]] = {}
         self._folders: set[str] = set()
         self._staged: list[tuple[str, File]] = []
@@ -93,6 +80,9 @@ class Files:
         self.digests.clear()
         self.late.clear()
         self.failed.clear()
+        self.displaced.clear()
+        self.settled.clear()
+        self._open.clear()
         self._written.clear()
         self._folders.clear()
         self._bases.clear()
@@ -100,6 +90,17 @@ class Files:
     def account(self, path: str, digest: str) -> None:
         """These bytes of a file are in the ledger: they may be written over."""
         self.digests.setdefault(path, set()).add(digest)
+
+    def keep_open(self, path: str, data: bytes) -> None:
+        """A replaced file that others may still write into: it is looked at by later commands."""
+        stat = self.disk.stat(path)
+        if stat is not None:
+            self._open[path] = (stat, sha256(data).hexdigest())
+
+    def drop(self, path: str) -> None:
+        """A replaced file whose bytes are all in the ledger goes."""
+        self.disk.remove(path)
+        self.settled.add(path)
 
     def wrote(self, path: str, stat: Stat, digest: str) -> None:
         """A file that no projection renders was written, and looks so."""
@@ -127,7 +128,7 @@ class Files:
         be rendered whole.
         """
         paths: dict[str, None] = dict.fromkeys(also)
-        said: dict[str, int] = {} if grows else dict.fromkeys(paths, NEVER)
+        said: dict[str, int] = dict.fromkeys(paths, NEVER)
         for entry in entries:
             if entry.kind == "bus.acked-all":
                 self._move(BUS.moved_by(self.source, entry.seq))
@@ -136,7 +137,7 @@ class Files:
             else:
                 touched = touched_by((entry,), self.source)
                 paths.update(touched)
-                more = 1 if grows and entry.kind == "chat.sent" else NEVER
+                more = 1 if grows and entry.kind in _GROWING else NEVER
                 said.update((path, said.get(path, 0) + more) for path in touched)
         many = len(paths) > MANY
         for path in over(paths, "writing files", len(paths)):
@@ -156,7 +157,9 @@ class Files:
             self.failed[path] = str(getattr(error, "strerror", None) or error)
 
     def _write(self, path: str, said: int = 0) -> None:
-        """``said``: how many messages are all that changed a chat's file."""
+        """``said``: how many messages, or decisions, are all that changed a file."""
+        if said > 0 and path == f"{LOG.folder}/{LIVE}" and self._append(path, said):
+            return
         want = self._grown(path, said) or desired(self.source, path)
         self._try(path, lambda: self._remove(path) if want is None else self._put(path, want))
 
@@ -188,7 +191,7 @@ class Files:
             self._try(staged[0][0], lambda: self._publish_all(staged))
 
     def _publish_all(self, staged: list[tuple[str, File]]) -> None:
-        for (path, want), stat in zip(staged, self.disk.write_missing(staged), strict=True):
+        for (path, want), stat in zip(staged, write_missing(self.disk, staged), strict=True):
             if stat is None:
                 self.late[path] = None
             else:
@@ -213,24 +216,81 @@ class Files:
             self._written[path] = (stat, digest)
             return
         with ExitStack() as locks:
-            if stat is not None and path not in self.held and _has_foreign_lock(path):
-                lock = self.disk.foreign_lock(path, wait=False)
-                if not locks.enter_context(lock):
-                    self.late[path] = None
-                    return
-            written = self.disk.write(
-                path,
-                want,
-                sync=False,
-                durable=path != COUNTS_PATH,
-                unless=lambda: self._is_foreign(path, digest),
-            )
+            if stat is not None and not self._lock(locks, path):
+                return
+            if stat is None or path == COUNTS_PATH:
+                written = self.disk.write(
+                    path,
+                    want,
+                    sync=False,
+                    durable=path != COUNTS_PATH,
+                    anew=not path.endswith((".event", COUNTS_PATH)),  # names that are ours alone
+                    unless=lambda: self._is_foreign(path, digest),
+                )
+            else:
+                written = self._swap(path, want, digest)
         if written is None:
             self.late[path] = None
             return
         self._written[path] = (written, digest)
         if path != COUNTS_PATH:  # made anew by any command: nobody waits until the disk has it
             self._folders.add(path.rpartition("/")[0])
+
+    def _lock(self, locks: ExitStack, path: str) -> bool:
+        """Take the original tools' lock on a file; one whose lock another holds is late."""
+        if path in self.held or not _has_foreign_lock(path):
+            return True
+        if locks.enter_context(self.disk.foreign_lock(path, wait=False)):
+            return True
+        self.late[path] = None
+        return False
+
+    def _swap(self, path: str, want: File, digest: str) -> Stat | None:
+        """Exchange a file, and look at what came back; None where that is to be taken in."""
+        self.disk.check_way(path.rpartition("/")[0])
+        base = self.disk.read(path, READ_LIMIT)
+        if base is None:
+            if self.disk.stands(path) and not self.disk.is_file(path):
+                raise OSError(EISDIR, "no file stands there", path)
+            return None
+        have = sha256(base).hexdigest()
+        if base != self._bases.get(path) and have != digest and not self.is_ours(path, have):
+            return None
+        agreed = have not in self.displaced
+        done = swap.replace(self.disk, path, want, base, agreed=agreed)
+        if done is None:
+            return None
+        self.is_weak = self.is_weak or not done.sure
+        back = swap.take(self.disk, done.kept, READ_LIMIT) if done.kept else None
+        if back is None:
+            return done.stat
+        if back[0] != base:
+            return None
+        if back[1]:
+            self.keep_open(done.kept, base)
+        else:
+            self.drop(done.kept)
+        return done.stat
+
+    def _append(self, path: str, count: int) -> bool:
+        """Add the log's ``count`` newest pieces at its end; False where it is to be written."""
+        known = self.known.get(path)
+        if known is None:
+            return False
+        with ExitStack() as locks:
+            if not self._lock(locks, path):
+                return True
+            new = LOG.newest(self.source, LIVE, count)
+            try:
+                done = appending.append(self.disk, path, known, new, READ_LIMIT)
+            except (OSError, UnreadableError) as error:
+                self.failed[path] = str(getattr(error, "strerror", None) or error)
+                return True
+        if done == appending.OTHERS_CAME:
+            self.late[path] = None
+        elif done != appending.NOT_AS_KNOWN:
+            self._written[path] = done
+        return done != appending.NOT_AS_KNOWN
 
     def _is_foreign(self, path: str, want: str) -> bool:
         """Whether bytes stand there that nobody has taken in yet."""
@@ -281,6 +341,8 @@ class Files:
         """
         noted: manifest.Manifest = {}
         left_out = {*apart, *self.late, *self.failed}
+        for path in self._open.keys() - self.settled:
+            noted[path] = manifest.Known(*self._open[path], seen_ns)
         for path in over(self._watched(), "looking at the files again"):
             stat = self.disk.stat(path)
             if stat is None or path in left_out:

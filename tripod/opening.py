@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from ledger.errors import LedgerDamagedError, UnwritableError
+from ledger.errors import LedgerDamagedError, MalformedError, TooLargeError, UnwritableError
 from ledger.places import SPOOL
 from ledger.writing import is_malformed, pages_damaged
 from tripod.errors import NoTeamError, RefusedError
@@ -130,7 +130,7 @@ def _look_after_workers(team: Team) -> None:
 
         try:
             look_after(team)
-        except (UnwritableError, RefusedError) as error:
+        except (MalformedError, OSError, RefusedError, TooLargeError, UnwritableError) as error:
             team.warnings.append(f"what became of the workers was not recorded: {error}")
 
 

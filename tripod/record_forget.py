@@ -16,12 +16,13 @@ from typing import NamedTuple
 import orjson
 
 from ledger.durable import sync_path
+from ledger.places import RECORD
 from ledger.redaction import named_blobs
 from projections.disk import TEMPORARY, Disk
 from projections.projection import File
 from tripod.staging import alone
 
-__all__ = ["Forgotten", "forget"]
+__all__ = ["Forgotten", "forget", "forget_copies"]
 
 _SEQ = re.compile(rb'"seq":([0-9]{1,16})\}$')
 _AUTH = re.compile(rb'\{"auth":"[0-9a-f]+",')
@@ -47,6 +48,18 @@ def forget(directory: str, seqs: Collection[int]) -> Forgotten:
         return Forgotten(0, 0)
     with alone(directory):  # who exports meanwhile may still read the ledger as it was
         return _forget(directory, seqs)
+
+
+def forget_copies(root: str, seqs: Collection[int]) -> None:
+    """Remove the bodies of ``seqs`` from what the team directory ``root`` holds beside its ledger.
+
+    Raises:
+        OSError: the system refuses; do it again.
+    """
+    from tripod.scribe_search import drop
+
+    forget(f"{root}/{RECORD}", seqs)
+    drop(root)
 
 
 def _forget(directory: str, seqs: Collection[int]) -> Forgotten:

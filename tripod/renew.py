@@ -23,10 +23,21 @@ from ledger.renewing import copy_rows
 from ledger.sqlite import SQLiteStore
 from ledger.writing import explained
 from projections.tables import fold_into, refold
+from tripod.output import remark
 from tripod.swapping import RENEWING, close_log, put_in_place, remove
 from tripod.team import DATABASE
 
-__all__ = ["renew"]
+__all__ = ["renew", "renew_aloud"]
+
+
+def renew_aloud(root: str) -> str:
+    """``renew``, and say where the damaged database is kept."""
+    kept = renew(root)
+    remark(
+        f"pages of {root}/{DATABASE} were damaged: it was written anew from its entries, which "
+        f"are sound and all there; the damaged file is kept as {kept}"
+    )
+    return kept
 
 
 def renew(root: str) -> str:

@@ -1,13 +1,13 @@
-"""Acts of the Scribe: log a decision with its events, query the log.
+"""Acts of the Scribe: log a decision with its events.
 
 Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; design section 7.
+All that is done with decisions has its name here: ``tripod.scribe_reading`` only reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ledger import drafts
 from ledger.entry import Draft, leaf_hash
@@ -24,15 +24,47 @@ from projections.formats.decision_log import (
     format_ref,
     one_line,
     parse_refs,
+    valid_id,
 )
 from projections.live_lines import last_line, line_at, span_of
 from tripod.act import Act
 from tripod.bus import settings
 from tripod.drafting import draft_event
-from tripod.errors import BadArgumentError, NotFoundError
+from tripod.errors import MalformedEntryError
+from tripod.scribe_reading import (
+    Decision,
+    Filters,
+    History,
+    Standing,
+    as_plain,
+    count,
+    find,
+    query,
+    standing,
+    summary,
+)
 from tripod.team import Team
 
-__all__ = ["Decision", "Logged", "Request", "count", "log", "query", "summary"]
+__all__ = [
+    "CHANGES",
+    "Decision",
+    "Filters",
+    "History",
+    "Logged",
+    "Request",
+    "Standing",
+    "as_plain",
+    "count",
+    "find",
+    "judged",
+    "log",
+    "query",
+    "standing",
+    "summary",
+]
+
+CHANGES = ("mitigated", "superseded", "reversed")
+"""Statuses that say what became of another decision."""
 
 MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047
@@ -40,11 +72,18 @@ _NO_REF = (
     "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
     "now on (what is recorded cannot be changed); give --ref live.chat:~L342 with the next"
 )
+_NO_REFERENCE = (
+    "status {}, but of which decision? What is recorded cannot be changed; name it with the next, "
+    "by --supersedes, --reverses or --mitigates"
+)
 
 
-@dataclass(frozen=True)
-class Request:
-    """A decision to be logged. Lists hold one item each; ``refs`` as ``live.chat:~L342``."""
+class Request(NamedTuple):
+    """A decision to be logged. Lists hold one item each; ``refs`` as ``live.chat:~L342``.
+
+    At most one of ``supersedes``, ``reverses`` and ``mitigates`` names an earlier decision. The
+    last two settle the status, which is then not given.
+    """
 
     title: str
     participants: Sequence[str]
@@ -54,51 +93,34 @@ class Request:
     risk_tags: Sequence[str] = ()
     status: str = "decided"
     supersedes: str | None = None
+    reverses: str | None = None
+    mitigates: str | None = None
 
 
-@dataclass(frozen=True)
-class Logged:
+class Logged(NamedTuple):
     """A logged decision: its id, its number in the log, and the checkpoint event it caused."""
 
     id: str
     number: int
     checkpoint: str | None = None
-    warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A decision as read."""
-
-    seq: int
-    number: int
-    id: str
-    title: str
-    status: str
-    participants: str
-    risk_tags: str
-    artefacts: str
-    chat_ref: str
-    rationale: str
-    supersedes: str | None
+    warnings: Sequence[str] = ()
 
 
 def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
     """Log a decision, with its event, and Pythia's checkpoint where the count reaches it.
 
     Raises:
-        BadArgumentError: a field breaks its rule, a ref means no message, or the superseded
-            decision does not exist. Nothing was recorded.
+        MalformedEntryError: a field breaks its rule, a ref means no message, or the decision that
+            it supersedes, reverses or mitigates does not exist, or has its successor already.
+            Nothing was recorded.
     """
-    _judge(request)
+    request = judged(request)
     path = f"{LOG.folder}/{LIVE}"
     with team.act(locks=[path], by=actor or team.scribe) as act:
         db = act.transaction.tables
         scribe = actor or db.execute("SELECT scribe FROM team").fetchone()[0]
         refs, warnings = _bind(act, request)
-        if request.supersedes is not None and not _known(act, request.supersedes):
-            message = f"supersedes: no decision {request.supersedes} in the log"
-            raise BadArgumentError(message)
+        _judge_reference(act, request)
         begun = []
         if not db.execute("SELECT 1 FROM logs WHERE file = ?", (LIVE,)).fetchone():
             project, created = db.execute("SELECT project, created FROM team").fetchone()
@@ -114,7 +136,59 @@ def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
         due = _checkpoint(team, act, decision)
         act.append([*begun, decision, event, *due])
     checkpoint = str(due[0].body["name"]) if due else None
+    if request.status in CHANGES and request.supersedes is None:
+        warnings.append(_NO_REFERENCE.format(request.status))
     return Logged(body["id"], number, checkpoint, warnings)
+
+
+def judged(request: Request) -> Request:
+    """The request as it will be logged, if its fields alone make an entry of the log.
+
+    Raises:
+        MalformedEntryError: a field breaks its rule.
+    """
+    request = _settled(request)
+    _judge(request)
+    return request
+
+
+def _settled(request: Request) -> Request:
+    """The request with its one reference in ``supersedes``, as the log writes it, and its status.
+
+    The log has one mark for an earlier decision; the status says what became of that.
+    """
+    named = {"reversed": request.reverses, "mitigated": request.mitigates}
+    given = [(status, id_) for status, id_ in named.items() if id_ is not None]
+    if len(given) + (request.supersedes is not None) > 1:
+        message = "supersedes, reverses, mitigates: a decision does one of them; log two decisions"
+        raise MalformedEntryError(message)
+    if not given:
+        return request
+    ((status, decision),) = given
+    if request.status not in ("decided", status):
+        message = f"status: {request.status!r}, but what it refers to is {status}; leave it out"
+        raise MalformedEntryError(message)
+    return request._replace(supersedes=decision, status=status, reverses=None, mitigates=None)
+
+
+def _judge_reference(act: Act, request: Request) -> None:
+    """What a decision refers to exists, and nothing else took its place before."""
+    target = request.supersedes
+    if target is None:
+        return
+    problem = valid_id(target)
+    if problem is None and not _known(act, target):
+        problem = f"no decision {target} in the log; `tripod scribe query` finds its id"
+    if problem is None:
+        row = act.transaction.tables.execute(
+            "SELECT id, status FROM pieces WHERE supersedes = ? ORDER BY seq LIMIT 1", (target,)
+        ).fetchone()
+        if row is not None:
+            became = row[1] if row[1] in CHANGES else "superseded"
+            problem = f"{target} was {became} by {row[0]} already; refer to that one"
+    if problem is not None:
+        what = {"reversed": "reverses", "mitigated": "mitigates"}.get(request.status, "supersedes")
+        raise MalformedEntryError(f"{what}: {problem}")
 
 
 def _judge(request: Request) -> None:
@@ -135,7 +209,7 @@ def _judge(request: Request) -> None:
             one_line(", ".join(items), name, MAX_FIELD) if len(items) > 1 else None
         )
     if problem is not None:
-        raise BadArgumentError(problem)
+        raise MalformedEntryError(problem)
     try:
         format_decision(text_of(_body(request, "D-0", 1, [])))
     except ValueError as error:
@@ -143,7 +217,7 @@ def _judge(request: Request) -> None:
             "the decision cannot be written as one entry of the log: a title must not begin with "
             "[SUPERSEDES, and no field may look like another's line"
         )
-        raise BadArgumentError(message) from error
+        raise MalformedEntryError(message) from error
 
 
 def _body(
@@ -186,13 +260,13 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
                 f"ref: {text!r} is not <file>:~L<line>: give the chat's file and the line that the "
                 f"message stands in, such as live.chat:~L{HEADER_LINES + 1} for its first"
             )
-            raise BadArgumentError(message)
+            raise MalformedEntryError(message)
         ref = refs[0]
         channel = ref.file.removesuffix(".chat")
         shown = span_of(db, channel)
         if shown is None or ref.file != f"{channel}.chat" or shown.channel != channel:
             message = f"ref: {format_ref(ref)} names no chat file of this team"
-            raise BadArgumentError(message)
+            raise MalformedEntryError(message)
         line = line_at(db, shown, ref.line)
         if line is None:
             last = last_line(db, shown)
@@ -203,7 +277,7 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
                 f"ref: {format_ref(ref)} is no message; {ref.file} has {have}. Nothing was "
                 "recorded: what leads nowhere could never be mended"
             )
-            raise BadArgumentError(message)
+            raise MalformedEntryError(message)
         number, seq = line
         header = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
         bound.append(
@@ -230,92 +304,3 @@ def _checkpoint(team: Team, act: Act, decision: Draft) -> list[Draft]:
     ).fetchone()
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
     return [draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)]
-
-
-def _decision(team: Team, seq: int) -> Decision:
-    body = team.source.body(seq)
-    return Decision(
-        seq,
-        body["number"],
-        body["id"],
-        body["title"],
-        body["status"],
-        body["participants"],
-        body["risk_tags"],
-        body["artefacts"],
-        body["chat_ref"],
-        body["rationale"],
-        body.get("supersedes"),
-    )
-
-
-def _has_log(team: Team) -> None:
-    if not team.store.db.execute("SELECT 1 FROM logs").fetchone():
-        message = "no decision log yet: `tripod scribe log` begins it"
-        raise NotFoundError(message)
-
-
-def query(
-    team: Team,
-    text: str = "",
-    *,
-    tag: str | None = None,
-    status: str | None = None,
-    by: str | None = None,
-) -> Iterator[Decision]:
-    """Decisions that hold ``text`` in any field (upper and lower case alike) and fit the filters.
-
-    Args:
-        team: the team whose log it is.
-        text: any text; '' fits all.
-        tag: a risk tag, whole.
-        status: a status.
-        by: a participant's handle, whole.
-
-    Raises:
-        NotFoundError: there is no log yet.
-    """
-    _has_log(team)
-    wanted = text.casefold()
-    rows = team.store.db.execute("SELECT seq FROM pieces WHERE id IS NOT NULL ORDER BY seq")
-    for (seq,) in rows.fetchall():
-        decision = _decision(team, seq)
-        whole = "\n".join(str(value) for value in vars(decision).values())
-        if (
-            wanted in whole.casefold()
-            and (tag is None or tag in _items(decision.risk_tags))
-            and (status is None or status == decision.status)
-            and (by is None or by in _items(decision.participants))
-        ):
-            yield decision
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",")]
-
-
-def count(team: Team) -> int:
-    """How many decisions the log holds: what ``grep -c "^### D-"`` gives on its files.
-
-    A heading that others left malformed is no decision: `tripod verify` names it.
-
-    Raises:
-        NotFoundError: there is no log yet.
-    """
-    _has_log(team)
-    return int(
-        team.store.db.execute("SELECT count(*) FROM pieces WHERE id IS NOT NULL").fetchone()[0]
-    )
-
-
-def summary(team: Team, last: int) -> list[Decision]:
-    """The newest ``last`` decisions, oldest of them first.
-
-    Raises:
-        NotFoundError: there is no log yet.
-    """
-    _has_log(team)
-    rows = team.store.db.execute(
-        "SELECT seq FROM pieces WHERE id IS NOT NULL ORDER BY seq DESC LIMIT ?", (last,)
-    ).fetchall()
-    return [_decision(team, seq) for (seq,) in rows[::-1]]

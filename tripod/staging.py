@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from projections.disk import Disk
+from projections.moving import write_missing
 from projections.projection import File
 
 __all__ = ["PRIVATE", "PUBLIC", "Staging", "alone"]
@@ -62,7 +63,7 @@ class Staging:
         fresh = [(path, file) for path, file in self._files.items() if path not in self.present]
         if len(fresh) < _FEW:
             fresh = []
-        placed = self.disk.write_missing(fresh) if fresh else []
+        placed = write_missing(self.disk, fresh) if fresh else []
         # A place that somebody filled meanwhile is written over as one whose bytes differ.
         done = {path for (path, _), stat in zip(fresh, placed, strict=True) if stat is not None}
         for path, file in self._files.items():

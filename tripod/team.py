@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Self
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerDamagedError, LedgerError, UnwritableError
 from ledger.ids import format_at, now_us
-from ledger.places import RECORD
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
@@ -208,14 +207,14 @@ class Team:
         return entries
 
     def _sweep(self, wait_ms: int) -> None:
-        """Finish a redaction: the record, and every page in which the erased bytes may still lie.
+        """Finish a redaction: its copies, and every page in which the erased bytes may still lie.
 
         Whoever acts does it, until it succeeds. What hinders it is told.
         """
-        from tripod.record_forget import forget
+        from tripod.record_forget import forget_copies
 
         try:
-            forget(f"{self.root}/{RECORD}", self.store.unswept())
+            forget_copies(self.root, self.store.unswept())
             swept = self.store.sweep(wait_ms)
         except (LedgerError, OSError) as error:
             self.warnings.append(f"erased, but its bytes may still lie in the files: {error}")
@@ -383,7 +382,7 @@ class Team:
         if shown > files or noted:
             try:
                 with self.store.derived() as derived:
-                    manifest.save(derived, noted)
+                    manifest.save(derived, noted, self.files.settled)
                     derived.execute("UPDATE head SET files = ?", (shown,))
             except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.

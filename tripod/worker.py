@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ledger import drafts_worker as drafts
+from ledger.errors import MalformedError, TooLargeError
 from projections.formats.worker import valid_slug, valid_worker_name
 from projections.projection import content_bytes
 from projections.workers import FOLDER
@@ -193,15 +194,25 @@ def _begin(team: Team, errand: Errand, life: Life, *, task: str, folder: str) ->
 def look_after(team: Team, names: Iterable[str] | None = None) -> None:
     """Find out what became of workers at work, and record it: all of them, or those ``names``.
 
+    What hinders it for one hinders it for no other: all are looked after first.
+
     Raises:
         LedgerError: it cannot be recorded.
+        RefusedError: the same.
+        OSError: others did something to a run's files.
     """
     rows = team.store.db.execute("SELECT name, state FROM workers WHERE open = 1").fetchall()
     wanted = None if names is None else set(names)
+    first: Exception | None = None
     for name, state in rows:
         if wanted is None or name in wanted:
-            _look_after(team, name, dismissed=state == "dismissed")
+            try:
+                _look_after(team, name, dismissed=state == "dismissed")
+            except (MalformedError, OSError, RefusedError, TooLargeError) as error:
+                first = first or error
     errands.sweep(team)
+    if first is not None:
+        raise first
 
 
 def _look_after(team: Team, name: str, *, dismissed: bool) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from projections.formats.assessment import Assessment, parse_assessment
 from projections.projection import content_bytes
 from verify.evidence import Evidence
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["Posted", "assessments"]
 
@@ -36,5 +37,5 @@ def assessments(evidence: Evidence) -> Iterator[Posted]:
                     seq, body["channel"], body["index"], body["handle"], body["time"],
                     "observed" in body, said,
                 )  # fmt: skip
-        except (KeyError, LookupError, TypeError, ValueError):
+        except RENDER_ERRORS:
             continue  # a body that is no message: `kinds-known` and `bodies-present` name it

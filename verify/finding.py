@@ -25,7 +25,7 @@ __all__ = [
     "outcome",
 ]
 
-Severity = Literal["failure", "warning"]
+Severity = Literal["failure", "warning", "advice"]
 Verdict = Literal["clean", "findings", "cannot tell", "not applicable"]
 Coverage = dict[str, int | str]
 """What a check saw, what was missing, what was opaque: a word for each number."""
@@ -43,7 +43,8 @@ class Finding:
     """One broken rule: who says so, what, where, what shows it, and what to do next.
 
     ``seq`` is the first bad entry, where an entry is what is bad. A ``warning`` is reported and
-    fails nothing. ``before_adoption``: it lies in the past that was taken in as it was.
+    fails nothing; ``advice`` is no breach of a rule at all, but something for a person to judge.
+    ``before_adoption``: it lies in the past that was taken in as it was.
     """
 
     check: str
@@ -58,7 +59,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption."""
+    """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption.
+
+    ``advice``: the check only advises, so that nothing it says changes the exit code.
+    """
 
     check: str
     verdict: Verdict
@@ -67,11 +71,25 @@ class Outcome:
     coverage: Coverage = field(default_factory=dict)
     required: bool = False
     past: bool = False
+    advice: bool = False
 
     @property
     def failures(self) -> int:
         """How many of the findings fail the run."""
-        return sum(finding.severity == "failure" for finding in self.findings)
+        return self._of("failure")
+
+    @property
+    def warnings(self) -> int:
+        """How many of the findings are reported and fail nothing."""
+        return self._of("warning")
+
+    @property
+    def advised(self) -> int:
+        """How many of the findings are advice."""
+        return self._of("advice")
+
+    def _of(self, severity: Severity) -> int:
+        return sum(finding.severity == severity for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +134,12 @@ class Report:
     @property
     def warnings(self) -> int:
         """How many findings are reported and fail nothing."""
-        return sum(len(outcome.findings) - outcome.failures for outcome in self.outcomes)
+        return sum(outcome.warnings for outcome in self.outcomes)
+
+    @property
+    def advised(self) -> int:
+        """How many findings are advice."""
+        return sum(outcome.advised for outcome in self.outcomes)
 
     @property
     def untold(self) -> tuple[str, ...]:
@@ -129,8 +152,10 @@ class Report:
 
     @property
     def judged(self) -> int:
-        """How many checks came to a verdict on what they saw."""
-        return sum(outcome.verdict in (CLEAN, FINDINGS) for outcome in self.outcomes)
+        """How many checks came to a verdict on what they saw; advice is none."""
+        return sum(
+            outcome.verdict in (CLEAN, FINDINGS) and not outcome.advice for outcome in self.outcomes
+        )
 
     @property
     def exit_code(self) -> int:

@@ -17,10 +17,12 @@ from ledger.progress import over
 from projections import BUS, CHAT, COUNTS, counts
 from projections.disk import Disk
 from projections.intake import Found, sort_pieces, take_in
+from projections.intake.others import CONFIG
 from projections.manifest import Manifest
 from projections.projection import File, Render, Source
 from projections.rebuild import agreed_chats, renders
 from projections.tables import TABLES, batches, bulk, create_tables, fold_into, versions
+from verify.advice import may_decide
 from verify.compared import Compared, head_of
 from verify.rows import one, readable_entries
 from verify.sources import RENDER_ERRORS, source_over
@@ -28,11 +30,8 @@ from verify.sources import RENDER_ERRORS, source_over
 __all__ = ["Folded", "fold_evidence"]
 
 BATCH = 1000
-_MARKS = """
-CREATE TABLE spoken (seq INTEGER PRIMARY KEY) STRICT;
-CREATE TABLE asked (seq INTEGER PRIMARY KEY) STRICT;
-CREATE TABLE displaced (seq INTEGER PRIMARY KEY) STRICT;
-"""
+_NOTED = ("spoken", "decisive", "asked", "configured", "displaced")
+_HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
 _BODIES = (
     "SELECT seq, body FROM entries"
     " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
@@ -93,8 +92,9 @@ def fold_evidence(
     for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-8192"):
         scratch.execute(f"PRAGMA {pragma}")
     create_tables(scratch)
-    for statement in _MARKS.strip().split("\n"):
-        scratch.execute(statement)
+    for table in _NOTED:
+        scratch.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
+    scratch.execute(_HANDED)
     drafts: dict[int, Draft] = {}
     blobs: dict[str, bytes] = {}
     folded = Folded(source_over(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
@@ -133,20 +133,31 @@ def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
 
 
 def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
-    """Note what is rare among the many: a possible assessment, what asks for one, lost bytes."""
-    spoken, asked, displaced = [], [], []
+    """Note what is rare among the many, for the checks that ask for it.
+
+    That is a possible assessment or decision, what asks for a review, the configuration, lost
+    bytes; and what agents were given, each with the run.
+    """
+    noted: dict[str, list[tuple[int]]] = {table: [] for table in _NOTED}
+    handed: list[tuple[int, str]] = []
     for entry in batch:
         if entry.kind == "chat.sent":
-            body = entry.body or b""
-            if b"pythia checkpoint" in body.lower() or b'"sha256"' in body or not body:
-                spoken.append((entry.seq,))
+            body = (entry.body or b"").lower()
+            if b"pythia checkpoint" in body or b'"sha256"' in body or not body:
+                noted["spoken"].append((entry.seq,))
+            if not body or may_decide(body):
+                noted["decisive"].append((entry.seq,))
         elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
-            asked.append((entry.seq,))
+            noted["asked"].append((entry.seq,))
+        elif entry.kind == "config.changed" and entry.data.get("path") == CONFIG:
+            noted["configured"].append((entry.seq,))
         elif entry.kind == "file.displaced":
-            displaced.append((entry.seq,))
-    db.executemany("INSERT OR IGNORE INTO spoken VALUES (?)", spoken)
-    db.executemany("INSERT OR IGNORE INTO asked VALUES (?)", asked)
-    db.executemany("INSERT OR IGNORE INTO displaced VALUES (?)", displaced)
+            noted["displaced"].append((entry.seq,))
+        elif entry.kind == "delivered":
+            handed.append((entry.seq, str(entry.data.get("spawn"))))
+    for table, seqs in noted.items():
+        db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", seqs)
+    db.executemany("INSERT OR IGNORE INTO handed VALUES (?, ?)", handed)
 
 
 # What the files add ----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ledger.ids import parse_at
 from ledger.kinds import KINDS
 from ledger.progress import tell
 from verify.checks import (
+    ADVICE,
     CHECKS,
     HEADER_CHECKS,
     LEDGER_CHECKS,
@@ -89,7 +90,10 @@ def run(
         judge_signatures(evidence.db, evidence.scan, demand)
     outcomes = tuple(
         _demanded(
-            evidence, _judge(check, evidence) if check in chosen else _bodiless(check, evidence)
+            evidence,
+            _advising(check, _judge(check, evidence))
+            if check in chosen
+            else _bodiless(check, evidence),
         )
         for check in asked
     )
@@ -107,6 +111,9 @@ def run(
 
 def _misnamed(rules: Rules) -> str | None:
     """A name in the policy that nothing bears: such a demand would demand nothing."""
+    advising = {check.NAME for check in ADVICE} & set(rules.required)
+    if advising:
+        return f"the policy requires {min(advising)!r}, and that check only advises"
     for names, known, what in (
         (rules.required, {check.NAME for check in CHECKS}, "check"),
         (rules.signed, {kind.name for kind in KINDS}, "kind of entries"),
@@ -154,6 +161,14 @@ def _demanded(evidence: Evidence, told: Outcome) -> Outcome:
         help="bring back what it judges, or change the policy where that may be done",
     )
     return Outcome(told.check, FINDINGS, "", (finding,), required=True)
+
+
+def _advising(check: ModuleType, told: Outcome) -> Outcome:
+    """What a check says that only advises is advice, whatever it calls it: no exit code changes."""
+    if check not in ADVICE:
+        return told
+    findings = tuple(replace(finding, severity="advice") for finding in told.findings)
+    return replace(told, findings=findings, required=False, advice=True)
 
 
 def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:

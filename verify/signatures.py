@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ledger.authorship import Record, message_of, parse_record, statement
+from ledger.authorship import OBSERVED, Record, message_of, parse_record, statement
 from ledger.enrolment import CHANGES
 from ledger.entry import Header
 from ledger.errors import LedgerError, MalformedError
@@ -23,6 +23,7 @@ from ledger.reader import read_only
 from ledger.vkey import VerifierKey
 from verify.checks import canonical_bytes, writers_authorised
 from verify.checks.writers_authorised import (
+    FOUND,
     SPEAKERS,
     TELLS,
     Demand,
@@ -275,8 +276,9 @@ class _Walk:
             return None
         if body is not None and names_itself(kind, actor, body):
             return None
-        name = speaker(kind, actor, self._data(seq, body), force)
-        if name is None or self._tells(name, head):
+        data = self._data(seq, body)
+        name = speaker(kind, actor, data, force)
+        if name is None or self._tells(name, head, data):
             return None
         return f"it shows {name!r} as who speaks, and {actor!r} did it"
 
@@ -310,11 +312,15 @@ class _Walk:
         data = orjson.loads(body)
         return data if type(data) is dict else {}
 
-    def _tells(self, name: str, head: dict[str, Any]) -> bool:
-        """Whether an event is one that a tool published for its actor, of what the actor did."""
-        sql = "SELECT header FROM entries WHERE id = ? AND seq < ?"
+    def _tells(self, name: str, head: dict[str, Any], data: dict[str, Any]) -> bool:
+        """Whether a tool published an event: of what its actor did, or of what was found."""
+        sql = "SELECT header, seq, body FROM entries WHERE id = ? AND seq < ?"
         row = one(self.db, sql, (head.get("cause"), head["seq"]))
         if row is None or name not in TELLS:
             return False
         cause = orjson.loads(row[0])
+        if head["actor"] == "tripod" and cause["kind"] in FOUND.get(
+            (name, str(data.get("type"))), ()
+        ):
+            return OBSERVED in self._data(row[1], row[2])
         return bool((cause["kind"], cause["actor"]) == (TELLS[name], head["actor"]))

@@ -28,6 +28,7 @@ from ledger.kinds.chat import (
     Unreadable,
 )
 from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
+from ledger.kinds.pythia import PythiaAssessed, PythiaFailed, PythiaIsolated
 from ledger.kinds.redaction import Redacted
 from ledger.kinds.team import (
     Adopted,
@@ -88,6 +89,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("decision.logged", Decided, "decisions"),
     Kind("log.noted", Noted, "decisions"),
     Kind("log.rotated", LogRotated, "decisions"),
+    Kind("pythia.isolated", PythiaIsolated, "pythia"),
+    Kind("pythia.assessed", PythiaAssessed, "pythia"),
+    Kind("pythia.failed", PythiaFailed, "pythia"),
     Kind("config.changed", ConfigChanged, "config"),
     Kind("worker.written", WorkerWritten, "workers/"),
     Kind("worker.spawned", WorkerSpawned, "workers/"),

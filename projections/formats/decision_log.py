@@ -41,6 +41,7 @@ __all__ = [
     "ChatRef",
     "DecisionText",
     "count_headings",
+    "entry_text",
     "format_decision",
     "format_log_header",
     "format_ref",
@@ -156,6 +157,17 @@ def split_log(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     ends = [*starts, len(data)][1:]
     header = data[: starts[0]] if starts else data
     return header, tuple(data[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+def entry_text(piece: bytes) -> str:
+    r"""Give what a piece of a log says: from its heading to the rule behind it.
+
+    >>> entry_text(b"\n---\n\n### D-1 T\n- **Status:** decided\n\n---\n")
+    '### D-1 T\n- **Status:** decided'
+    """
+    heading = re.search(_HEADING_LINE, piece)
+    text = piece[heading.start() if heading else 0 :].decode("utf-8", "replace")
+    return re.split(r"(?m)^[ \t]*---[ \t\r]*$", text, maxsplit=1)[0].rstrip()
 
 
 def parse_decision(piece: bytes) -> tuple[DecisionText | None, tuple[str, ...]]:

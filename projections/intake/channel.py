@@ -5,11 +5,12 @@ Used by ``projections.intake.chats``, which decides what of a file is new.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ledger.drafts import content
 from projections import CHAT
-from projections.chat_file import MODE
+from projections.chat_file import MODE, line_bytes
 from projections.formats.chat import (
     ChatFile,
     Header,
@@ -23,9 +24,11 @@ from projections.formats.chat import (
 )
 from projections.intake.piece import Reader, beside, make_piece
 
-__all__ = ["Archive", "Channel", "body_of", "cut_lines", "people_of", "readable"]
+__all__ = ["FOREVER", "Archive", "Channel", "body_of", "cut_lines", "people_of", "readable"]
 
 RANK = 1
+FOREVER = 2**62
+MOST_STATES = 50  # of a file that is behind, besides the oldest and the newest
 
 
 class Archive(NamedTuple):
@@ -95,7 +98,7 @@ class Channel:
         self.when = 0
         self.stream = f"chat/{channel}"
 
-    def held(self, before: int = 2**62) -> bytes:
+    def held(self, before: int = FOREVER) -> bytes:
         """The bytes of the lines that the live file shows, as of the entries ``before``."""
         if not self.known:
             return b""
@@ -106,6 +109,37 @@ class Channel:
         first = db.execute(sql, (self.channel, before)).fetchone()[0]
         first = self.live_from if first is None else first
         return CHAT.lines(self.reader.source, self.channel, first, stop, before=before)
+
+    def shown_as_of(self, body: bytes) -> tuple[bytes, int] | None:
+        """The lines of the ledger with which a file's body begins, and as of which entries.
+
+        A writer may have died between its commit and the file, or between two of its files: then
+        the file shows an earlier state. None where it shows none.
+        """
+        for before in self._states():
+            held = self.held(before)
+            if body.startswith(held):
+                return held, before
+        return None
+
+    def _states(self) -> Iterator[int]:
+        """As of which entries the file may stand, the likely ones first."""
+        yield FOREVER
+        reader = self.reader
+        if reader.files < reader.size:
+            yield reader.files
+            sql = (
+                "SELECT seq + 1 FROM lines WHERE channel = ? AND seq >= ? ORDER BY seq DESC LIMIT ?"
+            )
+            rows = reader.source.db.execute(sql, (self.channel, reader.files, MOST_STATES))
+            yield from (before for (before,) in rows.fetchall())
+
+    def unshown(self, before: int) -> list[bytes]:
+        """The lines of the entries from ``before`` on, as they are rendered."""
+        sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
+        rows = self.reader.source.db.execute(sql, (self.channel, before)).fetchall()
+        source = self.reader.source
+        return [line_bytes(source, body) for body in source.each_body([seq for (seq,) in rows])]
 
     def _behind(self, count: int) -> int:
         """The number of the line behind the first ``count`` that the live file shows."""

@@ -7,6 +7,8 @@ be adopted.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from projections import CHAT
 from projections.disk import UnreadableError
 from projections.formats.chat import (
@@ -16,6 +18,7 @@ from projections.formats.chat import (
     split_file,
 )
 from projections.intake.channel import (
+    FOREVER,
     Archive,
     Channel,
     body_of,
@@ -142,15 +145,18 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
     archives = _archives(reader, stems)
     bodies = [body_of(part) for part in (*(a.file for a in archives), file)]
     shown = b"".join(bodies)
-    held = taker.held()
-    behind = not shown.startswith(held) and reader.files < reader.size
-    if behind:
-        held = taker.held(before=reader.files)  # a writer died before it wrote the rest
-        _keep_twice_split(reader, channel, archives)
-    if not shown.startswith(held):
-        reader.conflict(path, "edited", _difference(held, shown))
+    state = taker.shown_as_of(shown)
+    if state is None:
+        if reader.files < reader.size:
+            _keep_twice_split(reader, channel, archives)
+        reader.conflict(path, "edited", _difference(taker.held(), shown))
         return
+    held, before = state
+    behind = before < FOREVER
     lines = _new_lines(bodies, len(held))
+    if behind:  # a writer died before it wrote the rest
+        _keep_twice_split(reader, channel, archives)
+        lines = _not_held(lines, taker.unshown(before))
     if is_new:
         messages = (readable(line) for line in lines)
         first = next((m.time for m in messages if m is not None and m.time), 0)
@@ -168,6 +174,19 @@ def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
         lines += cut_lines(body[held:])
         held = max(0, held - len(body))
     return lines
+
+
+def _not_held(lines: list[bytes], held: list[bytes]) -> list[bytes]:
+    """Lines that are none of those which the ledger holds, in whatever order they are shown."""
+    waiting = Counter(line.rstrip(b"\n") for line in held)
+    new = []
+    for line in lines:
+        bare = line.rstrip(b"\n")
+        if waiting[bare]:
+            waiting[bare] -= 1
+        else:
+            new.append(line)
+    return new
 
 
 def _keep_twice_split(reader: Reader, channel: str, archives: list[Archive]) -> None:

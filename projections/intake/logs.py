@@ -23,12 +23,14 @@ from projections.formats.decision_log import (
 )
 from projections.intake.piece import Reader, beside, fits, make_piece
 
-__all__ = ["take_log"]
+__all__ = ["LogTaker", "log_archives", "take_log"]
 
 RANK = 2
 STREAM = "decisions"
+_RULE = b"\n---\n\n"
 FIELD_ROOM = 3_000  # bytes of JSON
 FIELD_CHARACTERS = 500  # a character takes at most six
+SHOWN = 200  # characters of what is wrong with a piece
 
 
 def take_log(reader: Reader) -> None:
@@ -77,7 +79,7 @@ def _take(
     reader: Reader, path: str, data: bytes, archives: dict[str, bytes], *, is_new: bool
 ) -> None:
     reader.found.files += 1 + len(archives)
-    taker = _Taker(reader, path)
+    taker = LogTaker(reader, path)
     if not is_new and not archives:
         _take_behind(taker, reader, path, data)
         return
@@ -97,7 +99,7 @@ def _take(
     _take_parts(taker, parts, len(held), reader)
 
 
-def _take_behind(taker: _Taker, reader: Reader, path: str, data: bytes) -> None:
+def _take_behind(taker: LogTaker, reader: Reader, path: str, data: bytes) -> None:
     """The usual case: one file, which shows what the ledger holds, and perhaps more behind it.
 
     Text put behind a header that had no entry yet belongs to no header of ours.
@@ -110,13 +112,37 @@ def _take_behind(taker: _Taker, reader: Reader, path: str, data: bytes) -> None:
     if reader.files < reader.size:
         shorter = header + LOG.pieces(reader.source, LIVE, before=reader.files)
         if data.startswith(shorter):  # a writer died before it wrote the rest
-            taker.add(data[len(shorter) :])
+            taker.add(_foreign(data[len(shorter) :], held[len(shorter) - len(header) :]))
             return
     reader.conflict(path, "edited", _difference(header + held, data))
 
 
+def _foreign(shown: bytes, ours: bytes) -> bytes:
+    """What of the bytes behind a log the ledger does not hold.
+
+    A writer that was adding ``ours`` when it died left some of these pieces there, the last of them
+    perhaps torn, with those of others around them.
+    """
+    if ours.startswith(shown):
+        return b""
+    waiting = list(split_log(ours)[1])
+    text, pieces = split_log(shown)
+    foreign = [] if any(piece.startswith(text) for piece in waiting) else [text]
+    rule = b""
+    for piece in pieces:
+        bare = piece.removesuffix(_RULE)
+        same = next((held for held in waiting if held.startswith(bare)), None)
+        if same is None:
+            foreign.append(rule + piece)
+        else:
+            waiting.remove(same)
+        # Behind a torn piece, the rule in front of the next one is not seen as such.
+        rule = _RULE if same is not None and bare != piece else b""
+    return b"".join(foreign)
+
+
 def _take_parts(
-    taker: _Taker, parts: list[tuple[str, bytes, bytes]], held: int, reader: Reader
+    taker: LogTaker, parts: list[tuple[str, bytes, bytes]], held: int, reader: Reader
 ) -> None:
     """Add what each file holds behind the bytes that the ledger holds; then note its split."""
     live_header = parts[-1][1]
@@ -152,7 +178,7 @@ def _short(decision: DecisionText) -> tuple[DecisionText, bool]:
     return decision._replace(**texts), True
 
 
-class _Taker:
+class LogTaker:
     """The log being taken in: counts decisions as the fold does."""
 
     def __init__(self, reader: Reader, path: str) -> None:
@@ -191,6 +217,8 @@ class _Taker:
                 self._note(piece, problems[-1])
             else:
                 self._decide(piece, decision)
+                if problems:
+                    self._malformed(f"{decision.id}: {'; '.join(problems)}")
 
     def rotate(self, path: str, header: bytes, live: bytes, count: int, mode: int) -> None:
         """The original split the oldest entries off into an archive."""
@@ -207,6 +235,16 @@ class _Taker:
 
     def _note(self, data: bytes, problem: str) -> None:
         self._piece("log.noted", {"problem": problem}, data, raw=True)
+        lines = data.decode("utf-8", "replace").split("\n")
+        first = next((line for line in lines if line.strip(" \r-")), "")
+        if first:  # blank lines and rules harm nobody
+            self._malformed(f"{problem}: {first}")
+
+    def _malformed(self, problem: str) -> None:
+        """Tell of the newest piece what is wrong with it."""
+        found = self.reader.found
+        shown = problem if len(problem) <= SHOWN else f"{problem[:SHOWN]}..."
+        found.malformed[found.pieces[-1].draft.id or ""] = f"{self.path}: {shown}"
 
     def _decide(self, data: bytes, decision: DecisionText) -> None:
         self.number += 1

@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from ledger.drafts import content
-from ledger.places import RECORD, SPOOL
+from ledger.places import RECORD, SEARCH, SPOOL
 from projections import BUS, CHAT, FILES, LOG, WORKERS
 from projections.decision_log import LIVE
 from projections.disk import TooBigError, UnreadableError
@@ -21,7 +21,7 @@ from projections.intake.piece import Reader, fits, make_piece
 from projections.team_files import MODE, odd_config
 from projections.workers import FOLDER, worker_of
 
-__all__ = ["CONFIG", "take_inputs", "take_others", "take_unreadable"]
+__all__ = ["CONFIG", "keep_file", "take_inputs", "take_others", "take_unreadable"]
 
 CONFIG = f"{BUS.folder}/config.yaml"
 RANK = 0
@@ -29,7 +29,10 @@ EVIDENCE_LIMIT = 16 * 1024 * 1024
 TEXT_LIMIT = 1024 * 1024
 MAX_PROBLEMS = 50
 PROBLEM_ROOM = 500  # bytes of JSON
-OURS = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "counts.json", ".gitignore")
+OURS = (
+    *("ledger.db", "ledger.db-wal", "ledger.db-shm", SEARCH, f"{SEARCH}-journal"),
+    *("counts.json", ".gitignore"),
+)
 # What a worker of the original tools edits in place in its own file.
 _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
 _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
@@ -37,7 +40,7 @@ _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
 
 def take_unreadable(reader: Reader, path: str, data: bytes, problem: str) -> None:
     """Keep a file that is not what its place says, as it is: ``rebuild`` gives it back."""
-    _keep(reader, "file.seen", f"files/{path}", path, data, problem=problem)
+    keep_file(reader, "file.seen", f"files/{path}", path, data, problem=problem)
 
 
 def take_inputs(reader: Reader) -> None:
@@ -157,7 +160,7 @@ def _worker(reader: Reader, path: str) -> None:
         if not after.startswith(before.removesuffix(EMPTY_LOG.encode())):
             reader.conflict(path, "edited", "more than its State lines changed above its end")
             return
-    _keep(reader, "worker.written", f"workers/{worker_of(path)}", path, data)
+    keep_file(reader, "worker.written", f"workers/{worker_of(path)}", path, data)
 
 
 def _evidence(reader: Reader, path: str) -> None:
@@ -176,12 +179,13 @@ def _evidence(reader: Reader, path: str) -> None:
         if held is not None and not data.startswith(held.data):
             reader.conflict(path, "edited", "a log only grows")
             return
-    _keep(reader, "evidence.kept", f"files/{path}", path, data)
+    keep_file(reader, "evidence.kept", f"files/{path}", path, data)
 
 
-def _keep(
+def keep_file(
     reader: Reader, kind: str, stream: str, path: str, data: bytes, *, problem: str | None = None
 ) -> None:
+    """Keep a state of a file whole."""
     stat = reader.disk.stat(path)
     if stat is None:
         return

@@ -64,7 +64,8 @@ class Found:
 
     ``digests`` are those of the files that were read, by path: whoever writes such a file later
     in the same act may write over these bytes, and over no others. ``odd`` says of inputs that
-    are no regular files what they are, and what holds meanwhile.
+    are no regular files what they are, and what holds meanwhile. ``malformed`` says of pieces of
+    the decision log, by the ids of their drafts, what is wrong with them.
     """
 
     pieces: list[Piece] = field(default_factory=list)
@@ -73,6 +74,7 @@ class Found:
     files: int = 0
     digests: dict[str, str] = field(default_factory=dict)
     odd: dict[str, str] = field(default_factory=dict)
+    malformed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from strategies import FEWER
 from ledger.entry import leaf_hash
 from projections.formats.decision_log import STATUSES, count_headings, parse_decision, split_log
 from tripod import bus, chat, scribe
-from tripod.errors import BadArgumentError, NotFoundError
+from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
 
 
 @pytest.fixture
@@ -161,6 +161,7 @@ def test_what_supersedes_names_a_decision(story: Story) -> None:
         {"risk_tags": ["y" * 1_500, "y" * 1_500]},
         {"status": "maybe"},
         {"supersedes": "D-1\n### D-2"},
+        {"reverses": "D-1\n### D-2"},
     ],
     ids=str,
 )
@@ -185,19 +186,122 @@ def test_querying(story: Story) -> None:
     log(story, "Beta", status="mitigated", risk_tags=["perfect"], participants=["alex"])
     with story.team() as team:
 
-        def titles(*arguments: Any, **filters: Any) -> list[str]:
-            return [d.title for d in scribe.query(team, *arguments, **filters)]
+        def titles(text: str, **filters: Any) -> list[str]:
+            return [d.title for d in scribe.query(team, text, scribe.Filters(**filters))]
 
-        assert titles() == ["Alpha", "Beta"]
+        assert titles("") == ["Alpha", "Beta"]
         assert titles("ALPHA") == ["Alpha"]
         assert titles("[a-z]") == []
-        assert titles(tag="perf") == ["Alpha"]
-        assert titles(by="al") == ["Alpha"]
-        assert titles(status="mitigated") == ["Beta"]
+        assert titles("", tag="perf") == ["Alpha"]
+        assert titles("", by="al") == ["Alpha"]
+        assert titles("", status="mitigated") == ["Beta"]
         assert titles("beta", tag="perf") == []
+        assert titles("because ALPH") == ["Alpha"]
+        assert titles('"because alph"') == []
+        assert titles('"perf, data" bob') == ["Alpha"]
+        assert titles('"') == []
         assert scribe.count(team) == 2
         assert [d.title for d in scribe.summary(team, 1)] == ["Beta"]
         assert scribe.summary(team, 0) == []
+
+
+def test_querying_by_artefact_and_time(story: Story) -> None:
+    for number, artefacts in enumerate((["a.md", "b.md"], ["a.md"], [])):
+        story.clock.ns = (BEGIN + 100 * number) * 1_000_000_000
+        log(story, f"T{number}", artefacts=artefacts)
+    with story.team() as team:
+
+        def titles(**filters: Any) -> list[str]:
+            return [d.title for d in scribe.query(team, "", scribe.Filters(**filters))]
+
+        assert titles(artefact="a.md") == ["T0", "T1"]
+        assert titles(artefact="b.md") == ["T0"]
+        assert titles(artefact=".md") == []
+        assert titles(since=BEGIN + 100) == ["T1", "T2"]
+        assert titles(until=BEGIN + 100) == ["T0", "T1"]
+        assert titles(since=BEGIN + 1, until=BEGIN + 99) == []
+
+
+def test_what_reverses_and_what_mitigates_settles_the_status(story: Story) -> None:
+    first, second = log(story).id, log(story).id
+    log(story, "No", reverses=first)
+    log(story, "Safe", mitigates=second, status="mitigated")
+    with story.team() as team:
+        found = [(d.title, d.status, d.supersedes) for d in scribe.summary(team, 2)]
+    assert found == [("No", "reversed", first), ("Safe", "mitigated", second)]
+    text = (story.root / "scribe/log.md").read_text()
+    assert f"### D-{BEGIN + 2} [SUPERSEDES {first}] No\n" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"reverses": "D-1"}, "reverses: no decision D-1"),
+        ({"mitigates": "D-1"}, "mitigates: no decision D-1"),
+        ({"supersedes": "nothing"}, "supersedes: 'nothing' is no decision id"),
+        ({"supersedes": "D-1", "reverses": "D-1"}, "a decision does one of them"),
+        ({"reverses": "D-1", "mitigates": "D-1"}, "a decision does one of them"),
+        ({"reverses": "D-1", "status": "accepted-risk"}, "status: 'accepted-risk', but"),
+    ],
+    ids=str,
+)
+def test_a_reference_that_cannot_be_is_refused(
+    story: Story, fields: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(MalformedEntryError, match=said):
+        log(story, **fields)
+    with story.team() as team:
+        assert [e.kind for e in team.store.read()].count("decision.logged") == 0
+
+
+def test_a_decision_has_one_successor(story: Story) -> None:
+    first = log(story, "First").id
+    second = log(story, "Second", reverses=first).id
+    for field in ("supersedes", "reverses", "mitigates"):
+        with pytest.raises(MalformedEntryError, match=f"was reversed by {second} already"):
+            log(story, "Third", **{field: first})
+    log(story, "Third", supersedes=second)
+    with story.team() as team:
+        (shown,) = scribe.find(team, second)
+        assert [d.title for d in shown.earlier] == ["First"]
+        assert [d.title for d in shown.later] == ["Third"]
+        (shown,) = scribe.find(team, first)
+        assert [d.title for d in shown.later] == ["Second", "Third"]
+
+
+def test_a_status_that_refers_to_nothing_is_told(story: Story) -> None:
+    logged = log(story, status="reversed", refs=["live.chat:~L7"])
+    assert len(logged.warnings) == 1
+    assert logged.warnings[0].startswith("status reversed, but of which decision?")
+
+
+def test_a_history_shows_the_messages(story: Story) -> None:
+    logged = log(story, refs=["live.chat:~L8"])
+    story.original.log("Theirs", number=7)
+    with story.team() as team:
+        (shown,) = scribe.find(team, logged.id)
+        (ref,) = shown.refs
+        assert ref.message is not None
+        assert (ref.file, ref.line, ref.message[0], ref.message[2]) == (
+            *("live.chat", 8, "bob", "two"),
+        )
+        assert (shown.file, shown.actor, shown.observed) == ("log.md", "scribe", False)
+        team.refresh()
+        (theirs,) = scribe.find(team, "D-7")
+        assert (theirs.observed, theirs.refs) == (True, [])
+        assert scribe.find(team, "D-8") == []
+
+
+def test_a_history_that_goes_in_circles_ends(story: Story) -> None:
+    for own, other in ((1, 2), (2, 1), (3, 3)):
+        story.original.log(f"[SUPERSEDES D-{other}] Odd", number=own)
+    with story.team() as team:
+        team.refresh()
+        (one,) = scribe.find(team, "D-1")
+        (three,) = scribe.find(team, "D-3")
+    assert [d.id for d in one.earlier] == ["D-2"]
+    assert [d.id for d in one.later] == ["D-2"]
+    assert (three.earlier, three.later) == ([], [])
 
 
 # No text changes the count ---------------------------------------------------------------------

@@ -411,6 +411,25 @@ def test_any_command_finds_out_what_became_of_it(team: Team, project: Path) -> N
     assert list((project / ".nbs/spool").iterdir()) == []
 
 
+def test_files_of_a_run_that_are_none_stop_no_command_and_no_other_worker(
+    team: Team, project: Path
+) -> None:
+    stuck, other = sorted(spawn(team, "echo x", f"Do {number}.") for number in range(2))
+    for name in (stuck, other):
+        spool_of(team, name).wait()
+    path = Path(spool_of(team, stuck).path, "exit.json")
+    path.unlink()
+    path.mkdir()
+    done = run(project, "bus", "check")
+    assert (done.code, done.out.count(b"-task-complete-")) == (0, 1)
+    assert "what became of the workers was not recorded: " in done.err
+    assert f"{path}" in done.err
+    assert (worker.state_of(team, stuck), worker.state_of(team, other)) == ("running", "completed")
+    path.rmdir()
+    assert run(project, "bus", "check").err == ""
+    assert worker.state_of(team, stuck) == "died"
+
+
 def test_what_it_looked_like_before_can_be_shown(team: Team, project: Path) -> None:
     name = spawn(team, "echo x")
     size = team.store.head().size

@@ -101,6 +101,33 @@ def test_json_and_text() -> None:
     assert read_answer("text", b" \xff a \n") == Answer("ok", text="\ufffd a")
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"result": "a \ud800 b"},
+        {"result": "a \ud800 b", "is_error": True},
+        {"result": "x", "structured_output": {"\udc00": ["\ud83d"]}},
+        {"result": "", "subtype": "\udfff"},
+        {"session_id": "\ud800"},
+    ],
+)
+def test_half_a_character_is_none(changes: dict[str, Any]) -> None:
+    done = read(stream(**changes))
+    for said in (done.text, done.problem, json.dumps(done.structured, ensure_ascii=False)):
+        said.encode()  # what cannot be is no part of an entry
+    assert "?" in done.text or "?" in done.problem or done.session in (None, "?")
+
+
+def test_half_a_character_in_an_answer_of_one_value() -> None:
+    done = read_answer("json", b'{"a": "\\uD800", "b": "\\ud83d\\ude00"}')
+    assert done.structured == {"a": "?", "b": "\U0001f600"}
+
+
+def test_of_very_many_figures_so_many_are_kept_as_an_entry_holds() -> None:
+    usage = {f"n{number:062}": number for number in range(2000)}
+    assert len(read(stream(usage=usage)).usage) == 64
+
+
 @given(st.binary(), st.sampled_from(["text", "json", "claude-stream-json"]), st.booleans())
 def test_whatever_is_printed_is_read(data: bytes, output: Any, wants: bool) -> None:
     done = read_answer(output, data, wants_structure=wants)

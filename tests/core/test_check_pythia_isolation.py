@@ -8,13 +8,17 @@ from team_files import Said, judge, outcome, write_chat, write_event
 from projections.formats.worker import WorkerText, format_worker
 from tripod import adopt
 from tripod.team import Team
-from verify.checks.pythia_isolation import read_of_chat, told_to_read
+from verify.chat_reads import read_of_chat, told_to_read
 from verify.evidence import collect
 from verify.finding import Outcome
 from verify.run import run
 
 ASSESSMENT = Said(
-    9, "pythia", "PYTHIA CHECKPOINT — Assessment #1\n\n**Hidden assumption:** none.\n"
+    9,
+    "pythia",
+    "PYTHIA CHECKPOINT — Assessment #1\n\n**Hidden assumption:** none.\n"
+    "**Second-order risk:** none.\n**Missing validation:** none.\n"
+    "**Six-month regret:** none.\n**Confidence:** high\n",
 )
 
 
@@ -93,7 +97,18 @@ def test_without_a_transcript_nobody_can_tell(tmp_path: Path) -> None:
     report = judge(tmp_path)
     told = outcome(report, "pythia-isolation")
     assert (told.verdict, told.past, report.exit_code) == ("cannot tell", True, 0)
-    assert told.coverage == {"assessments": 1, "workers": 1, "logs": 1, "transcripts": 0}
+    assert told.coverage == {
+        "assessments": 1,
+        "from outside": 1,
+        "runs": 0,
+        "in a namespace": 0,
+        "in a folder": 0,
+        "with the network": 0,
+        "workers": 1,
+        "logs": 1,
+        "transcripts": 0,
+    }
+    assert told.reason.startswith("1 assessment came from outside (chat live, message 0)")
     assert "1 log and 1 task file show no reading of the chat, which proves nothing" in told.reason
 
 

@@ -1,11 +1,14 @@
 """What the check asks of keys, of signatures and of entries without one, beyond its specimens."""
 
 import random
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plain_export import files_of, write_files
 from sealed import LOG
 from specimens import authored, build, copy, database, forge, private, read, resigned, unguarded
 
@@ -266,3 +269,32 @@ def test_an_entry_signed_twice_over_is_not_its_own_record(root: str) -> None:
     forge(root, rows)
     (one,) = found(root)
     assert (one.seq, "is not the one that its header names" in one.message) == (seq, True)
+
+
+def audited(root: str, folder: Path) -> str:
+    """What the auditor of exports says of this ledger, exported the plain way."""
+    out = str(folder / "export")
+    write_files(out, files_of(database(root)))
+    tool = Path(__file__).parents[2] / "tools" / "audit_export.py"
+    command = [sys.executable, str(tool), out]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+
+def test_a_malformed_log_is_told_of_by_nobody(root: str, tmp_path: Path) -> None:
+    """The Scribe has a key, and whoever finds the malformed entry may not use it."""
+    with Team(root) as team:
+        authors.enrol(team, "scribe", keys.never)
+    with (Path(root) / "scribe/log.md").open("a") as log:
+        log.write("\n---\n\n### D-x Malformed\n")
+    with Team(root) as team:
+        team.refresh()
+    assert found(root) == []
+    assert ": 0 wrong\n" in audited(root, tmp_path)
+    rows = read(database(root))
+    (seq,) = (s for s, r in enumerate(rows) if r.data.get("type") == "log-error")
+    assert (rows[seq].head["actor"], rows[seq].data["source"]) == ("tripod", "scribe")
+    rows[seq] = rows[seq].saying(type="decision-logged")
+    forge(root, rows)
+    assert [(one.seq, one.message) for one in found(root)] == [
+        (seq, "it shows 'scribe' as who speaks, and 'tripod' did it")
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from projections.disk import Disk, TooBigError
+from projections.moving import write_missing
 from projections.projection import File
 
 
@@ -20,7 +21,7 @@ def test_many_files_are_written_where_none_stand(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/2").write_bytes(b"theirs")
     files = [(f"a/{n}", File(b"%d" % n, 0o640)) for n in range(4)] + [("b/c", File(b"", 0o600))]
-    stats = disk.write_missing(files)
+    stats = write_missing(disk, files)
     assert [stat is None for stat in stats] == [False, False, True, False, False]
     assert (tmp_path / "a/2").read_bytes() == b"theirs"
     assert (tmp_path / "a/3").read_bytes() == b"3"
@@ -34,16 +35,16 @@ def test_what_the_system_refuses_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(str(tmp_path))
-    real, calls = os.rename, iter(range(9))
+    real, calls = os.link, iter(range(9))
 
     def refuse(old: str, new: str) -> None:
         if next(calls) == 2:
             raise OSError(28, "No space left on device", new)
         real(old, new)
 
-    monkeypatch.setattr(os, "rename", refuse)
+    monkeypatch.setattr(os, "link", refuse)
     with pytest.raises(OSError, match="No space left"):
-        disk.write_missing([(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
+        write_missing(disk, [(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
     assert names(tmp_path) == ["a/0", "a/1"]
 
 
@@ -59,7 +60,7 @@ def test_a_full_disk_leaves_no_torn_file_behind(
 
     monkeypatch.setattr(os, "fchmod", refuse)
     with pytest.raises(OSError, match="No space left"):
-        Disk(str(tmp_path)).write_missing([(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
+        write_missing(Disk(str(tmp_path)), [(f"a/{n}", File(b"x", 0o600)) for n in range(5)])
     assert names(tmp_path) == []
 
 
@@ -85,7 +86,7 @@ def test_a_folder_that_leads_away_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "team/a").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic link"):
-        Disk(str(tmp_path / "team")).write_missing([("a/x", File(b"x", 0o600))])
+        write_missing(Disk(str(tmp_path / "team")), [("a/x", File(b"x", 0o600))])
     assert names(tmp_path / "elsewhere") == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ledger import drafts, drafts_bus, drafts_chat
+from ledger import drafts, drafts_bus, drafts_chat, drafts_pythia
 from ledger.canonical import MAX_INTEGER, check_value, format_value
 from ledger.drafts import INLINE_LIMIT, content
 from ledger.entry import MAX_BODY, Draft
@@ -49,9 +49,10 @@ REFERENCES = st.builds(
         lambda more: place | more
     )
 )
+DECISION_IDS = st.integers(0, 10**16 - 1).map("D-{}".format)
 DECISIONS = st.fixed_dictionaries(
     {
-        "id": st.integers(0, 10**16 - 1).map("D-{}".format),
+        "id": DECISION_IDS,
         "number": COUNTS,
         "title": TEXTS,
         "chat_ref": TEXTS,
@@ -200,6 +201,41 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
         st.builds(drafts_bus.released, name=NAMES, event=COUNTS, actor=NAMES),
     ),
     "seen": ("bus.seen", st.builds(drafts_bus.seen, NAMES, COUNTS)),
+    "pythia_isolated": (
+        "pythia.isolated",
+        st.builds(
+            drafts_pythia.pythia_isolated,
+            NAMES,
+            st.sampled_from(["namespace", "folder"]),
+            st.lists(NAMES, max_size=3),
+            st.none() | TEXTS,
+        ),
+    ),
+    "pythia_assessed": (
+        "pythia.assessed",
+        st.builds(
+            drafts_pythia.pythia_assessed,
+            event=COUNTS,
+            spawn=st.none() | NAMES,
+            first=DECISION_IDS,
+            last=DECISION_IDS,
+            decisions=COUNTS,
+            confidence=st.sampled_from(["high", "medium", "low"]),
+            cited=st.lists(DECISION_IDS, max_size=3),
+            text=CONTENTS,
+            message=COUNTS,
+            actor=NAMES,
+        ),
+    ),
+    "pythia_failed": (
+        "pythia.failed",
+        st.builds(
+            drafts_pythia.pythia_failed,
+            COUNTS,
+            st.lists(NAMES, max_size=3),
+            st.lists(TEXTS, max_size=3),
+        ),
+    ),
     "enrolled": ("actor.enrolled", st.builds(drafts.enrolled, NAMES, COUNTS, NAMES, TEXTS)),
     "revoked": ("actor.revoked", st.builds(drafts.revoked, NAMES, COUNTS, NAMES, NAMES, TEXTS)),
     "redacted": (
@@ -217,7 +253,7 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
 }
 
 
-MODULES = (drafts, drafts_bus, drafts_chat)
+MODULES = (drafts, drafts_bus, drafts_chat, drafts_pythia)
 
 
 def constructors() -> list[str]:
@@ -340,6 +376,46 @@ DECISION = {"id": "D-1", "number": 1, "title": "t", "rationale": "because", "ref
             {"name": "n", "event": 3},
         ),
         (drafts_bus.seen("ann", 5), "bus", "ann", {"reader": "ann", "up_to": 5}),
+        (
+            drafts_pythia.pythia_isolated("r", "folder", ["chat"], "no bwrap"),
+            "pythia",
+            "tripod",
+            {"spawn": "r", "level": "folder", "hidden": ["chat"], "problem": "no bwrap"},
+        ),
+        (
+            drafts_pythia.pythia_assessed(
+                event=3,
+                spawn=None,
+                first="D-1",
+                last="D-2",
+                decisions=2,
+                confidence="low",
+                cited=["D-2"],
+                text="x",
+                message=9,
+                actor="ann",
+            ),
+            "pythia",
+            "ann",
+            {
+                "event": 3,
+                "origin": "recorded",
+                "first": "D-1",
+                "last": "D-2",
+                "decisions": 2,
+                "confidence": "low",
+                "cited": ["D-2"],
+                "content": {"text": "x"},
+                "sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881",
+                "message": 9,
+            },
+        ),
+        (
+            drafts_pythia.pythia_failed(3, ["r", "s"], ["it printed nothing"]),
+            "pythia",
+            "tripod",
+            {"event": 3, "spawns": ["r", "s"], "problems": ["it printed nothing"]},
+        ),
         (drafts.pruned(("a", "b"), 7, "ann"), "bus", "ann", {"names": ["a", "b"], "bytes": 7}),
         (drafts.channel_created("c", "ann"), "chat/c", "ann", {"channel": "c"}),
         (

@@ -1,6 +1,8 @@
 """Runs of agents in the ledger: recorded before, at, and after; taken up where others left off."""
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -217,7 +219,7 @@ def test_being_cancelled_is_recorded(team: Team) -> None:
 
 def test_folders_of_no_run_are_swept(team: Team) -> None:
     ordered = begin(team, errand("sleep", "600"), Told())
-    stray = errands.spool_of(team, "stray")
+    stray = errands.spool_of(team, "5" * 32)
     with stray.held():
         errands.sweep(team)
         assert Path(stray.path).exists()
@@ -227,6 +229,51 @@ def test_folders_of_no_run_are_swept(team: Team) -> None:
     assert Path(going_on.path).exists()
     going_on.cancel()
     going_on.wait()
+    assert errands.settle(team, ordered, Told())
+
+
+def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) -> None:
+    spools, theirs = Path(team.root, "spool"), tmp_path / "theirs"
+    for folder in (theirs / ".nbs", spools / "notes"):
+        folder.mkdir(parents=True)
+    (spools / ("5" * 32)).symlink_to(theirs)
+    (spools / ("6" * 32)).write_bytes(b"a file")
+    errands.sweep(team)
+    assert len(list(spools.iterdir())) == 3
+    assert [path.name for path in theirs.iterdir()] == [".nbs"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{",
+        b"[]",
+        b"\xff",
+        b'{"child": 1}',
+        (
+            b'{"argv_sha256": "x", "child": 2, "child_start": 0, "wrapper": 2, "wrapper_start": 0,'
+            b' "stderr_from": 0, "stdout_from": 0}'
+        ),
+        b'{"argv_sha256": "' + b"0" * 64 + b'", "child": -1, "child_start": 0, "wrapper": -1,'
+        b' "wrapper_start": 0, "stderr_from": 0, "stdout_from": 0}',
+        b'{"outcome": "won"}',
+        b'{"outcome": ["exited"]}',
+        b'{"outcome": "exited", "reason": "\\ud800"}',
+    ],
+)
+def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: bytes) -> None:
+    ordered = begin(team, errand("sleep", "600"), Told())
+    run = errands.spool_of(team, ordered.spawn)
+    right = run.look()
+    assert right.started is not None
+    Path(run.path, "exit.json").write_bytes(data)
+    assert run.look() == right
+    Path(run.path, "started.json").write_bytes(data)
+    assert run.look() == (RUNNING, None, None)
+    assert not run.cancel()
+    assert not errands.settle(team, ordered, Told())
+    os.kill(right.started.wrapper, signal.SIGTERM)
+    run.wait()
     assert errands.settle(team, ordered, Told())
 
 

@@ -312,7 +312,19 @@ def test_the_profile_of_a_coding_agent() -> None:
     )  # fmt: skip
     assert unsupported == ()
     assert "ANTHROPIC_API_KEY" in order.env
-    assert profiles.names() == ["claude"]
+    assert profiles.names() == ["claude", "pythia"]
+
+
+def test_the_profile_of_pythia_has_no_tool() -> None:
+    profile = profiles.load("pythia")
+    words, _ = spec.command_line(profile.order(b"ask", model="m"), "mcp.json")
+    at = words.index("--tools")
+    assert words[at : at + 2] == ("--tools", "")
+    assert {"--strict-mcp-config", "--setting-sources"} <= set(words)
+    assert "CLAUDE_CONFIG_DIR" not in profile.env
+    assert profile.isolated.network
+    assert profile.isolated.config == "CLAUDE_CONFIG_DIR"
+    assert profiles.load("claude").isolated == profiles.Isolation()
 
 
 def test_a_profile_of_ones_own(tmp_path: Path) -> None:
@@ -320,13 +332,32 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     path.write_text('argv = ["cat"]\noutput = "json"\n[takes]\nmodel = ["-m{}"]\n')
     profile = profiles.load(str(path))
     assert (profile.argv, profile.output, profile.takes) == (("cat",), "json", {"model": ("-m{}",)})
-    with pytest.raises(NotFoundError, match="there are: claude"):
+    with pytest.raises(NotFoundError, match="there are: claude, pythia"):
         profiles.load("no-such")
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
+        ("argv = ['x']\nisolated = 3", "isolated: it is no table"),
+        ("argv = ['x']\n[isolated]\nopen = 1", "unknown keys: open; there are network, config"),
+        (
+            "argv = ['x']\n[isolated]\nnetwork = 'yes'",
+            "isolated.network: it is neither true nor false",
+        ),
+        (
+            "argv = ['x']\n[isolated]\nconfig = 'A-B'",
+            "isolated.config: it is no name of a variable",
+        ),
+        (
+            "argv = ['x']\n[isolated]\ntranscripts = '../x'",
+            "isolated.transcripts: it is no folder within",
+        ),
+        (
+            "argv = ['x']\n[isolated]\ntranscripts = '/x'",
+            "isolated.transcripts: it is no folder within",
+        ),
+        ("argv = ['x']\n[isolated]\nlends = 3", "isolated.lends: it is no list of texts"),
         ("argv = 3", "argv: it is no list of texts"),
         ("", "argv: it is no list of texts"),
         ("argv = []", "argv: the program's name is missing"),

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -436,18 +437,30 @@ def test_an_acknowledgement_onto_a_foreign_file_keeps_that_file(
 # At the very moment ----------------------------------------------------------------------------
 
 
-def racing(path: str, write: Any, times: int = 1) -> Any:
+@contextmanager
+def racing(path: str, write: Any, times: int = 1) -> Iterator[None]:
     """Others write ``path`` when our bytes of it are ready and not yet in their place."""
     left = [times]
-    real = Disk.write
+    real, real_open = Disk.stage, os.open
 
-    def slow(disk: Disk, to: str, file: File, **options: Any) -> Any:
-        if to == path and left[0]:
+    def come(to: str) -> None:
+        if to.endswith(path) and left[0]:
             left[0] -= 1
             write()
-        return real(disk, to, file, **options)
 
-    return mock.patch.object(Disk, "write", slow)
+    def stage(disk: Disk, to: str, file: File, **options: Any) -> Any:
+        staged = real(disk, to, file, **options)
+        come(to)
+        return staged
+
+    def opened(to: str, flags: int, *more: Any, **options: Any) -> int:
+        if flags & os.O_APPEND and flags & os.O_NOFOLLOW:  # as we do, and they do not
+            come(to)
+        return real_open(to, flags, *more, **options)
+
+    with mock.patch.object(Disk, "stage", stage), mock.patch.object(os, "open", opened):
+        yield
+    assert left[0] < times
 
 
 def test_a_message_that_slips_in_is_not_lost(story: Story) -> None:

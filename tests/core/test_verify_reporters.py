@@ -66,6 +66,30 @@ REPORTS = {
     ),
     "alone": Report("x", (Outcome("drift", CLEAN),), anchored=Anchored("SELF", {}, 3, 9)),
     "clean": Report("x", (Outcome("drift", CLEAN),), (1, "ab" * 32)),
+    "advised": Report(
+        "x",
+        (
+            Outcome("drift", CLEAN),
+            Outcome(
+                "decision-noise",
+                FINDINGS,
+                "",
+                (
+                    Finding(
+                        "decision-noise",
+                        'D-17 "Hello" reads like a greeting',
+                        "entry 9",
+                        (),
+                        "leave it",
+                        "advice",
+                        seq=9,
+                    ),
+                ),
+                {"decisions": 2},
+                advice=True,
+            ),
+        ),
+    ),
     "untold": Report("x", REPORT.outcomes[3:]),
     "nothing": Report("x", REPORT.outcomes[4:]),
     "problem": Report("x\x07", (), problem="x\x07: there is no such file"),
@@ -75,6 +99,7 @@ EXITS = {
     "clean": 0,
     "anchored": 0,
     "alone": 0,
+    "advised": 0,
     "untold": 3,
     "nothing": 3,
     "problem": 3,

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from specimens import SPECIMENS, Specimen, build, copy
+from specimens import ADVISED, SPECIMENS, Specimen, build, copy
 
-from verify.checks import CHECKS
+from verify.checks import ADVICE, CHECKS
 from verify.evidence import collect
 from verify.finding import CANNOT_TELL, Report
 from verify.run import run
@@ -37,7 +37,9 @@ def test_a_sound_team_is_clean(sound: str) -> None:
 
 
 def test_every_check_has_a_specimen() -> None:
-    assert {check.NAME for check in CHECKS} == {specimen.check for specimen in SPECIMENS}
+    shown = {specimen.check for specimen in (*SPECIMENS, *ADVISED)}
+    assert {check.NAME for check in CHECKS} == shown
+    assert {check.NAME for check in ADVICE} == {specimen.check for specimen in ADVISED}
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=lambda s: f"{s.check}: {s.says}")
@@ -52,6 +54,19 @@ def test_a_specimen_is_named_by_its_check_alone(
     messages = [finding.message for outcome in report.outcomes for finding in outcome.findings]
     assert any(specimen.says in message for message in messages)
     assert blaming(judge(root, without=specimen.check)) == set()
+
+
+@pytest.mark.parametrize("specimen", ADVISED, ids=lambda s: s.check)
+def test_advice_is_told_by_its_check_alone_and_fails_nothing(
+    specimen: Specimen, sound: str, tmp_path: Path
+) -> None:
+    root = copy(sound, str(tmp_path))
+    specimen.do(root)
+    report = judge(root)
+    assert (report.exit_code, report.failures, report.warnings, report.advised) == (0, 0, 0, 1)
+    ((found,),) = [outcome.findings for outcome in report.outcomes if outcome.findings]
+    assert (found.check, found.severity) == (specimen.check, "advice")
+    assert specimen.says in found.message
 
 
 def test_the_check_that_breaks_is_a_finding_and_stops_no_other(

@@ -11,19 +11,26 @@ import pytest
 from story import Story, folder, tree
 
 from projections import BUS
-from projections.disk import TEMPORARY
 from projections.formats import chat as chat_format
 from projections.rebuild import differences
 from tripod import adopt, bus, chat, recover
 from tripod.team import Team
 
-DEATHS = ("before the files", "between the files", "in a file", "before the cursor")
+DEATHS = (
+    "before the files",
+    "between the files",
+    "in a file",
+    "with two names changed",
+    "behind the log's end",
+    "before the cursor",
+)
 
 # The child does one act and dies in it as if the power went: no handler of its own runs.
 CHILD = """
 import os, sys
 sys.path[:0] = sys.argv[3:5]
 from pathlib import Path
+from projections import swap
 from projections.disk import Disk
 from tripod import adopt, bus, chat, recover, scribe
 from tripod.files import Files
@@ -47,8 +54,18 @@ elif death == "between the files":
     for name in ("_put", "_remove", "_moved"):
         setattr(Files, name, after_first(getattr(Files, name)))
 elif death == "in a file":
-    Disk.write = lambda disk, path, file, **_: (
+    Disk.stage = lambda disk, path, file, **_: (
         Path(disk.full(path)).with_name(".tripod-new-1").write_bytes(file.data[:5]), die())
+    real = os.write
+    def torn(fd, data):
+        if bytes(data).startswith(b"\\n---"):
+            real(fd, data[:len(data) // 2]), die()
+        return real(fd, data)
+    os.write = torn
+elif death == "with two names changed":
+    swap.take = die
+elif death == "behind the log's end":
+    os.fdatasync = die
 elif death == "before the cursor":
     Files.note = die
 
@@ -128,7 +145,7 @@ def test_the_next_command_heals(act: str, death: str) -> None:
                 assert team.healed > 0
             adopt.sync(team)
             assert team.store.head().size == len(after)
-        assert list(story.root.rglob(f"{TEMPORARY}*")) == []
+        assert list(story.root.rglob(".tripod-*")) == []
         shown = {path for path in tree(story.root) if path.endswith(".event")}
         with Team(str(story.root)) as team:
             assert shown == set(BUS.paths(team.source))

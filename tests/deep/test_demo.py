@@ -25,7 +25,12 @@ def test_the_demo_goes_as_it_should() -> None:
     for tampering in TAMPERINGS:
         told = done.stdout.split(tampering.title)[1].split("$")[0]
         assert f"{tampering.check}:" in told
-    assert done.stdout.count("exit 0") == 3
+    apart = "isolation: namespace" in done.stdout
+    assert done.stdout.count("exit 0") == 3 + apart
+    verdict = "clean (assessments 1" if apart else "cannot tell: run"
+    assert f"pythia-isolation: {verdict}" in done.stdout
+    assert done.stdout.count("refused; pythia-isolation: clean") == 3 * apart
+    assert done.stdout.count("caught; pythia-isolation") == 4 + 3 * (not apart)
     assert "byte for byte as before: yes" in done.stdout
     assert "no byte of the team's files changed" in done.stdout
 

@@ -115,6 +115,7 @@ class Session:
     def _environment(self) -> dict[str, str]:
         tools = Path(sys.executable).parent
         return {
+            "EXAMPLES": str(ROOT / "examples"),
             "HOME": str(self._home),
             "LANG": "C.UTF-8",
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",

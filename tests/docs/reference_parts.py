@@ -33,6 +33,7 @@ _CODES = {
     "duplicate": "dropped: an equal event is pending",
     "damaged": "the database cannot be read as a ledger; a service gave no usable answer",
     "usage": "unknown option, missing argument",
+    "malformed": "what was given makes no entry of the decision log",
 }
 _NAMED = (
     (base.Name, "text, 1 to 4096 characters"),
@@ -173,7 +174,10 @@ def _block(match: re.Match[str]) -> str:
 
 def doors() -> str:
     """What each number means at each door."""
-    names = [f"`tripod {name}`" if name else "other verbs" for name in DOORS]
+    names = [
+        f"`{name}`" if name.startswith("nbs-") else f"`tripod {name}`" if name else "other verbs"
+        for name in DOORS
+    ]
     rows = [f"| what happened | {' | '.join(names)} |", "|---|" + "--:|" * len(names)]
     rows.append(f"| done; for `verify`: clean |{' 0 |' * len(names)}")
     for field in Codes._fields:

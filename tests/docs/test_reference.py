@@ -13,7 +13,10 @@ from tripod.cli.door import DOORS
 from verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"
-NAMES = ("cli", "kinds", "checks", "attacks", "exit-codes", "configuration", "nbs-bus")
+NAMES = (
+    *("cli", "kinds", "checks", "attacks", "exit-codes", "configuration"),
+    *("nbs-bus", "nbs-scribe"),
+)
 
 
 def _page(name: str) -> str:
@@ -65,7 +68,8 @@ def test_every_exit_code_is_there() -> None:
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if "|" in row]
     names = next(row for row in cells if "what happened" in row)
     for at, (door, codes) in enumerate(DOORS.items(), 1):
-        assert names[at] == (f"`tripod {door}`" if door else "other verbs")
+        other = f"`{door}`" if door.startswith("nbs-") else f"`tripod {door}`"
+        assert names[at] == (other if door else "other verbs")
         shown = [row[at] for row in cells if len(row) == len(names) and row[at].isdecimal()]
         assert shown == [str(code) for code in (0, *codes)], door
 

@@ -37,7 +37,7 @@ USAGE = {"bus": 4, "chat": 4, "scribe": 1, "worker": 4}
 CODES = {
     "bus": {0, 1, 2, 3, 4, 5},
     "chat": {0, 1, 2, 3, 4},
-    "scribe": {0, 1, 2},
+    "scribe": {0, 1, 2, 3},
     "worker": {0, 1, 2, 4},
 }
 """Every code that a door documents; 0 to 3 for all others."""

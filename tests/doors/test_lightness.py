@@ -15,6 +15,7 @@ HEAVY = {
     "importlib.metadata",
     "markdown_it",
     "pathlib",
+    "projections.formats.worker",
     "pydantic",
     "rich",
     "sqlite_utils",
@@ -88,6 +89,9 @@ def test_hot_commands_import_little(tmp_path: Path, arguments: tuple[str, ...]) 
         ("nbs_chat", "send", "CHAT", "ann", "hello @bob"),
         ("nbs_chat", "read", "CHAT", "--last=10"),
         ("nbs_chat", "read", "CHAT", "--unread=bob"),
+        ("nbs_scribe_log", "LOG", "T", "--participants=ann", "--rationale=r", "--chat-ref=REF"),
+        ("nbs_scribe_query", "--chat=.nbs/chat/live.chat", "--last=2"),
+        ("nbs_scribe", "count", "LOG"),
     ],
     ids=" ".join,
 )
@@ -97,6 +101,7 @@ def test_a_drop_in_command_does_without_the_parser_too(
     begin(tmp_path)
     (event,) = (tmp_path / ".nbs/events").glob("*-ann-task-complete-*")
     given = {"EVENT": event.name, "DIR": ".nbs/events", "CHAT": ".nbs/chat/live.chat"}
+    given |= {"LOG": ".nbs/scribe/log.md", "--chat-ref=REF": "--chat-ref=live.chat:~L7"}
     name, *words = (given.get(word, word) for word in arguments)
     names = imported(tmp_path, *words, door=f"tripod.dropin.{name}")
     roots = {name.partition(".")[0] for name in names} | names

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 from repo.rules import PACKAGES, ROOT, tracked
 
-_DEMO = ("nbs-team.tar.gz", "nbs-team.README.md")
+_DEMO = {
+    "nbs-team.tar.gz": "tests/golden",
+    "nbs-team.README.md": "tests/golden",
+    "pythia.py": "examples",
+}
 
 _IMPORT_FROM = """
 import importlib, sys
@@ -46,8 +50,8 @@ def test_the_wheel_carries_licence_command_and_demo(wheel: Path) -> None:
     licence = archive.read(f"{info}/licenses/LICENSE")
     assert licence == (ROOT / "LICENSE").read_bytes()
     assert b"tripod = tripod.cli:main" in archive.read(f"{info}/entry_points.txt")
-    for name in _DEMO:
-        kept = (ROOT / "tests" / "golden" / name).read_bytes()
+    for name, folder in _DEMO.items():
+        kept = (ROOT / folder / name).read_bytes()
         assert archive.read(f"tripod/demo_data/{name}") == kept
 
 

@@ -33,7 +33,7 @@ from ledger.places import SPOOL
 from tripod.act import Act
 from tripod.agents.history import LOST_REASON, Run, newest, order_of, recorded, unsupported
 from tripod.agents.spawn import result_of
-from tripod.agents.spec import SpawnResult, SpawnSpec, described, spawn_id
+from tripod.agents.spec import SpawnResult, SpawnSpec, described, is_spawn_id, spawn_id
 from tripod.agents.spool import LOST, RUNNING, Look, Spool
 from tripod.team import Team
 
@@ -282,13 +282,16 @@ async def _over(team: Team, ordered: Run, told: Told) -> None:
 
 
 def sweep(team: Team) -> None:
-    """Remove the folders of runs that are over, and of those that never came to be recorded."""
+    """Remove the folders of runs that are over, and of those that never came to be recorded.
+
+    What has another name than a run's is somebody else's, and stays; so does what a link shows.
+    """
     folder = f"{team.root}/{SPOOL}"
     try:
-        names = os.listdir(folder)
+        names = [one.name for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
     except FileNotFoundError:
         return
-    for name in names:
+    for name in filter(is_spawn_id, names):
         sql = "SELECT state FROM agents WHERE spawn = ?"
         row = team.store.db.execute(sql, (name,)).fetchone()
         if row is None or row[0] in ("ended", "abandoned"):

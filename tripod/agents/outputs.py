@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from tripod.agents.spec import Output, Status
@@ -21,6 +22,7 @@ __all__ = ["Answer", "read_answer"]
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST = 2**53 - 1
 _SESSION = 200
+_FIGURES = 64
 _DEAREST = 10**9
 
 
@@ -59,8 +61,14 @@ def read_answer(output: Output, data: bytes, *, wants_structure: bool = False) -
 
 
 def _json(text: str | bytes) -> tuple[Any, str]:
+    r"""A value and no problem, or the problem.
+
+    JSON may spell half a character (``"\ud800"``), and no entry can hold one: it is a "?" here.
+    """
     try:
-        return json.loads(text), ""
+        value = json.loads(text)
+        plain = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return json.loads(plain), ""
     except (ValueError, RecursionError) as error:
         return None, str(error)
 
@@ -95,11 +103,12 @@ def _stream(data: bytes, *, wants_structure: bool) -> Answer:
 def _figures(result: dict[str, Any]) -> Answer:
     """Usage, cost and session of a result; what is not as expected is left out."""
     given = result.get("usage")
-    usage = {
-        name: value
+    counted = (
+        (name, value)
         for name, value in (given.items() if isinstance(given, dict) else ())
         if _NAME.fullmatch(name) and type(value) is int and 0 <= value <= _MOST
-    }
+    )
+    usage = dict(islice(counted, _FIGURES))
     cost = result.get("total_cost_usd")
     priced = isinstance(cost, int | float) and 0 <= cost < _DEAREST
     session = result.get("session_id")

@@ -5,6 +5,7 @@ Source: spec kernel A-2, A-5, A-6, A-9.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -22,6 +23,7 @@ __all__ = [
     "argv_digest",
     "command_line",
     "described",
+    "is_spawn_id",
     "mcp_config",
     "spawn_id",
 ]
@@ -177,6 +179,11 @@ def spawn_id(role: str, subject: str, attempt: int, spec: bytes) -> str:
     """The name of a run, from what is done and never from a counter (spec: kernel K-6)."""
     front = b"".join(b"%s\0" % part.encode() for part in (role, subject, str(attempt)))
     return sha256(front + spec).hexdigest()[:32]
+
+
+def is_spawn_id(name: str) -> bool:
+    """Whether ``spawn_id`` may have given this name."""
+    return re.fullmatch("[0-9a-f]{32}", name) is not None
 
 
 def argv_digest(argv: tuple[str, ...]) -> str:

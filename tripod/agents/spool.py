@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,11 @@ __all__ = ["ENDED", "LOST", "RUNNING", "End", "Look", "Spool", "Started"]
 
 ENDED, RUNNING, LOST = "ended", "running", "lost"
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _SMALL = 64 * 1024
+MOST = 2**53 - 1
+FIRST_PID = 2  # 0, -1 and 1 would mean whole groups, everybody, and the system's first process
+OUTCOMES = ("exited", "signalled", "timeout", "cancelled", "not_started", "abandoned")
 
 
 class Started(NamedTuple):
@@ -92,7 +97,10 @@ class Spool:
         while True:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             os.makedirs(self.path, mode=0o700, exist_ok=True)
-            fd = os.open(f"{self.path}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fd = os.open(f"{self.path}/lock", _LOCK, 0o600)
+            except FileNotFoundError:
+                continue  # who is done with this folder removed it just now
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -190,20 +198,25 @@ class Spool:
 
     def _started(self) -> Started | None:
         value = _read(f"{self.path}/started.json")
-        return None if value is None else Started(**value)
+        digest = value.pop("argv_sha256", None)
+        if value.keys() != set(Started._fields[1:]) or not all(map(_is_count, value.values())):
+            return None
+        if min(value["child"], value["wrapper"]) < FIRST_PID:
+            return None
+        if not re.fullmatch("[0-9a-f]{64}", str(digest)):
+            return None
+        return Started(argv_sha256=str(digest), **value)
 
     def _end(self) -> End | None:
         value = _read(f"{self.path}/exit.json")
-        if value is None:
+        if value.get("outcome") not in OUTCOMES:
             return None
-        return End(
-            value["outcome"],
-            value.get("exit_code"),
-            value.get("signal"),
-            value.get("reason", ""),
-            value.get("wall_ms", 0),
-            value.get("ended_us", 0),
+        code, number, wall_ms, ended_us = (
+            value[name] if _is_count(value.get(name)) else None
+            for name in ("exit_code", "signal", "wall_ms", "ended_us")
         )
+        reason = str(value.get("reason", ""))
+        return End(value["outcome"], code, number, reason, wall_ms or 0, ended_us or 0)
 
     # Ending ------------------------------------------------------------------------------------
 
@@ -260,10 +273,16 @@ def _write(path: str, data: bytes) -> None:
         file.write(data)
 
 
-def _read(path: str) -> dict[str, Any] | None:
+def _read(path: str) -> dict[str, Any]:
+    """A small file of the wrapper's; nothing where there is none, and where others wrote it."""
     try:
         with open(path, "rb") as file:
-            value: dict[str, Any] = json.loads(file.read(_SMALL))
-    except FileNotFoundError:
-        return None
-    return value
+            value = json.loads(file.read(_SMALL))
+        json.dumps(value, ensure_ascii=False).encode()
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MOST

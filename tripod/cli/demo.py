@@ -1,4 +1,4 @@
-"""``tripod demo``: the main job end to end, on a copy of a small real team directory."""
+"""``tripod demo``: the main job end to end, on a copy of a small real team, and on a new one."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def _tell(style: str, text: str) -> None:
 @click.command()
 @click.pass_context
 def demo(ctx: click.Context) -> None:
-    """Adopt a real team's files, tamper with them in five ways, crash, and recover.
+    """Adopt a real team's files, tamper with them, crash, recover; then have Pythia review.
 
-    Works on a temporary copy. Exit code 1 if anything went otherwise than it should.
+    Then four Pythias look for the chat, and are refused or caught. Works on temporary copies. Exit
+    code 1 if anything went otherwise than it should.
     """
     from tripod.demo.steps import play
 

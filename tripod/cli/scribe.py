@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import click
 
 from tripod import scribe as acts
+from tripod.cli.advise import advise
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option
-from tripod.output import emit, emit_json, hanging, remark
+from tripod.output import emit, emit_json, remark
+from tripod.scribe_lines import decision_lines, history_lines, inbox_lines
 
 __all__ = ["scribe"]
 
@@ -17,8 +20,12 @@ __all__ = ["scribe"]
 def scribe() -> None:
     """Log decisions, count and find them.
 
-    Exit codes: 0 ok, 1 general error (bad arguments, nothing found), 2 no log or team directory.
+    Exit codes: 0 ok, 1 general error (bad arguments, nothing found), 2 no log or team directory,
+    3 what was given makes no entry of the log.
     """
+
+
+scribe.add_command(advise)
 
 
 @scribe.command()
@@ -58,6 +65,10 @@ def scribe() -> None:
     help="decided, accepted-risk, mitigated, superseded or reversed.",
 )
 @click.option("--supersedes", type=TEXT, metavar="D-N", help="The decision that this one replaces.")
+@click.option("--reverses", type=TEXT, metavar="D-N", help="The decision that this one undoes.")
+@click.option(
+    "--mitigates", type=TEXT, metavar="D-N", help="The decision whose risk this one addresses."
+)
 @click.option(
     "--as",
     "actor",
@@ -77,12 +88,27 @@ def log(
     risk_tags: tuple[str, ...],
     status: str,
     supersedes: str | None,
+    reverses: str | None,
+    mitigates: str | None,
     actor: str | None,
     as_json: bool,
 ) -> None:
-    """Log a decision: its id is printed. At each pythia-interval a checkpoint event follows."""
+    """Log a decision: its id is printed. At each pythia-interval a checkpoint event follows.
+
+    Entries are never changed: what becomes of a decision is a new one that names it, by
+    --supersedes, --reverses or --mitigates. The last two settle the status.
+    """
     request = acts.Request(
-        title, participants, rationale, refs, artefacts, risk_tags, status, supersedes
+        title,
+        participants,
+        rationale,
+        refs,
+        artefacts,
+        risk_tags,
+        status,
+        supersedes,
+        reverses,
+        mitigates,
     )
     with opened(team_path) as team:
         logged = acts.log(team, request, actor=actor)
@@ -100,24 +126,18 @@ def log(
 def _show(decisions: Iterable[acts.Decision], *, as_json: bool) -> int:
     found = list(decisions)
     if as_json:
-        emit_json(vars(decision) for decision in found)
-    for decision in [] if as_json else found:
-        mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
-        parts = (
-            decision.status,
-            decision.participants,
-            decision.chat_ref,
-            f"tags: {decision.risk_tags}",
-            f"artefacts: {decision.artefacts}",
-        )
-        emit(
-            [
-                f"{decision.id} {mark}{hanging(decision.title)}",
-                hanging(f"  {'; '.join(parts)}"),
-                f"  {hanging(decision.rationale)}",
-            ]
-        )
+        emit_json(decision._asdict() for decision in found)
+    else:
+        emit(line for decision in found for line in decision_lines(decision))
     return len(found)
+
+
+def _time(_: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    from tripod.when import moment
+
+    return moment(value, f"--{param.name}")
 
 
 @scribe.command()
@@ -126,6 +146,17 @@ def _show(decisions: Iterable[acts.Decision], *, as_json: bool) -> int:
 @click.option("--tag", type=TEXT, help="Only with this risk tag.")
 @click.option("--status", type=TEXT, help="Only with this status.")
 @click.option("--by", type=HANDLE, metavar="HANDLE", help="Only with this participant.")
+@click.option("--artefact", type=TEXT, help="Only with this artefact.")
+@click.option(
+    "--since",
+    type=TEXT,
+    callback=_time,
+    metavar="T",
+    help="Only those logged since: 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00.",
+)
+@click.option(
+    "--until", type=TEXT, callback=_time, metavar="T", help="Only those logged up to then."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a decision and line.")
 @click.pass_context
 def query(
@@ -136,15 +167,87 @@ def query(
     tag: str | None,
     status: str | None,
     by: str | None,
+    artefact: str | None,
+    since: int | None,
+    until: int | None,
     as_json: bool,
 ) -> None:
-    """Print decisions that hold TEXT in any field and fit the filters; 1 if there is none."""
+    """Print decisions that hold every word of TEXT and fit the filters; 1 if there is none.
+
+    Words may stand in any field, and upper and lower case are alike; what is in double quotes
+    within TEXT is one word.
+    """
+    filters = acts.Filters(tag, status, by, artefact, since, until)
     with opened(team_path) as team:
         team.refresh()
-        count = _show(acts.query(team, text, tag=tag, status=status, by=by), as_json=as_json)
+        count = _show(acts.query(team, text, filters), as_json=as_json)
     if not count:
         remark("no decision fits")
         ctx.exit(1)
+
+
+@scribe.command()
+@team_option
+@click.argument("decision", type=TEXT, metavar="D-N")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a decision of that id.")
+@click.pass_context
+def show(ctx: click.Context, *, team_path: str | None, decision: str, as_json: bool) -> None:
+    """Print one decision, the messages that it refers to, and what came before and after it.
+
+    Exit code 1 if there is none of that id.
+    """
+    with opened(team_path) as team:
+        team.refresh()
+        found = acts.find(team, decision)
+    if as_json:
+        emit_json(acts.as_plain(history) for history in found)
+    else:
+        emit(line for history in found for line in history_lines(history))
+    if not found:
+        remark(f"no decision {decision}: `tripod scribe query` finds its id")
+        ctx.exit(1)
+
+
+@scribe.command()
+@team_option
+@click.option(
+    "--done",
+    type=Number(),
+    metavar="N",
+    help="Note that all up to entry N is handled, instead of listing anything.",
+)
+@click.option(
+    "--as",
+    "who",
+    type=HANDLE,
+    metavar="HANDLE",
+    help="Whose inbox; the team's scribe's by default.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def inbox(*, team_path: str | None, done: int | None, who: str | None, as_json: bool) -> None:
+    """List the events that the Scribe subscribes to and has not handled, most urgent first.
+
+    They are chat-message, chat-mention, task-complete and assessment-posted. Looking handles
+    nothing: once what is worth it is logged, --done with the number that is told does.
+    """
+    from tripod import scribe_inbox
+
+    with opened(team_path) as team:
+        if done is not None:
+            scribe_inbox.handled(team, done, who)
+            left = len(scribe_inbox.inbox(team, who))
+            if as_json:
+                emit_json([{"done": done, "left": left}])
+            return
+        team.refresh()
+        items = scribe_inbox.inbox(team, who)
+    if as_json:
+        emit_json(item._asdict() for item in items)
+        return
+    emit(inbox_lines(items, time.time_ns() // 1000))
+    if items:
+        newest = max(item.seq for item in items)
+        remark(f"{len(items)} to handle; then: tripod scribe inbox --done {newest}")
 
 
 @scribe.command()

@@ -199,15 +199,11 @@ def rebuild(*, team_path: str | None, evidence: bool, as_json: bool) -> None:
     try:
         done = _rebuilt(team_path, evidence=evidence, quiet=as_json)
     except PagesDamagedError:
-        from tripod.renew import renew
+        from tripod.renew import renew_aloud
 
         root = find_team(team_path)
         with readable(root), shown(quiet=as_json):
-            kept = renew(root)
-        remark(
-            f"pages of {root}/{DATABASE} were damaged: it was written anew from its entries, which "
-            f"are sound and all there; the damaged file is kept as {kept}"
-        )
+            kept = renew_aloud(root)
         done = replace(_rebuilt(team_path, evidence=evidence, quiet=as_json), kept=kept)
     if as_json:
         emit_json([vars(done)])

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from projections import PROJECTIONS
 from tripod import adopt, recover, scribe
+from tripod.demo import review
 from tripod.demo.damage import TAMPERINGS, Tampering
-from tripod.errors import RefusedError
+from tripod.demo.data import data_file
 from tripod.team import FOLDER, Team
 from verify.evidence import collect
 from verify.finding import Report
@@ -38,23 +39,9 @@ with Team(sys.argv[1]) as team:
 """
 
 
-def archive() -> str:
-    """Where the small real team directory is kept: in the wheel, or in a checkout.
-
-    Raises:
-        RefusedError: neither is there.
-    """
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for folder in (f"{here}/demo_data", f"{os.path.dirname(here)}/tests/golden"):
-        if os.path.isfile(f"{folder}/{ARCHIVE}"):
-            return f"{folder}/{ARCHIVE}"
-    message = f"the demo's data ({ARCHIVE}) is neither in the package nor in tests/golden"
-    raise RefusedError(message)
-
-
 def extract(target: str) -> None:
     """Lay the team directory out in ``target``."""
-    with tarfile.open(archive()) as tar:
+    with tarfile.open(data_file(ARCHIVE)) as tar:
         if hasattr(tarfile, "data_filter"):
             tar.extractall(target, filter="data")
         else:  # Python 3.11.0 to 3.11.3; the archive is our own
@@ -72,7 +59,8 @@ def play(folder: str, tell: Tell) -> int:
     tell("step", "Five tamperings, each on its own copy")
     for number, tampering in enumerate(TAMPERINGS, 1):
         wrong += _tamper(project, f"{folder}/copy-{number}", number, tampering, tell)
-    return wrong + _crash(project, root, tell)
+    wrong += _crash(project, root, tell)
+    return wrong + review.play(folder, tell)
 
 
 def _judge(project: str) -> Report:

@@ -62,8 +62,10 @@ def actor_of(words: Words, option: str = "as") -> str:
 
 
 @contextmanager
-def team_of(front: str, folder: str) -> Iterator[Team]:
+def team_of(front: str, folder: str, events: str | None = None) -> Iterator[Team]:
     """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` stand in ``folder``, opened.
+
+    ``events`` is the folder in which its events are said to be as well.
 
     Raises:
         NoTeamError: there is no such folder.
@@ -76,14 +78,16 @@ def team_of(front: str, folder: str) -> Iterator[Team]:
         raise NoTeamError(message)
     full = os.path.abspath(folder)
     root = _root(front, full)
-    with opened_at(root, lambda: _begin(root, lambda: _places(root, front, full))) as team:
-        if not _is_kept(team.disk, front, full):
-            message = (
-                f"{root}/{DATABASE} is the ledger of a team that keeps its {front} in "
-                f"{os.path.normpath(team.disk.full(front))}, not in {full}: give that folder, or "
-                f"name another team directory in {LEDGER}"
-            )
-            raise RefusedError(message)
+    named = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
+    with opened_at(root, lambda: _begin(root, lambda: _places(root, front, named))) as team:
+        for name, where in named.items():
+            if not _is_kept(team.disk, name, where):
+                message = (
+                    f"{root}/{DATABASE} is the ledger of a team that keeps its {name} in "
+                    f"{os.path.normpath(team.disk.full(name))}, not in {where}: give that "
+                    f"folder, or name another team directory in {LEDGER}"
+                )
+                raise RefusedError(message)
         yield team
 
 
@@ -181,20 +185,23 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         remark(one_line(text))
 
 
-def _places(root: str, front: str, full: str) -> dict[str, str]:
-    """Where the first entry is to say that events and chats are."""
+def _places(root: str, front: str, named: dict[str, str]) -> dict[str, str]:
+    """Where the first entry is to say that events and chats are; ``named`` are folders by name."""
     from tripod import adopt
 
-    if front not in (EVENTS, CHAT):
-        if full == os.path.join(root, front):
-            return {}
+    full = named[front]
+    if front not in (EVENTS, CHAT) and full != os.path.join(root, front):
         message = (
             f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
             f"{os.path.join(root, front)}"
         )
         raise RefusedError(message)
-    folders = {front: full}
-    if os.path.dirname(full) != root and os.path.basename(full) == front:
+    folders = {
+        name: where
+        for name, where in named.items()
+        if name in (EVENTS, CHAT) and (name == front or where != os.path.join(root, name))
+    }
+    if front in folders and os.path.dirname(full) != root and os.path.basename(full) == front:
         # A whole team whose ledger is elsewhere: its other folder stands beside this one.
         other = CHAT if front == EVENTS else EVENTS
         folders[other] = os.path.join(os.path.dirname(full), other)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from tripod.errors import BadArgumentError
 from tripod.inputs import whole_number
 
-__all__ = ["Words", "option_number", "take_apart"]
+__all__ = ["Words", "asks_for_help", "option_number", "take_apart"]
 
 _OPTION = r"(?s)--([a-z][a-z0-9-]*)(?:=(.*))?"
 
@@ -33,6 +33,12 @@ class Words(NamedTuple):
     texts: list[str]
     options: dict[str, str]
     flags: frozenset[str]
+
+
+def asks_for_help(words: Sequence[str]) -> bool:
+    """Whether ``--help`` or ``-h`` stands anywhere in front of a ``--``."""
+    before = words[: words.index("--")] if "--" in words else words
+    return "--help" in before or "-h" in before
 
 
 def take_apart(

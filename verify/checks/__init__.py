@@ -9,6 +9,7 @@ from types import ModuleType
 
 from verify.checks import (
     append_only,
+    assessment_complete,
     bodies_present,
     canonical_bytes,
     chain_links,
@@ -17,19 +18,24 @@ from verify.checks import (
     clock_forward,
     count_from_grep,
     decision_ids_unique,
+    decision_missed,
+    decision_noise,
     drift,
+    events_processed,
     kinds_known,
     ledger_missing,
     pins_extend,
+    pythia_fires,
     pythia_isolation,
     record_agrees,
     seals_open,
     sequence,
+    supersession,
     worker_lifecycle,
     writers_authorised,
 )
 
-__all__ = ["CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS", "NEW_ONLY"]
+__all__ = ["ADVICE", "CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS", "NEW_ONLY"]
 
 LEDGER_CHECKS: tuple[ModuleType, ...] = (
     sequence,
@@ -63,12 +69,21 @@ CHECKS: tuple[ModuleType, ...] = (
     append_only,
     count_from_grep,
     decision_ids_unique,
+    supersession,
+    pythia_fires,
     checkpoint_preceded,
+    assessment_complete,
+    events_processed,
     chat_refs_resolve,
     pythia_isolation,
     worker_lifecycle,
     drift,
+    decision_missed,
+    decision_noise,
 )
+
+ADVICE: tuple[ModuleType, ...] = (decision_missed, decision_noise)
+"""Those that only advise: what they say is for a person to judge, and changes no exit code."""
 
 NEW_ONLY: tuple[ModuleType, ...] = (ledger_missing, *LEDGER_CHECKS, pins_extend)
 """Those that can judge what is behind a pin without a fold of the whole ledger."""

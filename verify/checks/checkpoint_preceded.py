@@ -20,11 +20,8 @@ cannot be found any more: the past is told as a warning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from projections.formats.assessment import parse_checkpoint_payload
-from projections.projection import content_bytes
 from verify.assessments import Posted, assessments
+from verify.checkpoints import Asked, asked
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
 
@@ -33,27 +30,11 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "checkpoint-preceded"
 REQUIRED = True
 HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
-SCRIBE = "scribe"  # who publishes the events that follow from a decision
-
-
-@dataclass
-class Asked:
-    """A checkpoint event: its time in seconds, its range where its payload gives one.
-
-    ``scribe``: the team's Scribe published it.
-    """
-
-    seq: int
-    time: int
-    observed: bool
-    range: tuple[str, str] | None
-    scribe: bool
-    used: bool = False
 
 
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
-    events = _events(evidence)
+    events = asked(evidence)
     found: list[Finding] = []
     count = 0
     for posted in assessments(evidence):
@@ -63,25 +44,6 @@ def judge(evidence: Evidence) -> Outcome:
         return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
     seen = {"assessments": count, "checkpoint events": len(events)}
     return outcome(NAME, found[:40], dict(seen), required=REQUIRED)
-
-
-def _events(evidence: Evidence) -> list[Asked]:
-    """All checkpoint events in order; there is one for as many decisions as the interval says."""
-    events = []
-    named = {SCRIBE, *(name for (name,) in evidence.query("SELECT scribe FROM team"))}
-    for (seq,) in evidence.query("SELECT seq FROM asked ORDER BY seq"):
-        body = evidence.body(seq)
-        span = None
-        try:
-            text = content_bytes(evidence.source, body["payload"]).decode()
-            parsed = parse_checkpoint_payload(text)
-            span = parsed[1:] if parsed else None
-        except (LookupError, TypeError, ValueError):
-            pass  # an event without a payload asks for what is new
-        us = body.get("us", 0)
-        scribe = body.get("source") in named
-        events.append(Asked(seq, us // 1_000_000, "observed" in body, span, scribe))
-    return events
 
 
 def _before(evidence: Evidence, event: Asked, posted: Posted) -> bool:
@@ -117,8 +79,8 @@ def _answer(evidence: Evidence, posted: Posted, events: list[Asked]) -> list[Fin
         event.used = True
         if same:
             return []
-        asked = _words(event.range)
-        message = f"the assessment covers {_words(span)}, its checkpoint event asked for {asked}"
+        wanted = _words(event.range)
+        message = f"the assessment covers {_words(span)}, its checkpoint event asked for {wanted}"
         return [_finding(evidence, posted, message, warn=True)]
     late = [event for event in events if span is not None and event.range == span]
     message = f"the assessment of {_words(span)} answers no checkpoint event"

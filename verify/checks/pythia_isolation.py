@@ -1,211 +1,251 @@
-"""Pythia judged without having read the chat: shown to be broken, or not to be told.
+"""Pythia judged without having read the chat: shown so, shown broken, or not to be told.
 
-**What it proves.** Nothing in her favour yet. The task files and logs of workers are read for
-commands and tool calls that read a chat, its archives, the events that quote it, or the ledger:
-each such line is a breach. A log shows what was printed, not what was done, so it never makes
-this check *clean*: without a kept transcript of her session the answer is *cannot tell*.
+**What it proves.** Of each assessment that came from a run that we recorded: what she was given has
+no source but decisions, the event that asked for her and our own words to her (what leads there is
+followed, and stops at a decision); no 12 words in a row of the chat stand in it, or in what she
+wrote, that do not stand in the log up to her checkpoint as well; her program ran where the team's
+files did not exist, by an entry of then and by its recorded command line; and no tool call or
+command in what she wrote reads the chat. Words are compared as they are: a paraphrase, a
+translation or a passage of fewer words is not seen. Of Pythias that ran as workers, task files and
+logs are searched for readings, which can show a breach, and never that there was none.
 
 **Why it matters.** The reviewer is worth as much as her distance. She is given a shell, the chat is
 readable, and nothing but a prompt keeps her from it.
 
-**What a finding looks like.** ``pythia-a0d7 read the chat``, with the line of the log; ``the task
-of pythia-a0d7 tells her to read the chat``. Posting to a chat is no reading of it.
+**What a finding looks like.** ``run 3f0c2a81: its prompt holds 12 words in a row of chat live,
+message 4``; ``run 3f0c2a81 was given the text of entry 7 (chat.sent, chat live, message 4)``;
+``run 3f0c2a81 read the chat``, with the line; ``pythia-a0d7 read the chat``; ``the task of
+pythia-a0d7 tells her to read the chat``. Posting to a chat is no reading of it. A call that found
+nothing there, in a namespace, is a warning.
 
-**What to do.** Treat that assessment as one by an insider. For *cannot tell*: keep her transcripts,
-or run her where she can reach nothing. About the time before adoption it changes no exit code.
+**What to do.** Treat that assessment as one by an insider. *Cannot tell* names its reason. She ran
+without a namespace: install bubblewrap (``bwrap``). An assessment came from outside: have it made
+by ``tripod pythia run``. Something was erased, or not kept: nobody can tell any more. About the
+time before adoption it changes no exit code.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from projections import FILES
-from projections.formats.worker import parse_worker
+from projections.formats.instructions import INSTRUCTIONS
 from verify.assessments import assessments
+from verify.chat_reads import as_usual, read_of_chat, usually
+from verify.chat_side import Log, hidden_among
+from verify.echo import RUN, words_of
+from verify.echoes import Echo, echoes
 from verify.escape import shorten
 from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
-from verify.rows import one
+from verify.finding import Finding, Outcome, Severity, cannot_tell, not_applicable, outcome
+from verify.pythia_workers import breaches, pythias
+from verify.reviews import TRANSCRIPT, Review, assessed_text, reviews
 
-__all__ = ["NAME", "REQUIRED", "judge", "read_of_chat", "told_to_read"]
+__all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "pythia-isolation"
 REQUIRED = True
 HELP = "treat her assessment as one by an insider; let her see a snapshot of the decision log alone"
-
-_STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]")
-_POST = re.compile(r"\b(?:nbs-chat|tripod\s+chat)\s+(?:send|warn|error)\b[^;&|\n]*")
-_COMMAND = re.compile(
-    r"\b(?:nbs-chat|tripod\s+chat)\s+(?:read|search|poll|export)\b"
-    r"|\btripod\s+show\s+(?:chat|events|entries)\b"
-    r"|\b(?:nbs-bus|tripod\s+bus)\s+read\b.*(?:chat-m|chat-q|chat-i|human-input)"
-)
-_PLACE = (
-    r"(?:[\w./~*-]*\.chat\b|(?:\.nbs|[\w./~-]*/\.nbs)/(?:chat|record)\b[\w./*-]*"
-    r"|[\w./~-]*\bevents/(?:processed\b|\*)(?!\S*pythia-checkpoint)[\w./*-]*"
-    r"|[\w./~-]*chat-(?:message|mention)[\w.-]*\.event|[\w./~-]*\bledger\.db\b)"
-)
-_READER = (
-    r"\b(?:Read|Grep|Glob|Search|View|LS|Fetch)\(|\b(?:cat|less|more|head|tail|grep|rg|ag|sed|awk|"
-    r"strings|base64|python3?|perl|ruby|node|cp|dd|xxd|od|sqlite3|vim?|nano|bat|cut|sort|tac|nl)\s"
-)
-_READS = re.compile(rf"(?:{_READER})[^;&|\n]*?{_PLACE}")
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
-_TOLD = re.compile(
-    r"\b(?:read|search|scan|grep|cat|open|review|study|look\s+(?:at|through|into)|check|go\s+through)\b"
-    rf"(?P<between>[^;]*?)(?:{_PLACE}|\bthe\s+(?:whole\s+|entire\s+|raw\s+|live\s+)?chat\b)",
-    re.IGNORECASE,
-)
-_OTHER_VERB = re.compile(
-    r"\b(?:post|send|write|publish|append|put|report|reply|answer)\b|,\s*then\b", re.IGNORECASE
-)
-_NOT = re.compile(r"\b(?:not|never|no|without|avoid|forbidden|nor)\b|n't\b", re.IGNORECASE)
+LIMIT = 40
+FEW = 3  # reasons that are told; of more, their number
 
 
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
-    found: list[Finding] = []
-    workers = logs = 0
-    posted = past = 0
-    for assessment in assessments(evidence):
-        posted += 1
-        past += evidence.past(assessment.seq)
-    for path, seq, name in _pythias(evidence):
-        workers += 1
-        past += evidence.past(seq)
-        has_log, breaches = _breaches(evidence, path, name)
-        logs += has_log
-        found += [
-            Finding(
-                NAME,
-                message,
-                where,
-                (shorten(line),),
-                HELP,
-                evidence.severity(at),
-                before_adoption=evidence.adopted(at),
-                seq=at,
-            )
-            for message, where, line, at in (
-                (message, where, line, seq if at is None else at)
-                for message, where, line, at in breaches
-            )
-        ]
-    if not posted and not workers:
+    workers, logs, past, found = _workers(evidence)
+    runs = list(reviews(evidence))
+    outside = _outside(evidence)
+    past += sum(evidence.past(seq) for seq, _ in outside)
+    reviewed = [run for run in runs if run.assessed is not None]
+    found += _unknown(evidence, {run.spawn for run in runs})
+    if not outside and not workers and not runs and not found:
         return not_applicable(
             NAME, "no assessment was posted, no Pythia was run", required=REQUIRED
         )
-    seen = {"assessments": posted, "workers": workers, "logs": logs, "transcripts": 0}
+    seen = {
+        "assessments": len(outside) + len(reviewed),
+        "from outside": len(outside),
+        "runs": len(runs),
+        "in a namespace": sum(run.level == "namespace" for run in reviewed),
+        "in a folder": sum(run.level == "folder" for run in reviewed),
+        "with the network": sum(run.network for run in reviewed),
+        "workers": workers,
+        "logs": logs,
+        "transcripts": sum(text.what == TRANSCRIPT for run in runs for text in run.wrote),
+    }
+    untold: list[str] = []
+    if runs:
+        log = Log(evidence, [INSTRUCTIONS])
+        echoed = echoes(evidence, log, runs)
+        seen["chat texts"] = echoed.compared
+        found += _echoed(echoed.found)
+        for run in runs:
+            found += _sources(evidence, log, run)
+            found += _wrote(evidence, run)
+        untold = [reason for run in reviewed for reason in _untold(run, echoed.erased_for(run))]
     if found:
-        return outcome(NAME, found[:40], dict(seen), required=REQUIRED)
-    reason = (
-        f"{posted} assessment{'s' * (posted != 1)}, no transcript of her sessions was kept; "
-        f"{logs} log{'s' * (logs != 1)} and {workers} task file{'s' * (workers != 1)} show no "
-        "reading of the chat, which proves nothing"
-    )
-    told = cannot_tell(NAME, reason, required=REQUIRED, past=past == posted + workers)
+        return outcome(NAME, found[:LIMIT], dict(seen), required=REQUIRED)
+    if outside or workers:
+        untold.append(_unproved(outside, workers, logs))
+    if not untold and not reviewed:
+        several = "1 run of hers shows" if len(runs) == 1 else f"{len(runs)} runs of hers show"
+        reason = f"no assessment was posted; {several} no reading of the chat"
+        return not_applicable(NAME, reason, required=REQUIRED)
+    if not untold:
+        return outcome(NAME, [], dict(seen), required=REQUIRED)
+    more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
+    is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
+    told = cannot_tell(NAME, "; ".join(untold[:FEW] + more), required=REQUIRED, past=is_past)
     told.coverage.update(seen)
     return told
 
 
-def _pythias(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
-    """Task files of workers that are Pythia by their name, or by what their task says."""
-    rows = evidence.query("SELECT path, seq FROM files WHERE class = 'worker' ORDER BY path")
-    for path, seq in rows:
-        name = path.rpartition("/")[2].removesuffix(".md")
-        if name.lower().startswith("pythia") or "pythia" in _task(evidence, path).lower():
-            yield path, seq, name
+def _workers(evidence: Evidence) -> tuple[int, int, int, list[Finding]]:
+    """Pythias that ran as workers, their logs, how many of them lie in the past; their breaches."""
+    workers = logs = past = 0
+    found: list[Finding] = []
+    for path, seq, name in pythias(evidence):
+        workers += 1
+        past += evidence.past(seq)
+        has_log, breached = breaches(evidence, path, name)
+        logs += has_log
+        for message, where, line, entry in breached:
+            at = seq if entry is None else entry
+            old = evidence.adopted(at)
+            severity = evidence.severity(at)
+            found.append(_finding(message, where, at, (line,), severity, adopted=old))
+    return workers, logs, past, found
 
 
-def _task(evidence: Evidence, path: str) -> str:
-    return parse_worker(_bytes(evidence, path)).task
+def _outside(evidence: Evidence) -> list[tuple[int, str]]:
+    """Assessments that no run of ours gave: their message, and where that stands."""
+    rows = evidence.query("SELECT message, origin FROM assessments ORDER BY message")
+    ours = {message for message, origin in rows if origin == "run"}
+    places = {
+        posted.seq: f"chat {posted.channel}, message {posted.number}"
+        for posted in assessments(evidence)
+        if posted.seq not in ours
+    }
+    for message, origin in rows:
+        if origin != "run":
+            places.setdefault(message, f"entry {message}")
+    return sorted(places.items())
 
 
-def _bytes(evidence: Evidence, path: str) -> bytes:
-    try:
-        file = FILES.render(evidence.source, path)
-    except (LookupError, TypeError, ValueError):
-        return b""
-    return b"" if file is None else file.data
+def _unknown(evidence: Evidence, runs: set[str]) -> Iterator[Finding]:
+    """Assessments that are said to come from a run which never was."""
+    rows = evidence.query("SELECT seq, spawn FROM assessments WHERE origin = 'run' ORDER BY seq")
+    for seq, spawn in rows:
+        if spawn not in runs:
+            message = f"it is said that run {str(spawn)[:8]} wrote this assessment: Pythia had none"
+            yield _finding(message, f"entry {seq}", seq)
 
 
-def _breaches(
-    evidence: Evidence, path: str, name: str
-) -> tuple[int, list[tuple[str, str, str, int | None]]]:
-    """How many logs there were, and (message, where, line, entry) of each reading of the chat.
-
-    The entry is the one that brought the line, where it is another than that of the task file.
-    """
-    found: list[tuple[str, str, str, int | None]] = []
-    elsewhere = _elsewhere(evidence)
-    log = path.removesuffix(".md") + ".log"
-    worker = parse_worker(_bytes(evidence, path))
-    found += [
-        (f"the task of {name} tells her to read the chat", path, sentence, None)
-        for sentence in _SENTENCE.split(worker.task)
-        if told_to_read(_as_usual(sentence, elsewhere))
-    ]
-    found += [
-        (f"{name} read the chat", path, line.strip(), None)
-        for line in worker.log.split("\n")
-        if read_of_chat(_as_usual(line, elsewhere))
-    ]
-    data = _bytes(evidence, log)
-    grown, newest = _growth(evidence, log)
-    for number, line in enumerate(data.split(b"\n"), 1):
-        text = line.decode("utf-8", "replace")
-        if len(found) < 20 and read_of_chat(_as_usual(text, elsewhere)):
-            at = newest if data[:grown].count(b"\n") < number else None
-            found.append((f"{name} read the chat", f"{log}:{number}", text.strip(), at))
-    return int(bool(data)), found[:20]
+def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int) -> str:
+    """What nobody can tell of assessments from outside, and of workers."""
+    words = []
+    if outside:
+        named = ", ".join(where for _, where in outside[:FEW])
+        named += f" and {len(outside) - FEW} more" if len(outside) > FEW else ""
+        words.append(
+            f"{len(outside)} assessment{'s' * (len(outside) != 1)} came from outside ({named}), "
+            "no transcript of her sessions was kept"
+        )
+    if workers:
+        words.append(
+            f"{logs} log{'s' * (logs != 1)} and {workers} task file{'s' * (workers != 1)} show no "
+            "reading of the chat, which proves nothing"
+        )
+    return "; ".join(words)
 
 
-def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
-    """How many bytes a log had at adoption, and the entry that holds what it has now.
-
-    Lines behind those bytes were written after adoption, however old the rest is.
-    """
-    rows = evidence.query("SELECT seq FROM files WHERE path = ?", log)
-    newest: int | None = rows[0][0] if rows else None
-    if newest is None or evidence.adopted(newest):
-        return 2**62, newest
-    if evidence.db is None or evidence.team.adopted is None:
-        return 0, newest
-    sql = "SELECT max(seq) FROM entries WHERE seq < ? AND stream = ?"
-    row = one(evidence.db, sql, (evidence.team.adopted, f"files/{log}"))
-    size = None if row is None or row[0] is None else evidence.body(row[0]).get("size")
-    return size if type(size) is int else 0, newest
+# Her runs ----------------------------------------------------------------------------------------
 
 
-def _elsewhere(evidence: Evidence) -> list[tuple[re.Pattern[str], str]]:
-    """How people write of the folders that this team keeps elsewhere, and their usual names."""
-    named = [(place.removeprefix("../").strip("/"), f) for f, place in evidence.places.items()]
-    return [
-        (re.compile(rf"(?<![\w./~-])(?:[\w.~-]*/)*{re.escape(name)}(?=/)"), f".nbs/{front}")
-        for name, front in named
-        if name != front
-    ]
+def _named(run: Review) -> str:
+    return f"run {run.spawn[:8]}"
 
 
-def _as_usual(text: str, elsewhere: list[tuple[re.Pattern[str], str]]) -> str:
-    """A text as it would stand there if the team's folders were at their usual places."""
-    for pattern, usual in elsewhere:
-        text = pattern.sub(usual, text[:4000])
-    return text
+def _echoed(found: Iterable[Echo]) -> Iterator[Finding]:
+    """Texts of hers that echo the chat."""
+    for echo in found:
+        what = "a line" if echo.line else f"{RUN} words in a row"
+        verb = "repeats" if echo.text.sources is None else "holds"
+        more = f", and of {echo.more} more message{'s' * (echo.more != 1)}" if echo.more else ""
+        message = f"{_named(echo.run)}: {echo.text.what} {verb} {what} of {echo.said.where}{more}"
+        yield _finding(message, f"entry {echo.text.seq}", echo.text.seq, (echo.words,))
 
 
-def read_of_chat(line: str) -> bool:
-    """Whether a line of a log shows a command or tool call that reads what she may not see."""
-    plain = _POST.sub("", _STYLE.sub("", line[:4000]))
-    return bool(_COMMAND.search(plain) or _READS.search(plain))
+def _sources(evidence: Evidence, log: Log, run: Review) -> Iterator[Finding]:
+    """Entries that she may not see, behind what she was given."""
+    for text in run.given:
+        hidden = sorted(hidden_among(evidence, log, text.sources or (), text.seq))
+        for seq, what in hidden[:FEW]:
+            message = f"{_named(run)} was given the text of entry {seq} ({what})"
+            yield _finding(message, f"entry {text.seq}", text.seq)
+        if len(hidden) > FEW:
+            message = f"{_named(run)} was given {len(hidden) - FEW} more that she may not see"
+            yield _finding(message, f"entry {text.seq}", text.seq)
 
 
-def told_to_read(sentence: str) -> bool:
-    """Whether a sentence of a task tells her to read the chat."""
-    plain = _POST.sub("", sentence[:4000])
-    if _NOT.search(plain):
-        return False
-    if _COMMAND.search(plain):
-        return True
-    return any(not _OTHER_VERB.search(match["between"]) for match in _TOLD.finditer(plain))
+def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
+    """What is false about a run, and the readings of the chat that it shows."""
+    for problem in run.false:
+        yield _finding(f"{_named(run)}: {problem}", f"entry {run.seq}", run.seq)
+    said = None if run.assessed is None else assessed_text(evidence, run.assessed)
+    if said is not None and not run.unread and not _wrote_it(run, said):
+        message = f"the assessment is not what {_named(run)} wrote"
+        yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
+    hers = set((said or "").split("\n"))
+    elsewhere = usually(evidence.places)
+    apart = run.level == "namespace"
+    message = (
+        f"{_named(run)} tried to read the chat, and there was none"
+        if apart
+        else (f"{_named(run)} read the chat")
+    )
+    for text in run.wrote:
+        lines = [
+            line
+            for line in text.calls
+            if line not in hers and read_of_chat(as_usual(line, elsewhere))
+        ]
+        for line in lines[:FEW]:
+            severity: Severity = "warning" if apart else "failure"
+            yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
+
+
+def _wrote_it(run: Review, assessment: str) -> bool:
+    words = " ".join(words_of(assessment))
+    return any(words in " ".join(words_of(text.text)) for text in run.wrote)
+
+
+def _untold(run: Review, erased: int) -> Iterator[str]:
+    """Why nobody can tell of a run whether it kept away."""
+    for problem in run.unread:
+        yield f"{_named(run)}: {problem}"
+    if not run.level:
+        yield f"{_named(run)}: no entry says how it was kept from the chat"
+    elif run.level != "namespace":
+        why = f" ({run.apart})" if run.apart else ""
+        yield (
+            f"{_named(run)} ran in a folder, not in a namespace{why}: what it was given holds no "
+            "chat, and nothing kept it from reading the files by their path"
+        )
+    elif run.bare:
+        yield f"{_named(run)}: nothing says that {', '.join(run.bare)} did not exist where it ran"
+    if erased:
+        what = "1 message was" if erased == 1 else f"{erased} messages were"
+        yield f"{_named(run)}: {what} erased, and cannot be compared"
+
+
+def _finding(
+    message: str,
+    where: str,
+    seq: int,
+    lines: Sequence[str] = (),
+    severity: Severity = "failure",
+    *,
+    adopted: bool = False,
+) -> Finding:
+    shown = tuple(shorten(line) for line in lines)
+    return Finding(NAME, message, where, shown, HELP, severity, before_adoption=adopted, seq=seq)

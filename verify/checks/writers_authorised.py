@@ -40,6 +40,7 @@ from verify.evidence import Evidence
 from verify.finding import Outcome, not_applicable
 
 __all__ = [
+    "FOUND",
     "HELP",
     "NAME",
     "REQUIRED",
@@ -68,6 +69,11 @@ TELLS = {
     "scribe": "decision.logged",
 }
 """Sources of events that a tool publishes for whoever acts, and the kind of entry they tell of."""
+FOUND: dict[tuple[str, str], tuple[str, ...]] = {
+    ("scribe", "log-error"): ("log.noted", "decision.logged"),
+}
+"""Source and type of events of which nobody acts (`tripod` does), as they tell of what was found in
+a file; and the kinds of entries that took it in."""
 
 
 class Demand(NamedTuple):

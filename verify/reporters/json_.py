@@ -16,7 +16,9 @@ One object::
 
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
 - ``head``, ``anchored`` and ``seq`` are null where there is none. ``verdict`` is one of ``clean``,
-  ``findings``, ``cannot tell``, ``not applicable``; ``severity`` is ``failure`` or ``warning``.
+  ``findings``, ``cannot tell``, ``not applicable``; ``severity`` is ``failure``, ``warning`` or
+  ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it, where there
+  is some.
 - ``exit_code`` is 1 where a finding fails the run, else 3 where nothing or not enough could be
   judged (``problem``, ``not_told``), else 0.
 - ``anchored``: how far heads that are remembered outside vouch for the ledger. ``level`` is one of
@@ -55,6 +57,8 @@ def render(report: Report) -> str:
         "not_told": list(report.untold),
         "checks": [_outcome(outcome) for outcome in report.outcomes],
     }
+    if report.advised:
+        value["advised"] = report.advised
     if report.sealed is not None:
         value["sealed"] = {"size": report.sealed[0], "at": report.sealed[1]}
     return json.dumps(value, indent=2) + "\n"

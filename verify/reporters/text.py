@@ -50,7 +50,7 @@ def render(report: Report, *, color: bool = False) -> str:
 
 
 def _finding(finding: Finding, paint: _Paint) -> str:
-    kind = "" if finding.severity == "failure" else paint(_YELLOW, "warning: ")
+    kind = "" if finding.severity == "failure" else paint(_YELLOW, f"{finding.severity}: ")
     past = " (before adoption)" if finding.before_adoption else ""
     head = (
         f"{paint(_BOLD, escape(finding.where))}: {paint(_RED, escape(finding.check))}: "
@@ -69,9 +69,9 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
         shade = _YELLOW
     words = [outcome.reason] if outcome.reason else []
     if outcome.findings:
-        warned = len(outcome.findings) - outcome.failures
-        counts = ((outcome.failures, "finding"), (warned, "warning"))
-        words.append(", ".join(_count(n, word) for n, word in counts if n))
+        counts = ((outcome.failures, "finding"), (outcome.warnings, "warning"))
+        told = [_count(n, word) for n, word in counts if n]
+        words.append(", ".join(told + _advised(outcome.advised)))
     if outcome.coverage:
         words.append(", ".join(f"{word} {number}" for word, number in outcome.coverage.items()))
     if outcome.past and outcome.verdict == CANNOT_TELL:
@@ -99,7 +99,8 @@ def _anchored(anchored: Anchored) -> str:
 
 
 def _sum(report: Report, paint: _Paint) -> str:
-    words = f"{_count(report.failures, 'finding')}, {_count(report.warnings, 'warning')}"
+    counts = [_count(report.failures, "finding"), _count(report.warnings, "warning")]
+    words = ", ".join(counts + _advised(report.advised))
     if report.untold:
         words += f"; not told: {', '.join(report.untold)}"
     elif not report.judged:
@@ -116,6 +117,11 @@ def _sum(report: Report, paint: _Paint) -> str:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _advised(number: int) -> list[str]:
+    """Words for what is for a person to judge; none where there is none."""
+    return [f"{_count(number, 'piece')} of advice"] if number else []
 
 
 def _count_entries(number: int) -> str:

@@ -11,12 +11,22 @@ a file of its own::
     model = ["--model", "{}"]
     prompt = ["--task", "{}"]          # without this, the prompt comes on standard input
 
-Source: spec kernel A-2; the profile of ``claude``: spec evidence-and-reports 3.
+    [isolated]                         # what it needs where it is shut in (``agents.isolated``)
+    network = true                     # it must reach its model
+    config = "MY_AGENT_HOME"           # the variable that names its own folder: an empty one
+    transcripts = "sessions"           # where it leaves transcripts there: they are kept
+    lends = ["~/.my-agent/login"]      # files of yours that are copied into that folder
+    shows = ["~/.nvm"]                 # what it consists of, where that is not below /usr
+
+What stands in ``lends`` and ``shows`` is an exception from its isolation, so it is named here.
+
+Source: spec kernel A-2; the profiles of ``claude`` and ``pythia``: spec evidence-and-reports 1, 3.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -25,11 +35,24 @@ from typing import Any, get_args
 from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
 from tripod.errors import BadArgumentError, NotFoundError
 
-__all__ = ["Profile", "load", "names", "parse_profile"]
+__all__ = ["Isolation", "Profile", "load", "names", "parse_profile"]
 
 MAX_PROFILE = 64 * 1024  # bytes
 _HERE = os.path.dirname(__file__)
 _SUFFIX = ".toml"
+_FOLDER = re.compile(r"(?:(?!\.\.?(?:/|\Z))[^/\0]+(?:/(?!\Z)|\Z))*")
+_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """What a program needs where it is isolated; see the module."""
+
+    network: bool = False
+    config: str | None = None
+    transcripts: str = ""
+    lends: tuple[str, ...] = ()
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +63,7 @@ class Profile:
     output: Output = "text"
     env: tuple[str, ...] = ()
     takes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    isolated: Isolation = Isolation()
 
     def order(self, prompt: bytes, **more: Any) -> SpawnSpec:
         """The order for one run; ``more`` are further fields of ``SpawnSpec``."""
@@ -98,10 +122,7 @@ def parse_profile(data: bytes) -> Profile:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         message = f"it is no TOML: {error}"
         raise BadArgumentError(message) from error
-    unknown = value.keys() - {"argv", "output", "env", "takes"}
-    if unknown:
-        message = f"unknown keys: {', '.join(sorted(unknown))}; there are argv, output, env, takes"
-        raise BadArgumentError(message)
+    _known(value, ("argv", "output", "env", "takes", "isolated"))
     argv, output = _words(value.get("argv"), "argv"), value.get("output", "text")
     if not argv:
         message = "argv: the program's name is missing"
@@ -118,7 +139,36 @@ def parse_profile(data: bytes) -> Profile:
         if not any("{}" in word for word in words):
             message = f"takes.{name}: no word has a {{}} where the value goes"
             raise BadArgumentError(message)
-    return Profile(argv, output, _words(value.get("env", []), "env"), forms)
+    env = _words(value.get("env", []), "env")
+    return Profile(argv, output, env, forms, _isolation(value.get("isolated", {})))
+
+
+def _known(value: dict[str, Any], keys: tuple[str, ...]) -> None:
+    unknown = value.keys() - set(keys)
+    if unknown:
+        message = f"unknown keys: {', '.join(sorted(unknown))}; there are {', '.join(keys)}"
+        raise BadArgumentError(message)
+
+
+def _isolation(value: object) -> Isolation:
+    if not isinstance(value, dict):
+        message = "isolated: it is no table"
+        raise BadArgumentError(message)
+    _known(value, ("network", "config", "transcripts", "lends", "shows"))
+    network, config = value.get("network", False), value.get("config")
+    transcripts = value.get("transcripts", "")
+    if not isinstance(network, bool):
+        message = "isolated.network: it is neither true nor false"
+        raise BadArgumentError(message)
+    if config is not None and not (isinstance(config, str) and _VARIABLE.fullmatch(config)):
+        message = "isolated.config: it is no name of a variable"
+        raise BadArgumentError(message)
+    if not isinstance(transcripts, str) or not _FOLDER.fullmatch(transcripts):
+        message = "isolated.transcripts: it is no folder within that of isolated.config"
+        raise BadArgumentError(message)
+    lends = _words(value.get("lends", []), "isolated.lends")
+    shows = _words(value.get("shows", []), "isolated.shows")
+    return Isolation(network, config, transcripts, lends, shows)
 
 
 def _words(value: object, name: str) -> tuple[str, ...]:

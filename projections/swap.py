@@ -1,0 +1,235 @@
+"""Replaces a file that others may be writing at that moment, so that none of their bytes is lost.
+
+The new file is staged and exchanged with the old one in one step (Linux: ``renameat2`` with
+``RENAME_EXCHANGE``). What stood in the place is then in our hands, under a name that nobody else
+uses, and is looked at: whatever came between our last look and the exchange is in it, by whatever
+means it was written. It is removed only once nobody has it open for writing any more, which the
+kernel answers by a lease; where it does not, after a grace.
+
+That name says what was expected to come back, so that whoever finds it after a crash knows what of
+it is foreign. Source: spec store-and-projections, 3.2; ADR 0010.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from typing import NamedTuple
+
+from projections.disk import KEPT, Disk, Stat
+from projections.projection import File
+
+__all__ = ["GRACE_S", "Kept", "Swapped", "exchange", "mark_of", "parse", "replace", "split", "take"]
+
+GRACE_S = 120
+"""Seconds that a replaced file is kept where the kernel cannot tell whether it is still open."""
+TRIES = 5
+
+_NAME = r"([0-9a-f]{16})-([0-9a-f]{16})-([0-9]+|x)-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f]{12}"
+_RENAME_EXCHANGE = 2
+_AT_FDCWD = -100
+_CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+_NO_LINKS = (errno.EPERM, *_CANNOT, errno.EMLINK)
+_HEADER_END = b"\n---\n"
+
+
+class Kept(NamedTuple):
+    """What the name of a kept file says; marks are the first 16 hex digits of a SHA-256.
+
+    ``of`` is the mark of the replaced file's name. Of the bytes that were expected to come back,
+    ``whole`` is the mark of all; ``size`` and ``body`` are of those behind a chat's header.
+    ``size`` is None where they contradicted the ledger. ``inode`` is that of the file that
+    replaces it: as long as the name has it, the exchange has not come.
+    """
+
+    of: str
+    whole: str
+    size: int | None
+    body: str
+    inode: int
+
+
+class Swapped(NamedTuple):
+    """A file was replaced: what the new one looks like, and where the old one is kept ('' lost).
+
+    ``sure`` is False where the exchange is not to be had, and something else was done.
+    """
+
+    stat: Stat
+    kept: str
+    sure: bool
+
+
+def mark_of(data: bytes) -> str:
+    """The first 16 hex digits of a SHA-256."""
+    return sha256(data).hexdigest()[:16]
+
+
+def split(path: str, data: bytes) -> tuple[bytes, bytes]:
+    """A chat's header, which any writer rewrites, and what stands behind it; else no header."""
+    if path.endswith(".chat"):
+        front, mark, body = data.partition(_HEADER_END)
+        if mark:
+            return front + mark, body
+    return b"", data
+
+
+def parse(path: str) -> Kept | None:
+    """What the name of a kept file says; None for any other name."""
+    found = re.fullmatch(re.escape(KEPT) + _NAME, path.rpartition("/")[2])
+    if found is None:
+        return None
+    of, whole, size, body, inode = found.groups()
+    return Kept(of, whole, None if size == "x" else int(size), body, int(inode, 16))
+
+
+def _name(path: str, base: bytes, inode: int, *, agreed: bool) -> str:
+    folder, _, name = path.rpartition("/")
+    body = split(path, base)[1]
+    size = str(len(body)) if agreed else "x"
+    marks = f"{mark_of(name.encode())}-{mark_of(base)}-{size}-{mark_of(body)}-{inode:x}"
+    return f"{folder}/{KEPT}{marks}-{os.urandom(6).hex()}".lstrip("/")
+
+
+def replace(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> Swapped | None:
+    """Put ``file`` in the place of one that held ``base`` when it was last looked at.
+
+    ``agreed`` says whether those bytes agreed with the ledger. Nothing waits for the folder. None
+    where the place is empty by now, or something stands there that is no file: that stays.
+
+    Raises:
+        OSError: the system refuses; the place is as it was.
+    """
+    temporary, found = disk.stage(path, file)
+    kept = _name(path, base, found.inode, agreed=agreed)
+    full, beside = disk.full(path), disk.full(kept)
+    try:
+        os.rename(temporary, beside)
+        if not exchange(beside, full):
+            os.rename(beside, temporary)
+            linked = _link_instead(temporary, full, beside)
+            return Swapped(found, kept if linked else "", sure=False)
+        if not stat.S_ISREG(os.lstat(beside).st_mode):  # it came in this very moment
+            exchange(beside, full)
+            os.unlink(beside)
+            return None
+    except FileNotFoundError:
+        _remove(temporary, beside)
+        return None
+    except OSError:
+        _remove(temporary)
+        there = disk.stat(kept)
+        if there is not None and there.inode == found.inode:
+            _remove(beside)
+        raise
+    return Swapped(found, kept, sure=True)
+
+
+def _remove(*paths: str) -> None:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def exchange(one: str, other: str) -> bool:
+    """Give each of two names the other's file, in one step; False where the system cannot.
+
+    Raises:
+        OSError: it refuses; FileNotFoundError where one of the names is gone.
+    """
+    call = _renameat2()
+    if call is None:
+        return False
+    import ctypes
+
+    names = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    if call(*names) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), other)
+
+
+_calls: list[Callable[..., int] | None] = []
+
+
+def _renameat2() -> Callable[..., int] | None:
+    if not _calls:
+        call = None
+        if sys.platform.startswith("linux"):
+            import ctypes
+
+            call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        _calls.append(call)
+    return _calls[0]
+
+
+def _link_instead(staged: str, full: str, beside: str) -> bool:
+    """Keep the old file by a second name, then rename over it: an editor's rename in between the
+    two is lost, an append is not. False where there are no second names: then both are.
+    """  # noqa: D205 - one thought
+    for last in (*[False] * (TRIES - 1), True):
+        try:
+            os.link(full, beside, follow_symlinks=False)
+        except FileNotFoundError:  # it is being replaced by another at this moment
+            if last:
+                raise
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            os.rename(staged, full)
+            return False
+        else:
+            break
+    os.rename(staged, full)
+    return True
+
+
+def take(disk: Disk, path: str, limit: int) -> tuple[bytes, bool] | None:
+    """The bytes of a kept file, and whether somebody may still write into it; None: it is gone.
+
+    Raises:
+        UnreadableError: the system refuses, or it holds more than ``limit`` bytes.
+    """
+    full = disk.full(path)
+    try:
+        fd = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        data = disk.read(path, limit)
+        return None if data is None else (data, True)
+    try:
+        is_open = _lease(fd)
+        data = disk.read(path, limit)
+        if data is None:
+            return None
+        if is_open is None:
+            is_open = time.time() - os.fstat(fd).st_ctime < GRACE_S
+        return data, is_open
+    finally:
+        os.close(fd)  # ends the lease
+
+
+def _lease(fd: int) -> bool | None:
+    """Whether anybody has a file open for writing; None where the kernel does not tell.
+
+    If not, nobody can open it for writing until ``fd`` is closed. Who tries makes the kernel send
+    a signal, which by default would end us: it is told to send one that by default does nothing.
+    """
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except BlockingIOError:
+        return True
+    except (OSError, AttributeError):
+        return None
+    return False

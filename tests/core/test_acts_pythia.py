@@ -1,0 +1,462 @@
+"""Pythia: what is due, how she is run, what she is given, what is posted, what is refused."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reviewed import (
+    EXAMPLE,
+    NOW,
+    PROGRAM,
+    SPOKEN,
+    begin,
+    check_once,
+    decide,
+    event_of,
+    folder_alone,
+    kinds,
+    reviewed_team,
+)
+
+from projections.formats.assessment import parse_assessment
+from projections.projection import content_bytes
+from tripod import adopt, bus, chat, claims, pythia, redact
+from tripod.agents.history import newest
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.pythia_points import point_of, snapshot
+from tripod.pythia_run import ROLE
+from tripod.team import Team
+
+
+def run(team: Team, program: pythia.Program = PROGRAM, **more: Any) -> pythia.Outcome | None:
+    """One review; without a mount namespace, which has tests of its own."""
+    with folder_alone():
+        return asyncio.run(pythia.run(team, program, NOW, **more))
+
+
+def answered(team: Team, program: pythia.Program = PROGRAM, **more: Any) -> pythia.Answer:
+    """One review, and what came of it."""
+    found = run(team, program, **more)
+    assert found is not None
+    assert found.answer is not None, found
+    return found.answer
+
+
+def shell(line: str, **more: Any) -> pythia.Program:
+    """A program that runs a line of shell."""
+    return pythia.Program(command=("sh", "-c", line), **more)
+
+
+def bodies(team: Team, kind: str) -> list[dict[str, Any]]:
+    return [entry.data for entry in team.store.read() if entry.kind == kind]
+
+
+# What is due -----------------------------------------------------------------------------------
+
+
+def test_each_event_is_due_until_it_is_answered() -> None:
+    with reviewed_team() as (_, team):
+        decide(team, 3)
+        first, second = pythia.due(team, NOW)
+        assert (first.decisions, first.state, first.claimed, first.problem) == (
+            3, "waiting", None, None,
+        )  # fmt: skip
+        ids = [id_ for (id_,) in team.store.db.execute("SELECT id FROM pieces ORDER BY seq")]
+        assert (first.first, first.last) == (ids[0], ids[2])
+        assert (second.first, second.last) == (ids[3], ids[5])
+        assert answered(team).event == first.name
+        assert [one.name for one in pythia.due(team, NOW)] == [second.name]
+        assert answered(team, event=second.name).event == second.name
+        assert pythia.due(team, NOW) == []
+        assert run(team) is None
+
+
+def test_an_event_without_a_range_asks_for_what_is_new() -> None:
+    with reviewed_team() as (_, team):
+        answered(team)
+        ids = decide(team, 2)
+        bus.publish(team, "sidecar", "pythia-checkpoint", "high", "it is time")
+        (due,) = pythia.due(team, NOW)
+        assert (due.first, due.last, due.decisions) == (ids[0], ids[1], 2)
+        assert answered(team).decisions == 2
+        bus.publish(team, "sidecar", "pythia-checkpoint", "high")
+        (due,) = pythia.due(team, NOW)
+        assert due.problem is not None
+        assert "none was logged since" in due.problem
+        assert run(team) is None
+        assert "none was logged since" in team.warnings[-1]
+
+
+def test_an_event_that_names_unknown_decisions_cannot_be_answered() -> None:
+    with reviewed_team() as (_, team):
+        text = "Checkpoint at decision 2. Decisions D-1 through D-2."
+        name = bus.publish(team, "ann", "pythia-checkpoint", "high", text)
+        assert [one.problem is None for one in pythia.due(team, NOW)] == [True, False]
+        with pytest.raises(RefusedError, match="D-1 through D-2: no such decisions"):
+            run(team, event=name)
+        with pytest.raises(NotFoundError, match="no checkpoint event"):
+            run(team, event="1-a-b-1.event")
+
+
+def test_who_claimed_an_event_has_it_reviewed_or_releases_it() -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        claims.claim(team, "supervisor", name)
+        now = 0
+        assert pythia.due(team, now)[0].claimed == "supervisor"
+        with pytest.raises(RefusedError, match="is claimed by supervisor"), folder_alone():
+            asyncio.run(pythia.run(team, PROGRAM, now, event=name))
+        with folder_alone():
+            assert asyncio.run(pythia.run(team, PROGRAM, now)) is None
+        claims.release(team, "supervisor", name)
+        team.warnings.clear()
+        answered(team)
+        check_once(team, name)
+
+
+def test_an_event_that_was_acknowledged_is_not_reviewed() -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        bus.ack(team, name, actor="ann")
+        assert pythia.due(team, NOW) == []
+        with pytest.raises(RefusedError, match="was acknowledged"):
+            run(team, event=name)
+        assert "agent.requested" not in kinds(team)
+
+
+# Running her -----------------------------------------------------------------------------------
+
+
+def test_one_event_gives_one_assessment_all_at_once() -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        answer = answered(team)
+        check_once(team, name)
+        said = parse_assessment(answer.text)
+        assert said is not None
+        assert (said.first, said.last, said.count) == (answer.first, answer.last, 3)
+        assert (answer.origin, answer.level, answer.confidence) == ("run", "folder", "low")
+        assert answer.cited
+        assert set(answer.cited) <= {
+            id_ for (id_,) in team.store.db.execute("SELECT id FROM pieces")
+        }
+        (message,) = [m for m in chat.messages(team, "live") if m.handle == "pythia"]
+        assert (message.number, message.text) == (answer.message, answer.text)
+        assert pythia.show(team) == pythia.show(team, name) == answer
+        tail = [e.kind for e in team.store.read()][-5:]
+        assert tail == [
+            "chat.sent",
+            "bus.published",
+            "pythia.assessed",
+            "bus.published",
+            "bus.acked",
+        ]
+        posted = bodies(team, "bus.published")[-1]
+        assert (posted["source"], posted["type"], posted["priority"]) == (
+            "pythia", "assessment-posted", "normal",
+        )  # fmt: skip
+        again = answered(team, event=name)
+        assert again == answer
+        assert kinds(team).count("agent.requested") == 1
+
+
+LOOK = f"pwd >&2; ls -A . $HOME >&2; env >&2; exec {sys.executable} {EXAMPLE}"
+"""A program that says where it is and what it sees around it, and answers."""
+
+
+def test_she_is_given_the_log_and_nothing_else() -> None:
+    with reviewed_team() as (project, team):
+        decide(team, 1)
+        answered(team, shell(LOOK))
+        (given,) = bodies(team, "delivered")
+        text = content_bytes(team.source, given["content"]).decode()
+        seqs = [seq for (seq,) in team.store.db.execute("SELECT seq FROM pieces ORDER BY seq")]
+        assert given["sources"] == seqs[:3]
+        log = (project / ".nbs/scribe/log.md").read_text()
+        kept = log[log.index("\n---\n\n### ") :].rpartition("\n---\n\n### ")[0]
+        assert text.endswith(f"The decision log:\n\n# Decision Log\n{kept}")
+        assert SPOKEN not in text
+        assert ".nbs" not in text
+        (ended,) = bodies(team, "agent.ended")
+        seen = content_bytes(team.source, ended["stderr"]["content"]).decode()
+        at, *listed = seen.splitlines()[:4]
+        assert at.endswith("/work")
+        assert not at.startswith(str(project))
+        assert listed == [".:", "", f"{at.removesuffix('work')}home:"]
+        assert f"HOME={at.removesuffix('work')}home\n" in seen
+        assert "TRIPOD_HOME" not in seen
+        assert (ended["stdout"]["bytes"], ended["status"]) == (
+            len(pythia.show(team).text.encode()) + 1,
+            "ok",
+        )
+        assert bodies(team, "pythia.isolated") == [
+            {
+                "spawn": given["spawn"],
+                "level": "folder",
+                "hidden": [],
+                "problem": "no-such-bwrap is not installed",
+                "v": 1,
+            }
+        ]
+
+
+def test_the_log_of_others_is_given_as_they_wrote_it() -> None:
+    with reviewed_team() as (project, team):
+        entry = (
+            "\n---\n\n### D-1707753600 Wrapped\n\n- **Chat ref:** —\n- **Participants:** ann\n"
+            "- **Artefacts:** —\n- **Risk tags:** none\n- **Status:** decided\n"
+            "- **Rationale:** Over\n  two lines.\n"
+        )
+        with (project / ".nbs/scribe/log.md").open("a") as log:
+            log.write(entry)
+        bus.publish(team, "ann", "pythia-checkpoint", "high")
+        team.refresh()
+        newest_due = pythia.due(team, NOW)[-1]
+        assert newest_due.last == "D-1707753600"
+        point = point_of(team, bus.find_pending(team, newest_due.name))
+        assert snapshot(team, point).text.endswith(entry)
+        assert answered(team, event=newest_due.name).last == "D-1707753600"
+
+
+WRONG = "printf 'Looks fine to me.\\n'"
+
+
+@pytest.mark.parametrize(
+    ("first", "problem"),
+    [
+        (WRONG, "it does not begin with `## Pythia Checkpoint"),
+        ("true", "it printed nothing"),
+        ("echo no >&2; exit 3", "it ended with exit code 3"),
+        ("kill -9 $$", "it was killed by signal 9"),
+    ],
+)
+def test_a_bad_answer_is_tried_once_more_and_she_is_told(first: str, problem: str) -> None:
+    with reviewed_team() as (project, team):
+        name = event_of(team)
+        mark = project / "mark"
+        once = f"if [ ! -e {mark} ]; then touch {mark}; {first}; exit; fi"
+        line = f"{once}; exec {sys.executable} {EXAMPLE}"
+        answered(team, shell(line))
+        check_once(team, name)
+        one, other = bodies(team, "delivered")
+        before, after = (content_bytes(team.source, b["content"]).decode() for b in (one, other))
+        assert "refused" not in before
+        assert f"refused:\n\n- {problem}" in after
+        assert one["sources"] == other["sources"]
+        assert [b["attempt"] for b in bodies(team, "agent.requested")] == [1, 2]
+        assert [b["attempt"] for b in bodies(team, "bus.claimed")] == [1, 2]
+
+
+@pytest.mark.parametrize("line", [WRONG, "true", "exit 3"])
+def test_twice_a_bad_answer_is_a_failure_and_the_event_stays(line: str) -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        found = run(team, shell(f"{line}; echo why >&2"))
+        assert found is not None
+        assert (found.answer, found.event) == (None, name)
+        assert found.problems
+        (failed,) = bodies(team, "pythia.failed")
+        assert failed["problems"] == found.problems
+        assert failed["spawns"] == [b["spawn"] for b in bodies(team, "agent.requested")]
+        assert len(failed["spawns"]) == 2
+        assert kinds(team).count("bus.released") == 1
+        assert [(one.name, one.state) for one in pythia.due(team, NOW)] == [(name, "failed")]
+        assert [m for m in chat.messages(team, "live") if m.handle == "pythia"] == []
+        answered(team)
+        check_once(team, name)
+        assert [b["attempt"] for b in bodies(team, "agent.requested")] == [1, 2, 3]
+
+
+def test_what_she_says_of_decisions_that_she_was_not_given_is_no_answer() -> None:
+    with reviewed_team() as (_, team):
+        (later,) = decide(team, 1)
+        change = f"s/why it was done/and {later} too/;s/when it/{later}/"
+        line = f"{sys.executable} {EXAMPLE} | sed '{change}'"
+        found = run(team, shell(line))
+        assert found is not None
+        assert found.problems == [f"it cites {later}: no decision of the log"]
+
+
+def test_a_channel_that_is_not_there_is_begun() -> None:
+    with reviewed_team() as (project, team):
+        name = event_of(team)
+        config = project / ".nbs/events/config.yaml"
+        config.write_text("pythia-interval: 3\npythia-channel: reviews.chat\n")
+        team.refresh()
+        assert answered(team).channel == "reviews"
+        check_once(team, name)
+        assert [m.handle for m in chat.messages(team, "reviews")] == ["pythia"]
+
+
+# A manual call --------------------------------------------------------------------------------
+
+
+def test_a_manual_call_publishes_its_event_first(tmp_path: Path) -> None:
+    assert begin(tmp_path, interval=0) == ""
+    with Team(str(tmp_path / ".nbs")) as team:
+        team.refresh()
+        assert run(team) is None
+        answer = answered(team, manual=True, actor="alex")
+        check_once(team, answer.event)
+        asked = next(b for b in bodies(team, "bus.published") if b["name"] == answer.event)
+        assert (asked["source"], asked["type"], asked["priority"]) == (
+            "alex", "pythia-checkpoint", "high",
+        )  # fmt: skip
+        order = kinds(team)
+        assert order.index("agent.requested") > order.index("bus.published")
+        assert run(team, manual=True) is None
+        (new,) = decide(team, 1)
+        second = answered(team, manual=True)
+        assert (second.first, second.last, second.decisions) == (new, new, 1)
+
+
+def test_without_a_decision_there_is_nothing_to_review(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as team:
+        team.refresh()
+        with pytest.raises(NotFoundError, match="no decision is logged yet"):
+            run(team, manual=True)
+        with pytest.raises(NotFoundError, match="no assessment yet"):
+            pythia.show(team)
+
+
+# From outside ---------------------------------------------------------------------------------
+
+
+def text_for(team: Team) -> str:
+    """An assessment of what is due, as somebody else may write it."""
+    due = pythia.due(team, NOW)[0]
+    return (
+        f"## Pythia Checkpoint — 2026-02-12T14:00:00Z\n\nDecisions reviewed: {due.first} through "
+        f"{due.last} ({due.decisions} decisions)\n\n### Hidden Assumptions\n\n{due.first} has one."
+        "\n\n### Second-Order Risks\n\nSome.\n\n### Missing Validation\n\nA test.\n\n"
+        "### Six-Month Regret Scenario\n\nIt grows.\n\n### Confidence\n\nhigh\n"
+    )
+
+
+def test_an_assessment_from_outside_is_marked_as_such() -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        text = text_for(team)
+        answer = pythia.record(team, text, NOW, handle="oracle")
+        assert (answer.origin, answer.level, answer.text) == ("recorded", None, text.strip())
+        (assessed,) = bodies(team, "pythia.assessed")
+        assert "spawn" not in assessed
+        assert next(
+            m for m in chat.messages(team, "live") if m.number == answer.message
+        ).handle == ("oracle")
+        assert [one.name for one in pythia.due(team, NOW)] == []
+        with pytest.raises(RefusedError, match="is answered"):
+            pythia.record(team, text, NOW, event=name)
+        with pytest.raises(NotFoundError, match="no checkpoint event waits"):
+            pythia.record(team, text, NOW)
+
+
+def test_what_does_not_hold_is_not_recorded() -> None:
+    with reviewed_team() as (_, team):
+        size = team.store.head().size
+        with pytest.raises(RefusedError, match="nothing stands there"):
+            pythia.record(team, text_for(team).replace("It grows.", ""), NOW)
+        with pytest.raises(RefusedError, match="it is empty"):
+            pythia.record(team, " ", NOW)
+        assert team.store.head().size == size
+
+
+# Where she is run -----------------------------------------------------------------------------
+
+
+def test_a_namespace_that_is_required_and_cannot_be_had_is_refused() -> None:
+    with reviewed_team() as (_, team):
+        program = pythia.Program(command=PROGRAM.command, require_namespace=True)
+        size = team.store.head().size
+        with pytest.raises(RefusedError, match="no-such-bwrap is not installed"):
+            run(team, program)
+        assert team.store.head().size == size
+
+
+@pytest.mark.parametrize(
+    ("command", "shows", "error", "problem"),
+    [
+        (("no-such-program",), (), NotFoundError, "no program 'no-such-program'"),
+        (("cat", ".nbs/chat/live.chat"), (), RefusedError, "may not see"),
+        (("cat", "x.link"), (), RefusedError, "may not see"),
+        (("cat",), (".",), RefusedError, "may not see"),
+        (("cat",), (".nbs/scribe",), RefusedError, "may not see"),
+        (("cat",), ("nowhere",), NotFoundError, "nothing is there"),
+    ],
+)
+def test_no_path_into_the_team_is_handed_to_her(
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    shows: tuple[str, ...],
+    error: type[Exception],
+    problem: str,
+) -> None:
+    with reviewed_team() as (project, team):
+        (project / "x.link").symlink_to(project / ".nbs/chat/live.chat")
+        monkeypatch.chdir(project)
+        size = team.store.head().size
+        with pytest.raises(error, match=problem):
+            run(team, pythia.Program(command=command, shows=shows))
+        assert team.store.head().size == size
+
+
+def test_a_program_and_a_profile_are_one_too_many() -> None:
+    with reviewed_team() as (_, team):
+        program = pythia.Program(command=("cat",), profile="pythia")
+        with pytest.raises(BadArgumentError, match="given twice"):
+            run(team, program)
+
+
+def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = tmp_path / "login"
+    login.write_text("sesame")
+    agent = tmp_path / "agent"
+    agent.write_text(
+        "#!/bin/sh\nset -e\ncat $AGENT_HOME/login >/dev/null\nmkdir -p $AGENT_HOME/sessions/a\n"
+        f"echo '{{}}' > $AGENT_HOME/sessions/a/one.jsonl\nexec {sys.executable} {EXAMPLE}\n"
+    )
+    agent.chmod(0o755)
+    profile = tmp_path / "agent.toml"
+    profile.write_text(
+        f'argv = ["{agent}"]\n[isolated]\nconfig = "AGENT_HOME"\ntranscripts = "sessions"\n'
+        f'lends = ["{login}", "{tmp_path}/none"]\n'
+    )
+    with reviewed_team() as (project, team):
+        name = event_of(team)
+        monkeypatch.setenv(pythia.PROFILE, str(profile))
+        answered(team, pythia.Program())
+        check_once(team, name)
+        (kept,) = bodies(team, "evidence.kept")
+        assert content_bytes(team.source, kept["content"]) == b"{}\n"
+        assert (project / ".nbs" / kept["path"]).read_bytes() == b"{}\n"
+        assert "sesame" not in "".join(map(json.dumps, bodies(team, "agent.requested")))
+        last = newest(team.store.db, ROLE, str(bodies(team, "pythia.assessed")[0]["event"]))
+        assert last is not None
+        assert kept["path"] == f"workers/pythia-{last.spawn[:12]}-1.log"
+        assert list((project.parent / "tmp").glob("*/*")) == []
+
+
+def test_others_folder_in_her_place_is_refused() -> None:
+    with reviewed_team() as (project, team):
+        base = project.parent / f"tmp/tripod-{os.getuid()}"
+        base.mkdir(mode=0o755)
+        base.chmod(0o755)
+        with pytest.raises(RefusedError, match="is not a private folder of yours"):
+            run(team)
+        assert "agent.requested" not in kinds(team)
+
+
+def test_an_erased_decision_is_not_given_to_her() -> None:
+    with reviewed_team() as (_, team):
+        seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
+        redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
+        answered(team)
+        (given,) = bodies(team, "delivered")
+        assert "Number 0" not in content_bytes(team.source, given["content"]).decode()

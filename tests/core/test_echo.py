@@ -1,0 +1,120 @@
+"""The rule of the echo, held against a naive reading of the same rule."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verify.echo import LONG, RUN, Held, Known, has_word, runs_of, words_of
+
+WORDS = st.lists(st.sampled_from(["tea", "pot", "cup"]), max_size=40)
+
+
+def naive(one: list[str], other: list[str], known: list[str]) -> set[str]:
+    """Runs of words that stand in two texts, and not in a third."""
+    rows = [
+        {" ".join(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
+        for words in (one, other, known)
+    ]
+    return (rows[0] & rows[1]) - rows[2]
+
+
+@settings(max_examples=300, deadline=None)
+@given(one=WORDS, other=WORDS, known=WORDS)
+def test_it_finds_what_a_naive_reading_finds(
+    one: list[str], other: list[str], known: list[str]
+) -> None:
+    held, seen = Held(), Known()
+    seen.add(5, " ".join(known))
+    held.add(0, one, seen.before(6))
+    assert {run for _, run in held.find(other)} == naive(one, other, known)
+
+
+def test_twelve_words_are_an_echo_and_eleven_are_none() -> None:
+    words = [f"w{number}" for number in range(40)]
+    held = Held()
+    held.add(7, words)
+    assert list(held.find(["x", *words[3:14], "x", *words[15:26], "x"])) == []
+    assert list(held.find(["x", *words[3:15], "x"])) == [(7, " ".join(words[3:15]))]
+
+
+def test_a_run_counts_for_the_first_text_that_has_it() -> None:
+    words = [f"w{number}" for number in range(12)]
+    held = Held()
+    held.add(1, words)
+    held.add(2, [*words, "more"])
+    assert {number for number, _ in held.find(words)} == {1}
+
+
+def test_what_became_known_later_was_not_known() -> None:
+    words = [f"w{number}" for number in range(12)]
+    known = Known()
+    known.add(4, " ".join(words))
+    (run,) = runs_of(words)
+    assert known.before(5)(run)
+    assert not known.before(4)(run)
+
+
+def test_a_run_across_two_pieces_of_one_text_is_known() -> None:
+    words = [f"w{number}" for number in range(20)]
+    known = Known()
+    known.add(1, " ".join(words[:10]))
+    known.add(2, " ".join(words[10:]), follows=True)
+    assert all(known.before(3)(run) for run in runs_of(words))
+    apart = Known()
+    apart.add(1, " ".join(words[:10]))
+    apart.add(2, " ".join(words[10:]))
+    assert not any(apart.before(3)(run) for run in runs_of(words))
+
+
+@settings(max_examples=200, deadline=None)
+@given(one=WORDS, known=WORDS)
+def test_the_longest_row_that_is_not_known(one: list[str], known: list[str]) -> None:
+    rows = {" ".join(known[at : at + RUN]) for at in range(len(known) - RUN + 1)}
+    covered = [False] * len(one)
+    for at in range(len(one) - RUN + 1):
+        if " ".join(one[at : at + RUN]) in rows:
+            covered[at : at + RUN] = [True] * RUN
+    free = "".join("x" if is_known else "." for is_known in covered)
+    seen = Known()
+    seen.add(1, " ".join(known))
+    assert Held().add(0, one, seen.before(2)) == max(map(len, free.split("x")))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Don't!  **panic** -- it's D-17.", ["don't", "panic", "it's", "d-17"]),
+        ("> quoted\r\n> text", ["quoted", "text"]),
+        ("a_b _c_ src/x.py:3", ["a_b", "c", "src/x.py:3"]),
+        ("STRASSE Straße", ["strasse", "strasse"]),
+        ("— … ---", []),
+        ("", []),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+
+
+def test_a_part_of_a_text_has_words_or_none() -> None:
+    assert has_word("-- a --", 0, 7)
+    assert not has_word("-- a --", 4, 7)
+
+
+def test_a_line_of_a_file_is_found_as_it_stands() -> None:
+    line = "YWxleHwxNzcwOTA0ODAwOiBoZWxsbw=="
+    assert len(line) >= LONG
+    held = Held()
+    assert not held.holds_codes
+    held.add(3, words_of(f"I read: {line}, and no more"))
+    assert held.holds_codes
+    assert held.find_code(line) == 3
+    assert held.find_code(line[:-6] + "Xbw==") is None
+    assert held.find_code("two words") is None
+
+
+def test_the_time_is_linear_in_signs_without_words() -> None:
+    text = "a" + "." * 200_000 + " b" + "-" * 200_000
+    assert words_of(text) == ["a", "b"]
+    assert re.search("[ab]", text)

@@ -1,0 +1,503 @@
+"""What is made of Pythia's own runs: what they were given, where they ran, what they wrote."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+import recorded_review
+from recorded_review import RUN, answer, asked_for, posted, review, run_alone
+from specimens import build, copy, forge, read
+from team_files import outcome
+
+from ledger import drafts_pythia
+from ledger.entry import Draft
+from tripod import chat, redact, scribe
+from tripod.agents.spec import McpServer
+from tripod.team import Team
+from verify.checks import assessment_complete, pythia_isolation
+from verify.evidence import collect
+from verify.finding import Outcome
+from verify.run import run
+
+QUOTED = (
+    "Frankly I would rather lose a day than explain to the customer why the queue was empty twice"
+)
+"""What somebody said in the chat: more than twelve words."""
+
+
+def decide(team: Team, title: str, rationale: str) -> None:
+    scribe.log(team, scribe.Request(title, ["alex"], rationale, refs=["live.chat:~L8"]))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A team whose chat says something that no decision says, with a checkpoint to answer."""
+    root = build(str(tmp_path_factory.mktemp("sound")))
+    with Team(root) as team:
+        chat.send(team, "live", "alex", QUOTED)
+        for number in range(2):
+            decide(team, f"Choice {number}", "It is cheap.")
+    return root
+
+
+@pytest.fixture
+def root(sound: str, tmp_path: Path) -> str:
+    return copy(sound, str(tmp_path))
+
+
+def isolation(root: str) -> Outcome:
+    with collect(root) as evidence:
+        report = run(evidence)
+    others = [o for o in report.outcomes if o.failures and o.check != "pythia-isolation"]
+    assert others == []
+    return outcome(report, "pythia-isolation")
+
+
+def messages(told: Outcome) -> list[str]:
+    return [finding.message for finding in told.findings]
+
+
+def test_a_run_in_a_namespace_that_was_given_the_log_is_clean(root: str) -> None:
+    review(root)
+    told = isolation(root)
+    assert (told.verdict, told.reason) == ("clean", "")
+    assert told.coverage["assessments"] == told.coverage["in a namespace"] == 1
+    assert told.coverage["from outside"] == told.coverage["in a folder"] == 0
+    with Team(root) as team:
+        said = team.store.db.execute("SELECT count(*) FROM lines").fetchone()[0]
+    assert int(told.coverage["chat texts"]) > said
+
+
+def test_in_a_folder_nobody_can_tell(root: str) -> None:
+    review(root, level="folder", argv=["oracle"])
+    told = isolation(root)
+    assert told.verdict == "cannot tell"
+    assert not told.past
+    assert "ran in a folder, not in a namespace (bwrap is not installed)" in told.reason
+    assert told.coverage["in a folder"] == 1
+
+
+def test_without_a_word_on_how_it_was_kept_apart_nobody_can_tell(root: str) -> None:
+    review(root, level=None)
+    assert "no entry says how it was kept from the chat" in isolation(root).reason
+
+
+def test_a_namespace_that_no_command_line_made_is_named(root: str) -> None:
+    review(root, argv=["oracle"])
+    (message,) = messages(isolation(root))
+    assert message == (
+        "run c0ffee00: it is said to have run in a namespace, and its command line makes none"
+    )
+
+
+def test_a_namespace_that_hides_too_little_leaves_it_untold(root: str) -> None:
+    review(root, hidden=["chat", "ledger.db", "record"])
+    told = isolation(root)
+    assert told.verdict == "cannot tell"
+    assert "nothing says that events, workers did not exist where it ran" in told.reason
+
+
+def test_the_report_says_that_it_could_reach_the_network(root: str) -> None:
+    review(root, argv=["bwrap", "--unshare-all", "--share-net", "--", "oracle"])
+    told = isolation(root)
+    assert (told.verdict, told.coverage["with the network"]) == ("clean", 1)
+
+
+# What it was given -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        QUOTED,
+        QUOTED.upper(),
+        QUOTED.replace(" ", "\n> "),
+        f"- **{QUOTED}**,",
+        " ".join(QUOTED.split()[2:14]),
+    ],
+)
+def test_a_line_of_the_chat_in_her_prompt_is_found(root: str, quoted: str) -> None:
+    review(root, extra=f"\nNote well: {quoted}")
+    (finding,) = isolation(root).findings
+    assert finding.message.startswith(
+        "run c0ffee00: its prompt holds 12 words in a row of chat live, message 7"
+    )
+    assert "rather lose a day than explain to the customer" in finding.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        " ".join(QUOTED.split()[:11]),
+        " ".join(f"{word} so" for word in QUOTED.split()),
+        "Frankly, a day lost is better than two empty queues that a customer asks about.",
+    ],
+)
+def test_fewer_words_or_others_are_no_echo(root: str, words: str) -> None:
+    review(root, extra=f"\nNote well: {words}")
+    assert isolation(root).verdict == "clean"
+
+
+def test_what_a_decision_quotes_may_be_quoted(root: str) -> None:
+    with Team(root) as team:
+        for number in range(3):
+            decide(team, f"Try again {number}", QUOTED)
+    asked = review(root, text=None)
+    with Team(root) as team, team.act() as act:
+        posted(act, asked, answer(asked), RUN)
+    assert isolation(root).verdict == "clean"
+
+
+def test_a_decision_after_the_checkpoint_excuses_nothing(root: str) -> None:
+    review(root, extra=QUOTED)
+    with Team(root) as team:
+        decide(team, "Try again", QUOTED)
+    assert len(messages(isolation(root))) == 1
+
+
+def test_what_was_said_later_is_no_source(root: str) -> None:
+    later = "We were told that nobody measured any of this and that it will be slow one day"
+    review(root, extra=f"\n{later}", stdout=b"")
+    with Team(root) as team:
+        chat.send(team, "live", "alex", later)
+    told = isolation(root)
+    assert not any("words in a row" in message for message in messages(told))
+
+
+def test_a_raw_line_of_a_chat_file_is_found(root: str) -> None:
+    lines = (Path(root) / "chat/live.chat").read_bytes().splitlines()
+    review(root, stderr=b"reading\n" + lines[7] + b"\n")
+    (message,) = messages(isolation(root))
+    assert message == ("run c0ffee00: its error output repeats a line of chat live, message 1")
+
+
+def test_a_prompt_argument_counts_as_given(root: str) -> None:
+    argv = ["bwrap", "--unshare-all", "--", "oracle", "--append-system-prompt", QUOTED]
+    review(root, argv=argv)
+    (message,) = messages(isolation(root))
+    assert message.startswith("run c0ffee00: its order holds 12 words in a row of chat live")
+
+
+def test_an_entry_of_the_chat_as_source_is_named(root: str) -> None:
+    with Team(root) as team:
+        seqs = asked_for(team).seqs
+        (said,) = team.store.db.execute(
+            "SELECT seq FROM lines WHERE channel = 'live' AND number = 0"
+        ).fetchone()
+    review(root, sources=[*seqs, said])
+    (message,) = messages(isolation(root))
+    assert message == (
+        f"run c0ffee00 was given the text of entry {said} (chat.sent, chat live, message 0)"
+    )
+
+
+def test_the_closure_follows_what_an_entry_came_from(root: str) -> None:
+    """An event that she may see, and that follows from a message."""
+    with Team(root) as team, team.act() as act:
+        asked = asked_for(team)
+        said = team.store.db.execute("SELECT max(seq) FROM lines").fetchone()[0]
+        message = next(entry for entry in team.store.read() if entry.seq == said)
+        body = team.source.body(asked.event) | {"name": "1-a-pythia-checkpoint-1.event"}
+        draft = Draft("bus.published", "bus", body["source"], body, cause=message.id)
+        seq = act.append([draft])[0].seq
+    with Team(root) as team, team.act() as act:
+        run_alone(act, asked, f"Review.\n{asked.log}", {"sources": [*asked.seqs, seq]})
+    with collect(root) as evidence:
+        told = outcome(run(evidence, select=["pythia-isolation"]), "pythia-isolation")
+    assert messages(told) == [
+        f"run c0ffee00 was given the text of entry {said} (chat.sent, chat live, message 7)"
+    ]
+
+
+def test_a_source_that_comes_later_is_named(root: str) -> None:
+    review(root, sources=[4711])
+    (message,) = messages(isolation(root))
+    assert "entry 4711 (no entry that stands before it)" in message
+
+
+# What it wrote -----------------------------------------------------------------------------------
+
+
+def test_an_answer_that_quotes_the_chat_is_found(root: str) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team), f"As was said: {QUOTED}.")
+    review(root, text=text)
+    (finding,) = isolation(root).findings
+    assert finding.message.startswith(
+        "run c0ffee00: its output repeats 12 words in a row of chat live, message 7"
+    )
+
+
+def test_what_she_said_before_is_hers(root: str) -> None:
+    """The same words in two assessments: the chat has them from her."""
+    risk = "Whoever writes while another one reads finds a half of what was there, and says nothing"
+    with Team(root) as team:
+        text = answer(asked_for(team), risk)
+    review(root, text=text)
+    with Team(root) as team:
+        chat.send(team, "live", "alex", f"She says: {risk}")
+        for number in range(3):
+            decide(team, f"More {number}", "It is cheap.")
+        again = answer(asked_for(team), risk)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorded_review, "RUN", "beef" * 8)
+        review(root, text=again)
+    told = isolation(root)
+    assert (told.verdict, told.coverage["assessments"]) == ("clean", 2)
+
+
+@pytest.mark.parametrize(("level", "verdict"), [("namespace", "warning"), ("folder", "failure")])
+def test_a_reading_of_the_chat_in_her_stream_is_found(root: str, level: str, verdict: str) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team))
+    call = {"type": "tool_use", "name": "Read", "input": {"file_path": "/srv/.nbs/chat/live.chat"}}
+    lines = [
+        {"type": "assistant", "message": {"content": [call]}},
+        {"type": "result", "subtype": "success", "result": text},
+    ]
+    stdout = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    argv = ["oracle"] if level == "folder" else ["bwrap", "--unshare-all", "oracle"]
+    review(root, level=level, argv=argv, stdout=stdout)
+    (finding,) = isolation(root).findings
+    assert finding.severity == verdict
+    assert finding.evidence == ("Read(/srv/.nbs/chat/live.chat)",)
+    assert finding.message in (
+        "run c0ffee00 read the chat", "run c0ffee00 tried to read the chat, and there was none"
+    )  # fmt: skip
+
+
+def test_a_command_in_her_error_output_is_found(root: str) -> None:
+    review(root, level="folder", argv=["oracle"], stderr=b"> Bash(tail -50 .nbs/chat/live.chat)\n")
+    assert messages(isolation(root)) == ["run c0ffee00 read the chat"]
+
+
+def test_an_assessment_may_speak_of_a_reading(root: str) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team), "Somebody will run `cat .nbs/chat/live.chat` one day.")
+    review(root, text=text)
+    assert isolation(root).verdict == "clean"
+
+
+def test_a_transcript_that_echoes_the_chat_is_found(root: str) -> None:
+    line = json.dumps({"type": "user", "content": [{"type": "tool_result", "content": QUOTED}]})
+    review(root, level="folder", argv=["oracle"], transcript=f"{line}\n".encode())
+    told = isolation(root)
+    assert told.coverage["transcripts"] == 1
+    assert messages(told)[0].startswith("run c0ffee00: its transcript repeats 12 words in a row")
+
+
+def test_an_assessment_that_its_run_did_not_write_is_named(root: str) -> None:
+    with Team(root) as team:
+        other = answer(asked_for(team), "Something else altogether.")
+    review(root, stdout=other.encode())
+    assert messages(isolation(root)) == ["the assessment is not what run c0ffee00 wrote"]
+
+
+def test_a_run_that_never_ended_wrote_nothing(root: str) -> None:
+    review(root, ended=False)
+    assert messages(isolation(root)) == [
+        "run c0ffee00: it is started, and an assessment is said to be its own",
+        "the assessment is not what run c0ffee00 wrote",
+    ]
+
+
+def test_an_assessment_of_a_run_that_never_was_is_named(root: str) -> None:
+    with Team(root) as team, team.act() as act:
+        asked = asked_for(team)
+        posted(act, asked, answer(asked), RUN)
+    assert messages(isolation(root)) == [
+        "it is said that run c0ffee00 wrote this assessment: Pythia had none"
+    ]
+
+
+def test_an_assessment_of_a_run_about_another_event_is_named(root: str) -> None:
+    review(root, subject="3")
+    assert messages(isolation(root)) == [
+        "run c0ffee00: it was about another checkpoint event than its assessment answers"
+    ]
+
+
+def test_a_namespace_that_is_claimed_when_all_is_over_is_named(root: str) -> None:
+    review(root, level=None)
+    with Team(root) as team, team.act() as act:
+        act.append([drafts_pythia.pythia_isolated(RUN, "namespace", recorded_review.HIDDEN, None)])
+    assert messages(isolation(root)) == [
+        "run c0ffee00: how it was kept apart is said by an entry that came when it was over"
+    ]
+
+
+# What cannot be told -----------------------------------------------------------------------------
+
+
+def altered(root: str, kind: str, **fields: Any) -> None:
+    """Change what the newest entry of a kind says, all else made to fit."""
+    rows = read(f"{root}/ledger.db")
+    seq = max(n for n, row in enumerate(rows) if row.head["kind"] == kind)
+    rows[seq] = rows[seq].saying(**fields)
+    forge(root, rows)
+
+
+def test_a_prompt_that_its_digest_does_not_fit(root: str) -> None:
+    review(root)
+    altered(root, "delivered", content={"text": "Review this."})
+    told = isolation(root)
+    assert told.verdict == "cannot tell"
+    assert "is not what its digest says" in told.reason
+
+
+def test_a_prompt_whose_bytes_are_gone(root: str) -> None:
+    review(root)
+    digest = "ab" * 32
+    altered(root, "delivered", content={"sha256": digest, "size": 9}, sha256=digest)
+    with collect(root) as evidence:
+        told = outcome(run(evidence), "pythia-isolation")
+    assert "its prompt (entry" in told.reason
+    assert "is not there" in told.reason
+
+
+def test_another_prompt_than_the_recorded_one(root: str) -> None:
+    review(root)
+    text = "Review nothing."
+    digest = sha256(text.encode()).hexdigest()
+    altered(root, "delivered", content={"text": text}, sha256=digest, sources=[])
+    assert messages(isolation(root)) == [
+        "run c0ffee00: its order gives it another prompt than the recorded one"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("delivered", "its prompt (entry"),
+        ("agent.requested", "its order cannot be read"),
+        ("agent.ended", "what it wrote (entry"),
+    ],
+)
+def test_what_was_erased_cannot_be_told(root: str, kind: str, reason: str) -> None:
+    review(root)
+    with Team(root) as team:
+        seq = max(entry.seq for entry in team.store.read() if entry.kind == kind)
+        redact.redact(team, redact.Request((seq,), None, "private", "alex"))
+    told = isolation(root)
+    assert told.verdict == "cannot tell"
+    assert reason in told.reason
+
+
+def test_an_output_that_was_too_long_to_keep(root: str) -> None:
+    review(root, stdout=("ab" * 32, 20_000_000))
+    assert "was not kept: 20000000 bytes" in isolation(root).reason
+
+
+def test_tool_servers_give_what_nobody_recorded(root: str) -> None:
+    review(root, order={"mcp_servers": {"wiki": McpServer(command="wiki")}})
+    assert "it had tool servers, whose answers are nowhere" in isolation(root).reason
+
+
+@pytest.mark.parametrize(("extra", "verdict"), [("", "clean"), ("\n" + "so " * 12, "cannot tell")])
+def test_an_erased_message_matters_where_there_is_room_for_it(
+    root: str, extra: str, verdict: str
+) -> None:
+    review(root, extra=extra)
+    with Team(root) as team:
+        (seq,) = team.store.db.execute(
+            "SELECT max(seq) FROM lines WHERE channel = 'live' AND handle = 'alex'"
+        ).fetchone()
+        redact.redact(team, redact.Request((seq,), None, "private", "alex"))
+    told = isolation(root)
+    assert told.verdict == verdict
+    assert ("1 message was erased" in told.reason) is bool(extra)
+
+
+# From outside ------------------------------------------------------------------------------------
+
+
+def test_an_assessment_from_outside_is_named(root: str) -> None:
+    with Team(root) as team, team.act() as act:
+        asked = asked_for(team)
+        posted(act, asked, answer(asked), spawn=None)
+    told = isolation(root)
+    assert (told.verdict, told.past) == ("cannot tell", False)
+    assert told.reason.startswith("1 assessment came from outside (chat live, message 8)")
+    assert told.coverage["from outside"] == 1
+
+
+def test_one_from_outside_beside_one_of_ours(root: str) -> None:
+    review(root)
+    with Team(root) as team:
+        chat.send(team, "live", "pythia", answer(asked_for(team)))
+    with collect(root) as evidence:
+        told = outcome(run(evidence), "pythia-isolation")
+    assert told.verdict == "cannot tell"
+    assert told.coverage["from outside"] == told.coverage["in a namespace"] == 1
+
+
+def test_runs_without_an_assessment_leave_nothing_to_tell(root: str) -> None:
+    review(root, text=None, stdout=b"no", level="folder", argv=["oracle"])
+    with collect(root) as evidence:
+        told = outcome(run(evidence), "pythia-isolation")
+    assert told.verdict == "not applicable"
+    assert told.reason.startswith("no assessment was posted; 1 run of hers")
+
+
+def test_a_failed_run_that_read_the_chat_is_a_breach(root: str) -> None:
+    review(root, text=None, stdout=QUOTED.encode(), level="folder", argv=["oracle"])
+    with collect(root) as evidence:
+        told = outcome(run(evidence), "pythia-isolation")
+    assert "its output repeats 12 words" in messages(told)[0]
+
+
+# What is damaged ---------------------------------------------------------------------------------
+
+ANYTHING: tuple[Any, ...] = (
+    None,
+    0,
+    -1,
+    True,
+    1.5,
+    "",
+    "x",
+    [],
+    ["x"],
+    [None],
+    {},
+    {"text": 5},
+    {"sha256": "x"},
+)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "agent.requested", "delivered", "agent.ended", "pythia.isolated", "pythia.assessed",
+        "chat.sent",
+    ],
+)  # fmt: skip
+def test_a_body_of_any_shape_breaks_no_check(root: str, kind: str) -> None:
+    review(root)
+    with collect(root) as evidence:
+        run(evidence, select=["drift"])
+        assert evidence.folded is not None
+        sound = evidence.source
+        seq = max(n for (n,) in evidence.query(f"SELECT seq FROM ({SEQS[kind]})"))
+        for name in sound.body(seq):
+            for value in ANYTHING:
+                body = sound.body(seq) | {name: value}
+
+                def given(asked: int, body: dict[str, Any] = body) -> dict[str, Any]:
+                    return body if asked == seq else sound.body(asked)
+
+                evidence.folded.source = sound._replace(body=given, bodies=lambda _: {})
+                for check in (pythia_isolation, assessment_complete):
+                    assert check.judge(evidence).verdict
+
+
+SEQS = {
+    "agent.requested": "SELECT seq FROM agents",
+    "delivered": "SELECT seq FROM handed",
+    "agent.ended": "SELECT ended AS seq FROM agents",
+    "pythia.isolated": "SELECT seq FROM isolations",
+    "pythia.assessed": "SELECT seq FROM assessments",
+    "chat.sent": "SELECT message AS seq FROM assessments",
+}

@@ -1,0 +1,236 @@
+"""The demo's second half: a whole Tripod at work, and Pythias that look for the chat."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from ledger.ids import now_us
+from projections.projection import content_bytes
+from tripod import adopt, bus, chat, pythia, scribe
+from tripod.agents.isolated import Isolated
+from tripod.demo import nosy
+from tripod.demo.data import data_file
+from tripod.pythia_folder import Folder
+from tripod.pythia_points import TYPE, point_named, snapshot
+from tripod.pythia_run import Order
+from tripod.pythia_run import review as review_by
+from tripod.team import FOLDER, Team
+from verify.evidence import collect
+from verify.finding import Outcome, Report
+from verify.run import run
+
+__all__ = ["SAID", "Told", "ask", "begin", "isolation_of", "order_of", "play"]
+
+Tell = Callable[[str, str], None]
+
+CHECK = "pythia-isolation"
+SAID = (
+    ("alex", "Do we write the cache before we answer, or after? I want this settled today."),
+    (
+        "claude",
+        "After. Trust me on this one: nobody has ever lost a write here in all these years.",
+    ),
+    ("alex", "You argued that so well that I stopped counting what a lost write would cost us."),
+    ("bench", "I have no figures for a crash between the two, and nobody asked me for any."),
+)
+DECISIONS = (
+    ("Answer before the cache is written", "accepted-risk", ("perf-risk", "untested")),
+    ("Keep one cache for all tenants", "decided", ("reversible",)),
+    ("Expire entries after an hour", "decided", ("none",)),
+    ("Drop the second replica", "accepted-risk", ("irreversible",)),
+)
+WANTED = 20  # decisions between two reviews
+
+
+class Told(NamedTuple):
+    """What became of a review: what the judge says of it, and what her program said beside it."""
+
+    outcome: Outcome
+    exit_code: int
+    stderr: str
+
+    @property
+    def refused(self) -> bool:
+        """Whether she looked, and found nothing."""
+        return "0 messages found" in self.stderr and not self.outcome.failures
+
+    @property
+    def caught(self) -> bool:
+        """Whether what she found is named."""
+        return self.exit_code == 1 and self.outcome.failures > 0
+
+
+# A team ------------------------------------------------------------------------------------------
+
+
+def begin(project: str) -> str:
+    """A team that talks, and decides until a review is due; give the checkpoint event's name."""
+    os.makedirs(project)
+    adopt.init(project, project="council")
+    with Team(f"{project}/{FOLDER}") as team:
+        chat.create(team, "live", actor="alex")
+        for handle, text in SAID:
+            chat.send(team, "live", handle, text)
+        for number in range(WANTED):
+            title, status, tags = DECISIONS[number % len(DECISIONS)]
+            request = scribe.Request(
+                f"{title} (part {number // len(DECISIONS) + 1})",
+                ["alex", "claude"],
+                "It is simple, and it was agreed.",
+                refs=[f"live.chat:~L{7 + number % len(SAID)}"],
+                risk_tags=list(tags),
+                status=status,
+            )
+            scribe.log(team, request)
+        return next(event.name for event in bus.check(team) if event.type == TYPE)
+
+
+def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
+    """How a program is run as Pythia; ``folder``: as where there is no namespace."""
+    order = pythia.order_for(team, pythia.Program(command=command), "alex")
+    if not folder:
+        return order
+    home, work = f"{Folder.ANY}/home", f"{Folder.ANY}/work"
+    place = Isolated(tuple(command), work, {"HOME": home}, "folder", "the demo asks for none")
+    spec = replace(order.spec, argv=place.argv, set_env=place.env)
+    return replace(order, spec=spec, place=place, hidden=())
+
+
+def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "") -> Told:
+    """Have a checkpoint event answered; ``extra`` is put behind what she is told."""
+    with Team(f"{project}/{FOLDER}") as team:
+        team.refresh()
+        point = point_named(team, event)
+        log = snapshot(team, point)
+        prompt = pythia.instructions(point) + extra
+        asyncio.run(review_by(team, point, log, replace(order(team), prompt=prompt)))
+        seqs = [entry.seq for entry in team.store.read() if entry.kind == "agent.ended"]
+        kept = team.source.body(seqs[-1])["stderr"]["content"]
+        stderr = content_bytes(team.source, kept).decode("utf-8", "replace")
+    report = _judge(project)
+    return Told(isolation_of(report), report.exit_code, stderr)
+
+
+def isolation_of(report: Report) -> Outcome:
+    """What a report says of Pythia's isolation."""
+    return next(outcome for outcome in report.outcomes if outcome.check == CHECK)
+
+
+def _judge(project: str) -> Report:
+    with collect(project) as evidence:
+        return run(evidence)
+
+
+# The story ---------------------------------------------------------------------------------------
+
+
+def play(folder: str, tell: Tell) -> int:
+    """Tell it in ``folder``; give the number of things that went otherwise."""
+    project = f"{folder}/council"
+    tell("step", f"The whole Tripod: {WANTED} decisions, and Pythia is called by her event")
+    event = begin(project)
+    tell("do", f"tripod scribe log … ({WANTED} times); tripod bus check")
+    tell("plain", f"  {event}")
+    shutil.copytree(project, f"{folder}/unreviewed")
+    wrong = _reviewed(project, tell)
+    tell("step", "Four Pythias that look for the chat, each on its own copy of that team")
+    for way in nosy.WAYS:
+        wrong += _nosy(f"{folder}/unreviewed", f"{folder}/nosy", event, way, tell)
+    return wrong + _quoted(f"{folder}/unreviewed", f"{folder}/quoted", event, tell)
+
+
+def _reviewed(project: str, tell: Tell) -> int:
+    """Her review, what the team makes of it, and what the judge says."""
+    command = [sys.executable, data_file("pythia.py")]
+    with Team(f"{project}/{FOLDER}") as team:
+        team.refresh()
+        work = pythia.run(team, pythia.Program(command=command), now_us())
+        found = asyncio.run(work)
+    tell("do", "tripod pythia run -- python3 examples/pythia.py")
+    answer = None if found is None else found.answer
+    if answer is None:
+        tell("bad", f"  no assessment came of it: {[] if found is None else found.problems}")
+        return 1
+    tell(
+        "good",
+        f"  {answer.decisions} decisions, confidence {answer.confidence}; posted to "
+        f"{answer.channel}.chat as message {answer.message}; isolation: {answer.level}",
+    )
+    with Team(f"{project}/{FOLDER}") as team:
+        request = scribe.Request(
+            "Measure a crash between answer and cache",
+            ["alex", "bench"],
+            "Pythia: a risk was accepted, and nothing shows its size.",
+            refs=[f"live.chat:~L{7 + answer.message}"],
+            status="mitigated",
+            supersedes=answer.first,
+        )
+        logged = scribe.log(team, request)
+    tell("do", f"tripod scribe log … --supersedes {answer.first} (the outcome: {logged.id})")
+    report = _judge(project)
+    return _verdict(report, tell, apart=answer.level == "namespace")
+
+
+def _verdict(report: Report, tell: Tell, *, apart: bool) -> int:
+    """Say what the judge says: clean, or without a namespace that nobody can tell."""
+    found = isolation_of(report)
+    seen = ", ".join(f"{word} {number}" for word, number in found.coverage.items())
+    others = [o.check for o in report.outcomes if o.failures or o.check in report.untold]
+    if apart:
+        good = found.verdict == "clean" and report.exit_code == 0
+        tell("good" if good else "bad", f"  {CHECK}: {found.verdict} ({seen})")
+    else:
+        good = found.verdict == "cannot tell" and others == [CHECK]
+        tell("plain", f"  {CHECK}: cannot tell: {found.reason}")
+        tell("plain", "  install bubblewrap (bwrap) and allow it namespaces to have it told")
+    tell("good" if good else "bad", f"  verify: exit {report.exit_code}")
+    return not good
+
+
+def _nosy(project: str, copy: str, event: str, way: str, tell: Tell) -> int:
+    """A Pythia that reads the chat's files, with a namespace around her and without."""
+    command = [
+        sys.executable, nosy.__file__, way, f"{copy}/{FOLDER}/chat", data_file("pythia.py")
+    ]  # fmt: skip
+    wrong = 0
+    for folder in (False, True):
+        shutil.copytree(project, copy)
+        told = ask(copy, event, partial(order_of, command=command, folder=folder))
+        shutil.rmtree(copy)
+        apart = told.outcome.coverage.get("in a namespace") == 1
+        if not folder and not apart:
+            tell("plain", f"  by {way}: no namespace is to be had here, so nothing refuses her")
+        where = "in a namespace" if apart else "in a folder"
+        wrong += _told(
+            f"by {way}, {where}", told, tell, good=told.refused if apart else told.caught
+        )
+    return wrong
+
+
+def _quoted(project: str, copy: str, event: str, tell: Tell) -> int:
+    """A Pythia to whom somebody quotes the chat in what she is told."""
+    shutil.copytree(project, copy)
+    command = [sys.executable, data_file("pythia.py")]
+    extra = f"\nBear in mind: {SAID[2][1]}\n"
+    told = ask(copy, event, partial(order_of, command=command, folder=False), extra)
+    return _told("by a quoted line in her prompt", told, tell, good=told.caught)
+
+
+def _told(what: str, told: Told, tell: Tell, *, good: bool) -> int:
+    """Say what became of one of them."""
+    tell("do", f"{what}: {'she found nothing' if told.refused else 'she had it'}")
+    if told.refused:
+        tell("good", f"    refused; {CHECK}: {told.outcome.verdict}")
+    for finding in told.outcome.findings[:1]:
+        tell("bad", f"    caught; {CHECK}: {finding.where}: {finding.message}")
+        tell("plain", f"        {finding.evidence[0]}")
+    if not good:
+        tell("bad", f"    NEITHER refused nor caught: {told.outcome.reason}")
+    return not good

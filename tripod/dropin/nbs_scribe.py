@@ -1,0 +1,115 @@
+"""``nbs-scribe``: the four operations of the Scribe's document (seeds: nbs-scribe).
+
+The original has no program of that name: ``log``, ``query``, ``count`` and ``summary`` were said
+to an agent. The exit codes are the document's. See ``docs/reference/nbs-scribe.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from tripod import scribe
+from tripod.doors import DOORS
+from tripod.dropin.common import leave
+from tripod.dropin.decisions import OPTIONS, log, team_of_log
+from tripod.dropin.words import Words, option_number, take_apart
+from tripod.errors import BadArgumentError
+from tripod.output import emit, remark
+from tripod.scribe_lines import decision_lines
+
+__all__ = ["USAGE", "USAGES", "main"]
+
+MAX_LAST = 2**31 - 1
+USAGES = {
+    "log": "LOG SUMMARY --participants=HANDLES --rationale=TEXT [--chat-ref=FILE:~Ln]"
+    " [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]"
+    " [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]",
+    "query": "LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT]"
+    " [--since=T] [--until=T]",
+    "count": "LOG",
+    "summary": "LOG [--last=N]",
+}
+USAGE = """\
+usage: nbs-scribe COMMAND LOG ...
+  log LOG SUMMARY --participants=HANDLES --rationale=TEXT [--chat-ref=FILE:~Ln]
+      [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
+      [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
+      log a decision; its id is printed
+  query LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT]
+      [--since=T] [--until=T]
+      print the decisions that hold every word of TEXT and fit the filters
+  count LOG
+      print how many decisions there are
+  summary LOG [--last=N]
+      print the newest decisions, ten unless it is said otherwise
+  help
+      print this
+LOG is the team's log (.nbs/scribe/log.md). Lists have commas between their items.
+exit codes: 0 ok, 1 error or no match, 2 no such log, 3 what was given makes no entry"""
+
+
+def main() -> None:
+    """Run the command, and leave with its exit code."""
+    leave(_run, DOORS["scribe"])
+
+
+def _run(arguments: Sequence[str]) -> int:
+    name, rest = (arguments[0], arguments[1:]) if arguments else ("", ())
+    if name in ("help", "--help", "-h"):
+        sys.stderr.write(f"{USAGE}\n")
+        return 0
+    if name not in USAGES:
+        message = f"which command? There are {', '.join(USAGES)}, help."
+        raise BadArgumentError(message)
+    usage = f"nbs-scribe {name} {USAGES[name]}"
+    if name == "log":
+        emit([log(take_apart(rest, usage, texts=(2, 2), options=OPTIONS))])
+        return 0
+    if name == "query":
+        return _query(rest, usage)
+    options = ("last",) if name == "summary" else ()
+    words = take_apart(rest, usage, texts=(1, 1), options=options)
+    last = option_number(words, "last", 1, MAX_LAST, usage) or 10
+    with team_of_log(words.texts[0]) as team:
+        team.refresh()
+        if name == "count":
+            emit([str(scribe.count(team))])
+        else:
+            _show(scribe.summary(team, last))
+    return 0
+
+
+def _query(arguments: Sequence[str], usage: str) -> int:
+    options = ("tag", "status", "by", "artefact", "since", "until")
+    words = take_apart(arguments, usage, texts=(1, 2), options=options)
+    given = words.options
+    filters = scribe.Filters(
+        given.get("tag"),
+        given.get("status"),
+        given.get("by"),
+        given.get("artefact"),
+        _time(words, "since"),
+        _time(words, "until"),
+    )
+    path, *text = words.texts
+    with team_of_log(path) as team:
+        team.refresh()
+        count = _show(scribe.query(team, text[0] if text else "", filters))
+    if not count:
+        remark("no decision fits")
+    return 0 if count else 1
+
+
+def _time(words: Words, option: str) -> int | None:
+    if option not in words.options:
+        return None
+    from tripod.when import moment
+
+    return moment(words.options[option], f"--{option}")
+
+
+def _show(decisions: Iterable[scribe.Decision]) -> int:
+    found = list(decisions)
+    emit(line for decision in found for line in decision_lines(decision))
+    return len(found)

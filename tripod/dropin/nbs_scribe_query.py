@@ -1,0 +1,129 @@
+"""``nbs-scribe-query``: entries of the decision log, as they stand there (spec: nbs-compat B11).
+
+Where it differs from the original, and why: ``docs/reference/nbs-scribe.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from projections.formats.chat import valid_handle
+from projections.formats.decision_log import valid_id
+from tripod import scribe
+from tripod.doors import DOORS
+from tripod.dropin.common import leave, team_of
+from tripod.dropin.words import Words, asks_for_help, option_number, take_apart
+from tripod.errors import BadArgumentError
+from tripod.output import emit, remark
+from tripod.scribe import Standing
+from tripod.team import Team
+
+__all__ = ["USAGE", "main"]
+
+SHORT = "nbs-scribe-query --chat=FILE (PATTERN [--regex] | --id=D-N | --last=N | ...)"
+USAGE = """\
+usage: nbs-scribe-query --chat=FILE, and one of
+  PATTERN [--regex]   entries in which the text stands, or that the regular expression fits
+  --id=D-N            the decision of that id
+  --last=N            the newest N decisions
+  --by=HANDLE         decisions in which HANDLE took part
+  --tag=TAG           decisions with the risk tag
+  --superseded        entries that took the place of another
+  --count             how many decisions there are
+FILE is a chat of the team (.nbs/chat/live.chat); the log is the team's, with its archives.
+exit codes: 0 ok, 1 no match or another error, 4 bad arguments, or there is no log"""
+MAX_LAST = 2**31 - 1
+_OPTIONS = ("chat", "id", "last", "by", "tag")
+_FLAGS = ("regex", "count", "superseded")
+
+
+def main() -> None:
+    """Run the command, and leave with its exit code."""
+    leave(_run, DOORS["nbs-scribe-query"])
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if asks_for_help(arguments) or not arguments:
+        sys.stderr.write(f"{USAGE}\n")
+        return DOORS["nbs-scribe-query"].usage if not arguments else 0
+    words = take_apart(arguments, SHORT, texts=(0, 1), options=_OPTIONS, flags=_FLAGS)
+    which = _which(words)
+    fits, last = _fits(words, which), option_number(words, "last", 1, MAX_LAST, SHORT)
+    chat = words.options["chat"]
+    with team_of("chat", os.path.dirname(os.path.abspath(chat))) as team:
+        team.refresh()
+        if which == "count":
+            emit([str(scribe.count(team))])
+            return 0
+        found = [one for one in scribe.standing(team, last) if fits(one)]
+        emit(_shown(found, named=which not in ("id", "last") and _has_archives(team)))
+    if not found:
+        remark("no decision fits")
+    return 0 if found else 1
+
+
+def _which(words: Words) -> str:
+    """The one thing that is asked for; ``text`` for a pattern."""
+    if not words.options.get("chat", "").endswith(".chat"):
+        message = "--chat=FILE is missing, or names no chat (its file ends in .chat)"
+        raise BadArgumentError(f"{message}\n  usage: {SHORT}")
+    asked = [*words.options.keys() - {"chat"}, *words.flags - {"regex"}]
+    asked += ["text"] if words.texts else []
+    if len(asked) != 1:
+        names = ", ".join(sorted(asked)) or "nothing"
+        raise BadArgumentError(f"one question at a time, not {names}\n  usage: {SHORT}")
+    if "regex" in words.flags and asked != ["text"]:
+        raise BadArgumentError(f"--regex says what PATTERN is; give one\n  usage: {SHORT}")
+    return asked[0]
+
+
+def _fits(words: Words, which: str) -> Callable[[Standing], bool]:
+    """What tells whether a decision is one that is asked for."""
+    if which in ("id", "by"):
+        value = words.options[which]
+        problem = valid_id(value) if which == "id" else valid_handle(value)
+        if problem is not None:
+            raise BadArgumentError(f"--{which}: {problem.removeprefix('handle: ')}")
+        if which == "id":
+            return lambda one: one.decision.id == value
+        return lambda one: scribe.Filters(by=value).fit(one.decision)
+    if which == "tag":
+        filters = scribe.Filters(tag=words.options["tag"])
+        return lambda one: filters.fit(one.decision)
+    if which == "superseded":
+        return lambda one: (
+            one.decision.supersedes is not None or one.decision.status == "superseded"
+        )
+    if which == "text":
+        return _pattern(words.texts[0], regex="regex" in words.flags)
+    return lambda _: True
+
+
+def _pattern(text: str, *, regex: bool) -> Callable[[Standing], bool]:
+    if not regex:
+        folded = text.casefold()
+        return lambda one: folded in one.text.casefold()
+    try:
+        wanted = re.compile(text, re.IGNORECASE | re.MULTILINE)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise BadArgumentError(f"{text!r} is no regular expression: {error}") from error
+    return lambda one: wanted.search(one.text) is not None
+
+
+def _has_archives(team: Team) -> bool:
+    return int(team.store.db.execute("SELECT count(*) FROM logs").fetchone()[0]) > 1
+
+
+def _shown(found: Sequence[Standing], *, named: bool) -> Iterator[str]:
+    """The entries with a blank line between; in front of those of a file its name."""
+    before = ""
+    for number, one in enumerate(found):
+        if number:
+            yield ""
+        if named and one.file != before:
+            yield f"[{one.file}]"
+        before = one.file
+        yield one.text

@@ -1,0 +1,193 @@
+"""Checkpoint events: which are unanswered, what each asks for, and the log up to there.
+
+An event asks for the range of decisions that its payload names; one without such a payload asks
+for what was decided since the checkpoint before it. Source: seed tripod-architecture, "Flow".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ledger.entry import Draft
+from projections.decision_log import piece_bytes
+from projections.formats.assessment import format_checkpoint_payload, parse_checkpoint_payload
+from projections.formats.review import Range
+from projections.projection import content_bytes
+from tripod.act import Act
+from tripod.drafting import draft_event
+from tripod.errors import NotFoundError, RefusedError
+from tripod.team import Team
+
+__all__ = ["TYPE", "Point", "Snapshot", "ask", "pending", "point_named", "point_of", "snapshot"]
+
+TYPE = "pythia-checkpoint"
+"""The type of the events that ask for a review."""
+
+_PENDING = (
+    "SELECT e.seq FROM events AS e INDEXED BY events_same"
+    " WHERE e.acked IS NULL AND e.type = ?"
+    " AND NOT EXISTS (SELECT 1 FROM assessments AS a WHERE a.event = e.seq)"
+    " ORDER BY e.us, e.name"
+)
+_FRONT = "# Decision Log\n"
+MAX_GIVEN = 8_000
+"""Decisions that one review is given at most: an entry names all of them, and has a limit."""
+
+
+class Point(NamedTuple):
+    """A checkpoint event: its entry, its file's name and that name's time in µs.
+
+    ``asked`` are the decisions to be reviewed, ``first`` and ``stop`` the entries of the first and
+    the last of them.
+    """
+
+    event: int
+    name: str
+    us: int
+    asked: Range
+    first: int
+    stop: int
+
+
+class Snapshot(NamedTuple):
+    """The log up to a checkpoint's last decision: its text, its entries, its decisions' ids."""
+
+    text: str
+    sources: tuple[int, ...]
+    ids: frozenset[str]
+
+
+def pending(team: Team) -> list[int]:
+    """Entries of the checkpoint events that nobody answered, oldest first."""
+    return [seq for (seq,) in team.store.db.execute(_PENDING, (TYPE,))]
+
+
+def point_of(team: Team, event: int) -> Point:
+    """What the checkpoint event of an entry asks for.
+
+    Raises:
+        RefusedError: it names decisions that are not in the log, or there is nothing to review.
+    """
+    body = team.source.body(event)
+    name = body["name"]
+    span = _asked_by(team, body)
+    if span is None:
+        after = _last_before(team, event)
+        rows = team.store.db.execute(
+            "SELECT min(seq), max(seq) FROM pieces WHERE id IS NOT NULL AND seq > ? AND seq < ?",
+            (after, event),
+        ).fetchone()
+        if rows[0] is None:
+            message = f"{name} names no decisions, and none was logged since the checkpoint before"
+            raise RefusedError(message)
+        first, stop = rows
+    else:
+        first, stop = (_piece(team, id_, event) or -1 for id_ in span)
+        if not 0 <= first <= stop:
+            message = f"{name} asks for {span[0]} through {span[1]}: no such decisions in the log"
+            raise RefusedError(message)
+    return Point(event, name, body["us"], _range(team, first, stop), first, stop)
+
+
+def _asked_by(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
+    """The range that a checkpoint event's payload names."""
+    given = body.get("payload")
+    if not isinstance(given, dict):
+        return None
+    parsed = parse_checkpoint_payload(content_bytes(team.source, given).decode())
+    return None if parsed is None else parsed[1:]
+
+
+def _piece(team: Team, id_: str, event: int) -> int | None:
+    """The entry of a decision; of several of one id the newest that the event can mean."""
+    row = team.store.db.execute(
+        "SELECT seq FROM pieces WHERE id = ?1 ORDER BY seq > ?2, abs(seq - ?2) LIMIT 1",
+        (id_, event),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _range(team: Team, first: int, stop: int) -> Range:
+    one, other, count = team.store.db.execute(
+        "SELECT (SELECT id FROM pieces WHERE seq = ?1), (SELECT id FROM pieces WHERE seq = ?2),"
+        " (SELECT count(*) FROM pieces WHERE id IS NOT NULL AND seq BETWEEN ?1 AND ?2)",
+        (first, stop),
+    ).fetchone()
+    return Range(one, other, count)
+
+
+def _last_before(team: Team, event: int) -> int:
+    """The entry of the last decision that an earlier checkpoint covers; -1 where none was."""
+    db = team.store.db
+    newest = -1
+    sql = "SELECT seq FROM events WHERE type = ? AND seq < ? ORDER BY seq"
+    for (seq,) in db.execute(sql, (TYPE, event)).fetchall():
+        span = _asked_by(team, team.source.body(seq))
+        found = None if span is None else _piece(team, span[1], seq)
+        newest = max(newest, -1 if found is None else found)
+    answered = "SELECT last, event FROM assessments WHERE event < ?"  # its file may be pruned
+    for last, seq in db.execute(answered, (event,)).fetchall():
+        found = _piece(team, last, seq)
+        newest = max(newest, -1 if found is None else found)
+    return newest
+
+
+def point_named(team: Team, name: str) -> Point:
+    """The checkpoint event of a file's name, answered or not.
+
+    Raises:
+        NotFoundError: there is none.
+        RefusedError: as ``point_of``.
+    """
+    row = team.store.db.execute(
+        "SELECT max(seq) FROM events WHERE name = ? AND type = ?", (name, TYPE)
+    ).fetchone()
+    if row[0] is None:
+        message = f"no checkpoint event {name}: `tripod pythia due` lists those that are unanswered"
+        raise NotFoundError(message)
+    return point_of(team, row[0])
+
+
+def ask(team: Team, act: Act, handle: str) -> Draft | None:
+    """The checkpoint event for all decisions since the last; None where there is none of them.
+
+    Raises:
+        NotFoundError: there is no decision at all.
+    """
+    db = act.transaction.tables
+    after = _last_before(team, act.transaction.size)
+    sql = "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND seq > ? ORDER BY seq"
+    rows = db.execute(sql, (after,)).fetchall()
+    if not rows:
+        if after < 0:
+            message = "no decision is logged yet: there is nothing to review"
+            raise NotFoundError(message)
+        return None
+    count = db.execute("SELECT count(*) FROM pieces WHERE id IS NOT NULL").fetchone()[0]
+    payload = format_checkpoint_payload(count, rows[0][1], rows[-1][1])
+    return draft_event(act, handle, TYPE, "high", payload)
+
+
+def snapshot(team: Team, point: Point) -> Snapshot:
+    """The decisions up to the last that is asked for, as they stand in the log's files.
+
+    Of very many the newest, with a line that says so.
+
+    Raises:
+        RefusedError: more are asked for than one review is given.
+    """
+    if point.asked.decisions > MAX_GIVEN:
+        message = (
+            f"{point.name} asks for {point.asked.decisions} decisions, and a review takes "
+            f"{MAX_GIVEN} at most: publish checkpoint events for parts of them"
+        )
+        raise RefusedError(message)
+    sql = "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND seq <= ? ORDER BY seq"
+    every = team.store.db.execute(sql, (point.stop,)).fetchall()
+    rows = every[-MAX_GIVEN:]
+    seqs = [seq for seq, _ in rows]
+    parts = [piece_bytes(team.source, body) for body in team.source.each_body(seqs)]
+    left = len(every) - len(rows)
+    front = f"{_FRONT}\n({left} older decisions are left out.)\n" if left else _FRONT
+    text = front + b"".join(parts).decode("utf-8", "replace")
+    return Snapshot(text, tuple(seqs), frozenset(id_ for _, id_ in rows))

@@ -1,0 +1,157 @@
+"""Each assessment has what the template asks for, and reviews what it was asked to.
+
+**What it proves.** An assessment has a text in each of the five sections and says how confident it
+is, and every decision that it cites is in the log. One that answers a checkpoint event of ours is
+held against the whole template, as markdown, with the range of decisions that the event names; and
+the chat shows what its entry holds. Not that what it says is any good.
+
+**Why it matters.** The seeds: Pythia fires, and her assessment is empty. Sections that are missing
+are risks that nobody looked for, and a cited decision that does not exist was not read.
+
+**What a finding looks like.** ``the assessment has no text on missing-validation``; ``it cites
+D-17, which is no decision of the log``; ``it reviewed D-17 through D-20, and was asked for D-17
+through D-36``; ``no run of Pythia gave an assessment: it is empty``, until the event is answered.
+
+**What to do.** Have the review made again: ``tripod pythia run`` for an event that waits, ``tripod
+pythia run --manual`` for a new one. What is wrong with what stood there before adoption is told as
+a warning. An event that nobody answered at all is named by ``events-processed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from projections.formats.assessment import SECTIONS, parse_checkpoint_payload
+from projections.formats.review import Range, judge_review
+from projections.projection import content_bytes
+from verify.assessments import Posted, assessments
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+from verify.reviews import assessed_text
+from verify.sources import RENDER_ERRORS
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "assessment-complete"
+REQUIRED = False
+HELP = "have the review made again: `tripod pythia run`, with --manual where no event waits"
+LIMIT = 40
+FEW = 5  # unknown decisions that are named
+
+
+class Answered(NamedTuple):
+    """An answer of ours: its entry, the checkpoint event's, the message's, and its body."""
+
+    seq: int
+    event: int
+    message: int
+    body: dict[str, Any]
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    rows = evidence.query("SELECT seq, event, message FROM assessments ORDER BY seq")
+    ours = {row[2]: Answered(row[0], row[1], row[2], evidence.body(row[0])) for row in rows}
+    failures = evidence.query("SELECT seq, event FROM failures ORDER BY seq")
+    posted = {one.seq: one for one in assessments(evidence)}
+    outside = [one for one in posted.values() if one.seq not in ours]
+    if not ours and not outside and not failures:
+        return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
+    ids = evidence.query("SELECT id FROM pieces WHERE id IS NOT NULL ORDER BY seq")
+    known = {id_: number for number, (id_,) in enumerate(ids)}
+    found = [finding for one in ours.values() for finding in _ours(evidence, one, known)]
+    found += [finding for one in outside for finding in _outside(evidence, one, known)]
+    answered = {one.event for one in ours.values()}
+    found += [_failed(evidence, seq) for seq, event in failures if event not in answered]
+    seen = {"assessments": len(ours) + len(outside), "of ours": len(ours), "failed": len(failures)}
+    if len(found) > LIMIT:
+        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
+        found = [*found[:LIMIT], more]
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
+
+
+def _ours(evidence: Evidence, one: Answered, known: dict[str, int]) -> Iterator[Finding]:
+    """What is wrong with an answer to a checkpoint event; ``known`` numbers the decisions."""
+    text = assessed_text(evidence, one.seq)
+    if text is None:
+        return  # it was erased: `bodies-present` says by whom
+    body, where = one.body, f"entry {one.seq}"
+    span = _asked(evidence, one.event)
+    said = (str(body.get("first")), str(body.get("last")))
+    if span is not None and said != span:
+        message = (
+            f"it reviewed {' through '.join(said)}, and was asked for {' through '.join(span)}"
+        )
+        yield _finding(evidence, message, where, one.seq)
+    count = known[said[1]] - known[said[0]] + 1 if known.keys() >= set(said) else 0
+    if count < 1:
+        message = f"it reviewed {' through '.join(said)}: no such decisions are in the log"
+        yield _finding(evidence, message, where, one.seq)
+        return
+    for problem in judge_review(text, Range(*said, count), known).problems:
+        yield _finding(evidence, problem, where, one.seq)
+    shown = _shown(evidence, one.message)
+    if shown is not None and shown.strip() != text.strip():
+        message = f"the chat shows another assessment (entry {one.message}) than the one judged"
+        yield _finding(evidence, message, where, one.seq)
+
+
+def _asked(evidence: Evidence, event: int) -> tuple[str, str] | None:
+    """The decisions that a checkpoint event names; None where it names none."""
+    try:
+        payload = content_bytes(evidence.source, evidence.body(event)["payload"]).decode()
+    except RENDER_ERRORS:
+        return None
+    parsed = parse_checkpoint_payload(payload)
+    return None if parsed is None else parsed[1:]
+
+
+def _shown(evidence: Evidence, message: int) -> str | None:
+    """The text of a message; None where it was erased, or cannot be read."""
+    if evidence.query("SELECT 1 FROM redactions WHERE seq = ?", message):
+        return None
+    try:
+        return content_bytes(evidence.source, evidence.body(message)["text"]).decode()
+    except RENDER_ERRORS:
+        return None
+
+
+def _outside(evidence: Evidence, posted: Posted, known: dict[str, int]) -> Iterator[Finding]:
+    """What is wrong with an assessment that nobody of us judged: in whichever layout."""
+    said = posted.said
+    where = f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}"
+    missing = [name for name in SECTIONS if name not in said.sections]
+    if missing:
+        message = f"the assessment has no text on {', '.join(missing)}"
+        yield _finding(evidence, message, where, posted.seq)
+    if not said.confidence and "confidence" not in missing:
+        message = "the assessment does not say whether its confidence is high, medium or low"
+        yield _finding(evidence, message, where, posted.seq)
+    foreign = [id_ for id_ in said.cited if id_ not in known]
+    if foreign:
+        more = f" and {len(foreign) - FEW} more" if len(foreign) > FEW else ""
+        what = "is no decision" if len(foreign) == 1 else "are no decisions"
+        message = f"it cites {', '.join(foreign[:FEW])}{more}, which {what} of the log"
+        yield _finding(evidence, message, where, posted.seq)
+
+
+def _failed(evidence: Evidence, seq: int) -> Finding:
+    """A review that came to nothing, of an event that nobody answered since."""
+    given = evidence.body(seq).get("problems")
+    problems = "; ".join(str(one) for one in given) if isinstance(given, list) else ""
+    message = f"no run of Pythia gave an assessment: {problems or 'nothing says why'}"
+    return _finding(evidence, message, f"entry {seq}", seq)
+
+
+def _finding(evidence: Evidence, message: str, where: str, seq: int) -> Finding:
+    return Finding(
+        NAME,
+        message,
+        where,
+        (),
+        HELP,
+        evidence.severity(seq),
+        before_adoption=evidence.adopted(seq),
+        seq=seq,
+    )

@@ -1,0 +1,64 @@
+"""Advice: passages of the chat that sound like a decision, and no entry of the log is near them.
+
+**What it proves.** Nothing: it only advises, and changes no exit code. A message counts if a
+sentence of it commits (a choice, an accepted risk, a changed architecture or scope, a reversal: the
+seeds' own list) and neither asks nor weighs; quotes, code, texts over 16 KiB, and what the Scribe
+and Pythia say are passed over. It is settled by a later decision whose chat reference is at most 5
+lines away, or by one that was logged within the channel's next 20 messages and shares two words
+with it. Younger passages are not told here: the Scribe may be at it.
+
+**Why it matters.** The seeds: the Scribe misses a decision, and three compactions later nobody
+knows why. Only somebody who reads the chat beside the log would see the gap.
+
+**What a finding looks like.** ``alex: "We'll use file-based events, not sockets." sounds like a
+choice, and no decision is near``. How often it is wrong, measured on the team that ships with the
+tests: 46 of its 668 messages sound like a decision, and they are the 46 that its log refers to, so
+none is told. How much it misses: with every second decision taken out of that log it tells 10 of the
+23, since a decision about something else stands within 5 lines of the others.
+
+**What to do.** Read the passage. If it was a decision, log it with ``tripod scribe log`` and a chat
+reference there; if not, leave it. ``tripod scribe advise`` shows the same, and the younger ones.
+"""
+
+from __future__ import annotations
+
+from verify import advice
+from verify.escape import shorten
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "decision-missed"
+REQUIRED = False
+HELP = "read it; if it was a decision, `tripod scribe log` it with a chat reference there"
+LIMIT = 10
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    messages = evidence.query("SELECT count(*) FROM lines WHERE handle IS NOT NULL")[0][0]
+    if not messages:
+        return not_applicable(NAME, "nobody said anything", required=REQUIRED)
+    found: list[Finding] = []
+    told = fresh = 0
+    seqs = (seq for (seq,) in evidence.source.db.execute("SELECT seq FROM decisive ORDER BY seq"))
+    for passage in advice.missed(evidence.source, seqs, advice.silent(evidence.source)):
+        if passage.fresh:
+            fresh += 1
+            continue
+        told += 1
+        if told <= LIMIT:
+            message = (
+                f'{passage.handle}: "{shorten(passage.sentence)}" sounds like {passage.sign}, '
+                "and no decision is near"
+            )
+            where = f"chat {passage.channel}, message {passage.number}"
+            where = f"{where}, {evidence.where(passage.seq)}"
+            past = evidence.adopted(passage.seq)
+            found.append(Finding(NAME, message, where, (), HELP, "advice", past, passage.seq))
+    if told > LIMIT:
+        help_ = "`tripod scribe advise` lists them"
+        found.append(Finding(NAME, f"and {told - LIMIT} more", "chat", (), help_, "advice"))
+    seen = {"messages": messages, "told": told, "too fresh to tell": fresh}
+    return outcome(NAME, found, dict(seen), required=REQUIRED)

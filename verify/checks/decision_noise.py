@@ -1,0 +1,48 @@
+"""Advice: entries of the decision log that read like no decision.
+
+**What it proves.** Nothing: it only advises, and changes no exit code. An entry counts if its title
+is what the seeds say is no decision (a status report, a greeting, a question, who does what,
+debugging), and neither title nor rationale names a choice (``instead of``, ``because``,
+``accept``). What changes the status of another decision is never named.
+
+**Why it matters.** The seeds: noise in the log makes Pythia's assessments unfocused, and brings her
+review earlier than twenty decisions.
+
+**What a finding looks like.** ``D-1795294623 "All tests pass" reads like a status report``. How
+often it is wrong: of the 46 entries of the team that ships with the tests it names none.
+
+**What to do.** Leave the entry, for the log only grows; tell the Scribe what a decision is.
+"""
+
+from __future__ import annotations
+
+from verify import advice
+from verify.escape import shorten
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "decision-noise"
+REQUIRED = False
+HELP = "leave the entry, and tell the Scribe what a decision is"
+LIMIT = 10
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
+    if not decisions:
+        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
+    found: list[Finding] = []
+    told = 0
+    for entry in advice.noise(evidence.source):
+        told += 1
+        if told <= LIMIT:
+            message = f'{entry.id} "{shorten(entry.title)}" reads like {entry.like}'
+            where, past = evidence.where(entry.seq), evidence.adopted(entry.seq)
+            found.append(Finding(NAME, message, where, (), HELP, "advice", past, entry.seq))
+    if told > LIMIT:
+        help_ = "`tripod scribe advise` lists them"
+        found.append(Finding(NAME, f"and {told - LIMIT} more", "log", (), help_, "advice"))
+    return outcome(NAME, found, {"decisions": decisions, "told": told}, required=REQUIRED)

@@ -1,0 +1,138 @@
+"""No event that the team must answer lies in the queue beyond ``ack-timeout``.
+
+**What it proves.** Each pending ``pythia-checkpoint`` event is younger than ``ack-timeout``, or
+somebody holds a claim on it that still runs. There is no clock in this: an event's age is the time
+from its entry to the newest one. So an event behind which nothing happened has no age, and the next
+entry gives it one. An ``ack-timeout`` of 0 asks for nothing; then the check tells only, as a
+warning, of a checkpoint event that is pending while a later one was published.
+
+**Why it matters.** The seeds: a checkpoint event that is published and never processed is a review
+that everybody believes to have happened. Nothing else of the team notices.
+
+**What a finding looks like.** ``1795294626000000-scribe-pythia-checkpoint-7.event
+(pythia-checkpoint) is pending for 900 s, ack-timeout is 120 s``. Other events of priority
+``critical``, for which an agent stands still, are told as warnings; so is what was pending at
+adoption.
+
+**What to do.** ``tripod bus check`` lists them. Have the review, or acknowledge what is settled;
+and find out why whoever should read the queue does not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ledger.ids import parse_at
+from projections.intake.others import CONFIG
+from verify.checkpoints import EVENT
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "events-processed"
+REQUIRED = False
+HELP = "`tripod bus check` lists what is pending; have the review, or acknowledge what is settled"
+LIMIT = 40
+_US = 1_000_000
+
+
+class Pending(NamedTuple):
+    """A pending event: its entry, its file, the time in that name in µs, its type."""
+
+    seq: int
+    name: str
+    us: int
+    type: str
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    rows = evidence.query(
+        "SELECT seq, name, us, type FROM events"
+        " WHERE acked IS NULL AND (type = ?1 OR priority = 0) ORDER BY type <> ?1, seq",
+        EVENT,
+    )
+    pending = [Pending(*row) for row in rows]
+    timeout = _timeout(evidence)
+    published = evidence.query("SELECT count(*) FROM asked")[0][0]
+    if not published and not pending:
+        return not_applicable(NAME, "no event asks for an answer", required=REQUIRED)
+    found = list(_overdue(evidence, pending, timeout) if timeout else _left(evidence, pending))
+    if len(found) > LIMIT:
+        more = f"and {len(found) - LIMIT} more"
+        severity: Severity = "warning"
+        found = [*found[:LIMIT], Finding(NAME, more, "events", (), HELP, severity)]
+    seen = {"checkpoint events": published, "pending": len(pending), "ack-timeout": timeout}
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
+
+
+def _timeout(evidence: Evidence) -> int:
+    """Seconds, as the configuration says now; 0 where it says nothing."""
+    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG):
+        value = json.loads(settings or "{}").get("ack_timeout")
+        return value if type(value) is int else 0
+    return 0
+
+
+def _overdue(evidence: Evidence, pending: list[Pending], timeout: int) -> Iterator[Finding]:
+    now = _newest(evidence)
+    for event in pending:
+        age = (now - _begun(evidence, event)) // _US
+        if age > timeout and not _claimed(evidence, event, now):
+            message = f"is pending for {age} s, ack-timeout is {timeout} s"
+            own = evidence.severity(event.seq)
+            yield _finding(evidence, event, message, own if event.type == EVENT else "warning")
+
+
+def _left(evidence: Evidence, pending: list[Pending]) -> Iterator[Finding]:
+    """Checkpoint events behind which another was published: nobody answered for an interval."""
+    newest = evidence.query("SELECT max(seq) FROM asked")[0][0] or 0
+    for event in pending:
+        if event.type == EVENT and event.seq < newest:
+            yield _finding(evidence, event, "is pending while a later one was published", "warning")
+
+
+def _newest(evidence: Evidence) -> int:
+    """The time of the newest entry in µs; without a ledger, the newest that the files claim."""
+    if evidence.db is not None:
+        return _at(evidence, evidence.team.size - 1)
+    times = evidence.query("SELECT max(us) FROM events") + evidence.query(
+        f"SELECT max(time) * {_US} FROM lines"
+    )
+    return max(time or 0 for (time,) in times)
+
+
+def _begun(evidence: Evidence, event: Pending) -> int:
+    """When the event came, by the host's clock where it has an entry of its own time."""
+    if evidence.past(event.seq):
+        return event.us or _newest(evidence)
+    return _at(evidence, event.seq) or _newest(evidence)
+
+
+def _at(evidence: Evidence, seq: int) -> int:
+    try:
+        return parse_at(evidence.at(seq))
+    except ValueError:
+        return 0  # not taken in yet, or unreadable: `canonical-bytes` names that
+
+
+def _claimed(evidence: Evidence, event: Pending, now: int) -> bool:
+    """Whether somebody holds it: a lease that still ran when the newest entry was made."""
+    sql = "SELECT 1 FROM claims WHERE event = ? AND until_us > ?"
+    return bool(evidence.query(sql, event.seq, now))
+
+
+def _finding(evidence: Evidence, event: Pending, message: str, severity: Severity) -> Finding:
+    return Finding(
+        NAME,
+        f"{event.name} ({event.type}) {message}",
+        evidence.where(event.seq),
+        (),
+        HELP,
+        severity,
+        before_adoption=evidence.adopted(event.seq),
+        seq=event.seq,
+    )

@@ -1,0 +1,140 @@
+"""Where an interval of decisions was reached, Pythia's review was asked for.
+
+**What it proves.** For each decision whose number is a multiple of ``pythia-interval``, as the
+configuration stood when it was logged, there is a ``pythia-checkpoint`` event of its own. They are
+matched by the number or the last decision that the event names, else by order: an event between
+two such decisions answers the first. 0 switches the interval off. A decision that another program
+logged is given until the next decision.
+
+**Why it matters.** The seeds: decisions grow and no checkpoint comes, so that nobody ever
+challenges them. The original tools leave the event to whoever remembers it.
+
+**What a finding looks like.** ``decision 40 (D-1795294658) reached the interval of 20, and no
+pythia-checkpoint event followed``.
+
+**What to do.** Have the review now: publish the event by hand, with the range in its payload
+(``Checkpoint at decision 40. Decisions D-… through D-….``). Log decisions with ``tripod scribe
+log``, which publishes it in the same act. Of the past that was taken in at adoption, whose
+configuration then nobody recorded, it is told as a warning.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from projections.formats.config import Config
+from verify.checkpoints import EVENT, Asked, asked
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "pythia-fires"
+REQUIRED = False
+HELP = f"publish a `{EVENT}` event with that range; `tripod scribe log` does it by itself"
+LIMIT = 40
+_END = 2**62
+
+
+@dataclass
+class Due:
+    """A decision that reached the interval, and whether a review was asked for."""
+
+    seq: int
+    id: str
+    number: int
+    interval: int
+    asked: bool = False
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    decisions = evidence.query(
+        "SELECT seq, id, number FROM pieces WHERE id IS NOT NULL AND number IS NOT NULL"
+        " ORDER BY seq"
+    )
+    if not decisions:
+        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
+    intervals = _Intervals(evidence)
+    due = []
+    for seq, id_, number in decisions:
+        interval = intervals.at(seq)
+        if interval and number % interval == 0:
+            due.append(Due(seq, id_, number, interval))
+    if not due:
+        reason = "no interval of decisions was reached, or it is off"
+        return not_applicable(NAME, reason, required=REQUIRED)
+    events = asked(evidence)
+    _match(due, events)
+    missing = [one for one in due if not one.asked]
+    # Who logs by other tools publishes by hand, a moment later.
+    newest = decisions[-1][0]
+    waiting = [one for one in missing if one.seq == newest and "observed" in evidence.body(newest)]
+    found = [_finding(evidence, one) for one in missing if one not in waiting]
+    if len(found) > LIMIT:
+        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
+        found = [*found[:LIMIT], more]
+    seen = {"intervals reached": len(due), "checkpoint events": len(events)}
+    if waiting:
+        seen["not yet judged"] = len(waiting)
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
+
+
+class _Intervals:
+    """What ``pythia-interval`` was at any entry; 0: off, or not readable."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.seqs = [seq for (seq,) in evidence.query("SELECT seq FROM configured ORDER BY seq")]
+        self.values = [_interval(evidence.body(seq)) for seq in self.seqs]
+
+    def at(self, seq: int) -> int:
+        """The interval when an entry was made; of the past, the one that was taken in with it."""
+        if self.evidence.past(seq):
+            adopted = self.evidence.team.adopted
+            seq = _END if self.evidence.db is None or adopted is None else adopted
+        place = bisect_right(self.seqs, seq)
+        return self.values[place - 1] if place else Config().pythia_interval
+
+
+def _interval(body: dict[str, object]) -> int:
+    settings = body.get("settings")
+    value = settings.get("pythia_interval") if isinstance(settings, dict) else None
+    return value if type(value) is int else 0
+
+
+def _match(due: list[Due], events: list[Asked]) -> None:
+    """Say of each decision whether it was answered; one event answers one decision.
+
+    Of what was observed, nothing but claims tells the order, and an id may be ahead of its second:
+    there the name alone counts.
+    """
+    by_number = {one.number: one for one in due}
+    by_id = {one.id: one for one in due}
+    for event in events:
+        named = by_number.get(event.count or 0) or by_id.get(event.range[1] if event.range else "")
+        if named is not None and not named.asked and (event.observed or event.seq > named.seq):
+            named.asked = event.used = True
+    seqs = [one.seq for one in due]
+    for event in events:
+        place = bisect_right(seqs, event.seq)
+        if place and not event.used and not due[place - 1].asked:
+            due[place - 1].asked = event.used = True
+
+
+def _finding(evidence: Evidence, due: Due) -> Finding:
+    message = (
+        f"decision {due.number} ({due.id}) reached the interval of {due.interval}, and no "
+        f"{EVENT} event followed"
+    )
+    return Finding(
+        NAME,
+        message,
+        evidence.where(due.seq),
+        (),
+        HELP,
+        evidence.severity(due.seq),
+        before_adoption=evidence.adopted(due.seq),
+        seq=due.seq,
+    )

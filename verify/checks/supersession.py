@@ -1,0 +1,108 @@
+"""A decision that changes another's status refers to one that exists, earlier, and does it once.
+
+**What it proves.** What a decision says that it supersedes, reverses or mitigates is the id of a
+decision that was logged before it: not itself, not a later one, so that no chain of them runs in a
+circle. No decision is referred to so twice. A decision whose status is ``superseded``, ``reversed``
+or ``mitigated`` names in its reference, title or rationale the decision that it speaks of.
+
+**Why it matters.** Entries are never edited: what holds now is read off these references. One that
+leads nowhere leaves an overruled decision in force; of two that replace the same one, nobody knows
+which counts.
+
+**What a finding looks like.** ``D-1795294636 supersedes D-1795294600, which is no decision``,
+``D-1795294640 supersedes D-1795294631, as D-1795294636 did already``. As a warning:
+``D-1795294650 is said to be reversed, and names no decision``.
+
+**What to do.** The log only grows, so log a decision that says what holds, with ``--supersedes``
+and the right id. ``tripod scribe log`` refuses an id that is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from verify.escape import shorten
+from verify.evidence import Evidence
+from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+
+__all__ = ["NAME", "REQUIRED", "judge"]
+
+NAME = "supersession"
+REQUIRED = False
+HELP = "log a decision that says what holds, with --supersedes and the id of the one that it means"
+LIMIT = 40
+_VERBS = {"superseded": "supersedes", "reversed": "reverses", "mitigated": "mitigates"}
+_IDS = re.compile(r"(?<![A-Za-z0-9-])D-[0-9]{1,16}(?![0-9A-Za-z])")
+
+
+def judge(evidence: Evidence) -> Outcome:
+    """See the module."""
+    rows = evidence.query(
+        "SELECT seq, id, status, supersedes FROM pieces WHERE id IS NOT NULL ORDER BY seq"
+    )
+    if not any(target is not None or status in _VERBS for _, _, status, target in rows):
+        reason = "no decision changes another's status"
+        return not_applicable(NAME, reason, required=REQUIRED)
+    found = list(_judged(evidence, rows))
+    if len(found) > LIMIT:
+        found.sort(key=lambda finding: finding.severity)
+        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
+        if all(one.severity == "warning" for one in found):
+            more = Finding(NAME, more.message, more.where, help=HELP, severity="warning")
+        found = [*found[:LIMIT], more]
+    changes = sum(target is not None or status in _VERBS for _, _, status, target in rows)
+    return outcome(
+        NAME, found, {"decisions": len(rows), "changes of status": changes}, required=REQUIRED
+    )
+
+
+def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) -> Iterator[Finding]:
+    """One pass: ``before`` holds the ids that were logged, ``replaced`` by whom one was."""
+    ids = {id_ for _, id_, _, _ in rows}
+    before: set[str] = set()
+    replaced: dict[str, str] = {}
+    for seq, id_, status, target in rows:
+        if target is not None:
+            problem = _problem(id_, target, ids, before, replaced)
+            if problem is not None:
+                verb = _VERBS.get(status, "supersedes")
+                message = f"{id_} {verb} {shorten(target)}, {problem}"
+                yield _finding(evidence, seq, message, evidence.severity(seq))
+            else:
+                replaced[target] = id_
+        elif status in _VERBS and not _named(evidence, seq) & before:
+            message = f"{id_} is said to be {status}, and names no decision"
+            yield _finding(evidence, seq, message, "warning")
+        before.add(id_)
+
+
+def _problem(
+    id_: str, target: str, ids: set[str], before: set[str], replaced: dict[str, str]
+) -> str | None:
+    if target == id_ and id_ not in before:
+        return "which is itself"
+    if target not in before:
+        return "which is a later one" if target in ids else "which is no decision"
+    if target in replaced:
+        return f"as {replaced[target]} did already"
+    return None
+
+
+def _named(evidence: Evidence, seq: int) -> set[str]:
+    """Ids that stand in the title or the rationale."""
+    body = evidence.body(seq)
+    return set(_IDS.findall(f"{body.get('title', '')}\n{body.get('rationale', '')}"))
+
+
+def _finding(evidence: Evidence, seq: int, message: str, severity: Severity) -> Finding:
+    return Finding(
+        NAME,
+        message,
+        evidence.where(seq),
+        (),
+        HELP,
+        severity,
+        before_adoption=evidence.adopted(seq),
+        seq=seq,
+    )

@@ -1,0 +1,115 @@
+"""Where Pythia's prompts and answers echo the chat: one pass over it for all of her runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from verify.assessments import assessments
+from verify.chat_side import Log, Said, follows_from, said
+from verify.echo import RUN, Held, words_of
+from verify.evidence import Evidence
+from verify.reviews import Review, Text
+
+__all__ = ["Echo", "Echoed", "echoes"]
+
+
+class Echo(NamedTuple):
+    """A text of a run, the first text of the chat that it echoes, and the words of both.
+
+    ``line``: a line of a chat file stands in it as it is there. ``more`` counts further messages
+    that it echoes.
+    """
+
+    run: Review
+    text: Text
+    said: Said
+    words: str
+    line: bool
+    more: int
+
+
+@dataclass
+class Echoed:
+    """What was found; ``compared`` counts the texts of the chat.
+
+    ``beside`` is, for each run, the longest row of words that it was given and that stands neither
+    in the log nor among our own words; ``erased`` are the messages that nobody can compare.
+    """
+
+    found: list[Echo] = field(default_factory=list)
+    compared: int = 0
+    beside: dict[str, int] = field(default_factory=dict)
+    erased: list[int] = field(default_factory=list)
+
+    def erased_for(self, run: Review) -> int:
+        """How many messages were erased that the run might echo.
+
+        None, where it was given nothing but the log and our words, and could reach nothing else:
+        then there is no room for them.
+        """
+        if run.level == "namespace" and self.beside.get(run.spawn, RUN) < RUN:
+            return 0
+        return sum(
+            seq < max((text.seq for text in run.wrote), default=run.seq) for seq in self.erased
+        )
+
+
+def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
+    """Hold all that the runs were given and wrote against all of the chat.
+
+    A text can echo only what was said before it: her words, quoted in the chat later, are hers. So
+    a row of words counts for the first text that has it.
+    """
+    echoed = Echoed()
+    held = Held()
+    texts = [(run, text) for run in runs for text in (*run.given, *run.wrote)]
+    texts.sort(key=lambda pair: pair[1].seq)
+    bounds = {run.spawn: (run.sources, run.until) for run in runs}
+    for number, (run, text) in enumerate(texts):
+        sources, until = bounds[run.spawn]
+        known = log.known.before(until)
+        rows = [
+            held.add(number, words_of(part), known)
+            for part in log.between(text.text, sources, until)
+        ]
+        if text.sources:
+            echoed.beside[run.spawn] = max([echoed.beside.get(run.spawn, 0), *rows])
+    first: dict[int, tuple[Said, str, bool]] = {}
+    others: dict[int, set[int]] = {}
+    own = _own(evidence)
+    for one in said(evidence, codes=held.holds_codes):
+        echoed.compared += 1
+        hits = [(number, words, False) for number, words in held.find(one.words)]
+        code = held.find_code(one.code) if one.code else None
+        hits += [] if code is None else [(code, shown(one), True)]
+        for number, words, line in hits:
+            text = texts[number][1]
+            early = one.seq < text.seq or 0 < one.claimed < text.time
+            if early and not (text.sources is None and _is_hers(evidence, one.seq, own)):
+                first.setdefault(number, (one, words, line))
+                others.setdefault(number, set()).update([one.seq] if one.is_line else [])
+    for number, (one, words, line) in sorted(first.items()):
+        run, text = texts[number]
+        if line or words in " ".join(words_of(text.text)):  # two runs may have one hash
+            echoed.found.append(Echo(run, text, one, words, line, len(others[number] - {one.seq})))
+    kinds = "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
+    echoed.erased = [seq for (seq,) in evidence.query(kinds)]
+    return echoed
+
+
+def shown(one: Said) -> str:
+    """The beginning of a text of the chat."""
+    return " ".join(one.words[:RUN])
+
+
+def _own(evidence: Evidence) -> set[int]:
+    """Messages that are assessments: their words are hers, whoever had her write them."""
+    rows = evidence.query("SELECT message FROM assessments")
+    return {seq for (seq,) in rows} | {posted.seq for posted in assessments(evidence)}
+
+
+def _is_hers(evidence: Evidence, seq: int, own: set[int]) -> bool:
+    """Whether a text of the chat is an assessment, or an event that tells of one."""
+    return seq in own or follows_from(evidence, seq) in own

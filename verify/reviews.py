@@ -1,0 +1,268 @@
+"""Pythia's runs as the ledger has them: what each was given, how it was kept apart, what it wrote.
+
+What cannot be read (erased, not kept, not what its digest says) is said in words: it is no evidence
+for her, and none against.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from ledger.ids import parse_at
+from projections.projection import content_bytes
+from verify.chat_reads import calls_in, plain, strings_in
+from verify.evidence import Evidence
+from verify.sources import RENDER_ERRORS
+
+__all__ = ["ROLE", "TRANSCRIPT", "Review", "Text", "assessed_text", "erased", "reviews"]
+
+ROLE = "pythia"
+LIMIT = 8 * 1024 * 1024
+"""Bytes of one text that are searched; nobody writes more to her, or she to us."""
+
+TRANSCRIPT = "its transcript"
+
+HIDDEN = ("chat", "events", "ledger.db", "record", "workers")
+"""What must not exist where she runs, by its name in the team directory."""
+
+_NETWORK = "--share-net"
+_WRAPPED = "--unshare-all"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that she was given, or wrote. ``seq`` is its entry, ``time`` the second of that.
+
+    ``sources`` are the entries whose text it says to hold, None where it is hers; ``calls`` the
+    lines of it that may show a tool call.
+    """
+
+    what: str
+    seq: int
+    time: int
+    text: str
+    sources: tuple[int, ...] | None = None
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Review:
+    """A run. ``event`` is the entry of the checkpoint event that it is about, if that is known.
+
+    ``level`` is how far it was kept from the chat, '' where nothing says so; ``apart`` says in
+    words why it was not kept further, ``bare`` what it is not said to have been kept from.
+    ``network``: it could reach the network. ``assessed`` is the entry of its assessment, None where
+    none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is not so.
+    """
+
+    spawn: str
+    seq: int
+    event: int | None
+    level: str = ""
+    apart: str = ""
+    bare: tuple[str, ...] = ()
+    network: bool = False
+    assessed: int | None = None
+    given: list[Text] = field(default_factory=list)
+    wrote: list[Text] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    false: list[str] = field(default_factory=list)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Entries whose text it is said to have been given."""
+        return tuple(seq for text in self.given for seq in text.sources or ())
+
+    @property
+    def until(self) -> int:
+        """The entry up to which it may know of decisions: of those before the event that asked.
+
+        Of a team that was adopted the event may stand in front of them.
+        """
+        asked = self.seq if self.event is None else self.event
+        return max([asked, *(seq + 1 for seq in self.sources)])
+
+
+def reviews(evidence: Evidence) -> Iterator[Review]:
+    """Every run of hers, in the order in which they were ordered."""
+    rows = evidence.query(
+        "SELECT g.spawn, g.seq, g.subject, g.ended, g.state, i.seq, a.seq, a.event FROM agents g"
+        " LEFT JOIN isolations i ON i.spawn = g.spawn LEFT JOIN assessments a ON a.spawn = g.spawn"
+        " WHERE g.role = ? ORDER BY g.seq",
+        ROLE,
+    )
+    for spawn, seq, subject, ended, state, isolated, assessed, event in rows:
+        one = Review(spawn, seq, _event(evidence, subject) if event is None else event)
+        one.assessed = assessed
+        order = _order(evidence, one)
+        if isolated is not None and ended is not None and isolated > ended:
+            one.false.append("how it was kept apart is said by an entry that came when it was over")
+        _level(evidence, one, isolated, order)
+        if event is not None and _event(evidence, subject) != event:
+            one.false.append("it was about another checkpoint event than its assessment answers")
+        _given(evidence, one, order)
+        if state == "ended":
+            _wrote(evidence, one, ended)
+            _left(evidence, one, ended)
+        elif assessed is not None:
+            one.false.append(f"it is {state}, and an assessment is said to be its own")
+        yield one
+
+
+def erased(evidence: Evidence, seq: int) -> bool:
+    """Whether the body of an entry was erased, by the word of another entry."""
+    return bool(evidence.query("SELECT 1 FROM redactions WHERE seq = ?", seq))
+
+
+def assessed_text(evidence: Evidence, seq: int) -> str | None:
+    """The assessment that an entry holds; None where it cannot be read."""
+    body = evidence.body(seq)
+    data = None if erased(evidence, seq) else _bytes(evidence, body.get("content"))
+    if data is None or sha256(data).hexdigest() != body.get("sha256"):
+        return None
+    return data.decode("utf-8", "replace")
+
+
+def _event(evidence: Evidence, subject: str) -> int | None:
+    """The checkpoint event that a run is about: its entry's number, or the name of its file."""
+    if subject.isascii() and subject.isdigit():
+        rows = evidence.query("SELECT seq FROM asked WHERE seq = ?", int(subject[:18]))
+    else:
+        rows = evidence.query("SELECT min(seq) FROM events WHERE name = ?", subject)
+    return rows[0][0] if rows else None
+
+
+def _bytes(evidence: Evidence, content: Any) -> bytes | None:
+    try:
+        return content_bytes(evidence.source, content)
+    except RENDER_ERRORS:
+        return None
+
+
+def _list(value: Any) -> list[Any]:
+    """A list of a body that nobody vouches for; empty where it is none."""
+    return value if isinstance(value, list) else []
+
+
+def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
+    """What it was ordered by; empty where that cannot be read."""
+    body = evidence.body(one.seq)
+    data = None if erased(evidence, one.seq) else _bytes(evidence, body.get("spec"))
+    try:
+        value = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or sha256(data or b"").hexdigest() != body.get("sha256"):
+        one.unread.append("its order cannot be read")
+        return {}
+    if value.get("mcp_servers"):
+        one.unread.append("it had tool servers, whose answers are nowhere")
+    strings = [text for text in strings_in(value) if not text.isspace()]
+    time = _second(evidence, one.seq)
+    one.given.append(Text("its order", one.seq, time, "\n".join(strings), ()))
+    return value
+
+
+def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, Any]) -> None:
+    body = {} if seq is None else evidence.body(seq)
+    one.level = str(body.get("level", ""))
+    one.apart = str(body.get("problem") or "")
+    one.bare = tuple(name for name in HIDDEN if name not in _list(body.get("hidden")))
+    # Of an order that cannot be read that is said already.
+    argv = _list(order.get("argv")) if order else [_WRAPPED]
+    one.network = one.level != "namespace" or _NETWORK in argv
+    if one.level == "namespace" and _WRAPPED not in argv:
+        one.false.append("it is said to have run in a namespace, and its command line makes none")
+
+
+def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
+    """What was delivered to it, by whichever channel."""
+    prompts = []
+    for (seq,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", one.spawn):
+        body = evidence.body(seq)
+        what = {"prompt": "its prompt"}.get(str(body.get("channel")), "what it was given")
+        if erased(evidence, seq):
+            one.unread.append(f"{what} (entry {seq}) was erased")
+            continue
+        data = _bytes(evidence, body.get("content"))
+        text = _checked(one, f"{what} (entry {seq})", data, body.get("sha256"))
+        if text is None:
+            continue
+        prompts += [body.get("sha256")] if body.get("channel") == "prompt" else []
+        sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
+        one.given.append(Text(what, seq, _second(evidence, seq), text, sources))
+    asked = order.get("stdin")
+    asked = asked.get("sha256") if isinstance(asked, dict) else None
+    if not prompts and not one.unread:
+        one.unread.append("no entry holds its prompt")
+    elif prompts and asked is not None and asked not in prompts:
+        one.false.append("its order gives it another prompt than the recorded one")
+
+
+def _wrote(evidence: Evidence, one: Review, seq: int) -> None:
+    """What it wrote, as far as that was kept."""
+    body = evidence.body(seq)
+    if erased(evidence, seq):
+        one.unread.append(f"what it wrote (entry {seq}) was erased")
+        return
+    for name, what in (("stdout", "its output"), ("stderr", "its error output")):
+        kept = body.get(name)
+        kept = kept if isinstance(kept, dict) else {}
+        if "content" not in kept:
+            one.unread.append(f"{what} (entry {seq}) was not kept: {kept.get('bytes')} bytes")
+            continue
+        data = _bytes(evidence, kept["content"])
+        text = _checked(one, f"{what} (entry {seq})", data, kept.get("digest"))
+        if text:
+            said, calls = _lines(text)
+            time = _second(evidence, seq)
+            one.wrote.append(Text(what, seq, time, said, None, tuple(calls)))
+
+
+def _left(evidence: Evidence, one: Review, ended: int) -> None:
+    """Transcripts that its program left of its own session, kept when it ended."""
+    front = f"workers/{ROLE}-{one.spawn[:12]}-"
+    sql = "SELECT path, seq FROM files WHERE path GLOB ? AND seq < ? ORDER BY path"
+    for path, seq in evidence.query(sql, f"{front}[0-9]*.log", evidence.team.size):
+        body = evidence.body(seq)
+        data = None if erased(evidence, seq) else _bytes(evidence, body.get("content"))
+        text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
+        if text is not None:
+            said, calls = _lines(text)
+            time = _second(evidence, ended)
+            one.wrote.append(Text(TRANSCRIPT, ended, time, said, None, tuple(calls)))
+
+
+def _checked(one: Review, what: str, data: bytes | None, digest: Any) -> str | None:
+    """Bytes as text, if they are there and what the digest says; else that is noted."""
+    if data is None:
+        one.unread.append(f"{what} is not there")
+    elif sha256(data).hexdigest() != digest:
+        one.unread.append(f"{what} is not what its digest says")
+    elif len(data) > LIMIT:
+        one.unread.append(f"{what} is too long to be searched: {len(data)} bytes")
+    else:
+        return data.decode("utf-8", "replace")
+    return None
+
+
+def _lines(text: str) -> tuple[str, list[str]]:
+    """A text that it wrote, the texts of JSON lines put in their place; and what may be calls."""
+    said, calls = [], []
+    for line in plain(text).split("\n"):
+        found = calls_in(line)
+        said += [line] if found is None else found[0]
+        calls += [line] if found is None else found[1]
+    return "\n".join(said), calls
+
+
+def _second(evidence: Evidence, seq: int) -> int:
+    """The second of an entry's append, by the host's clock; 0 where that is not known."""
+    try:
+        return parse_at(evidence.at(seq)) // 1_000_000
+    except ValueError:
+        return 0
