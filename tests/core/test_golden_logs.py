@@ -9,25 +9,25 @@ from doors.inside import run, run_as
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
 from tripod import adopt, recover, scribe
-from tripod.dropin.common import LEDGER
+from tripod.finding import LEDGER
 from tripod.team import Team
 
-LOGS = Path(__file__).parents[1] / "golden/logs"
-NAMES = ("nbs-scribe.md", "tripod-architecture.md")
+LOGS = Path(__file__).parents[1] / "golden/documents"
+NAMES = ("nbs-scribe", "tripod-architecture")
 TITLES = {
-    "nbs-scribe.md": [
+    "nbs-scribe": [
         ("D-1707753600", "Coordination bus replaces polling", "decided", "none"),
         ("D-1707840000", "MVP-first for bus implementation", "decided", "scope-creep"),
     ],
-    "tripod-architecture.md": [
+    "tripod-architecture": [
         ("D-1707753600", "Use recursive descent for the parser", "decided", "perf-risk"),
         ("D-1707760800", "Accept O(n^2) parser cost", "accepted-risk", "perf-risk, reversible"),
     ],
 }
 LAST = {
-    "nbs-scribe.md": "Build publish/subscribe/acknowledge/list/prune first. Dedup and inotifywait "
+    "nbs-scribe": "Build publish/subscribe/acknowledge/list/prune first. Dedup and inotifywait "
     "deferred to post-review phase. Adversarial tests required.",
-    "tripod-architecture.md": "Benchmark shows 0.3ms at 4KB input. If input size grows, revisit. "
+    "tripod-architecture": "Benchmark shows 0.3ms at 4KB input. If input size grows, revisit. "
     "bench-claude confirmed measurement.",
 }
 
@@ -41,12 +41,12 @@ def name(request: pytest.FixtureRequest) -> str:
 def team(tmp_path: Path, name: str) -> Path:
     """A project with the log, and no ledger yet."""
     (tmp_path / ".nbs/scribe").mkdir(parents=True)
-    shutil.copy(LOGS / name, tmp_path / ".nbs/scribe/log.md")
+    shutil.copy(LOGS / name / "scribe/log.md", tmp_path / ".nbs/scribe/log.md")
     return tmp_path
 
 
 def test_it_is_read_and_not_changed(team: Path, name: str) -> None:
-    golden = (LOGS / name).read_bytes()
+    golden = (LOGS / name / "scribe/log.md").read_bytes()
     adopt.init(str(team), scribe="scribe")
     with Team(str(team / ".nbs")) as opened:
         found = scribe.summary(opened, 9)
@@ -61,7 +61,7 @@ def test_it_is_written_again_byte_for_byte(team: Path, name: str) -> None:
     log.unlink()
     with Team(str(team / ".nbs")) as opened:
         recover.rebuild(opened)
-        assert log.read_bytes() == (LOGS / name).read_bytes()
+        assert log.read_bytes() == (LOGS / name / "scribe/log.md").read_bytes()
         assert list(differences(opened.source, opened.disk)) == []
 
 
@@ -90,7 +90,7 @@ def test_what_is_logged_next_stands_behind_it(
 def test_an_entry_by_hand_in_the_layout_of_the_document_is_taken_in(team: Path, name: str) -> None:
     log = team / ".nbs/scribe/log.md"
     adopt.init(str(team), scribe="scribe")
-    piece = (LOGS / name).read_bytes().rpartition(b"\n---\n\n### ")[2]
+    piece = (LOGS / name / "scribe/log.md").read_bytes().rpartition(b"\n---\n\n### ")[2]
     data = log.read_bytes() + b"\n---\n\n### " + piece.replace(b"D-1707", b"D-1708")
     log.write_bytes(data)
     with Team(str(team / ".nbs")) as opened:

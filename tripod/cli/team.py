@@ -17,7 +17,7 @@ from tripod.cli.door import HANDLE, TEXT, Number, opened, readable, team_option
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
-from tripod.opening import find_team
+from tripod.finding import find_team
 from tripod.output import emit, emit_json, one_line, remark
 from tripod.recover import Rebuilt
 from tripod.team import DATABASE, Team

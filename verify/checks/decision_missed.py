@@ -13,8 +13,8 @@ knows why. Only somebody who reads the chat beside the log would see the gap.
 **What a finding looks like.** ``alex: "We'll use file-based events, not sockets." sounds like a
 choice, and no decision is near``. How often it is wrong, measured on the team that ships with the
 tests: 46 of its 668 messages sound like a decision, and they are the 46 that its log refers to, so
-none is told. How much it misses: with every second decision taken out of that log it tells 10 of the
-23, since a decision about something else stands within 5 lines of the others.
+none is told. How much it misses: with every second decision taken out of that log it tells 10 of
+the 23, since a decision about something else stands within 5 lines of the others.
 
 **What to do.** Read the passage. If it was a decision, log it with ``tripod scribe log`` and a chat
 reference there; if not, leave it. ``tripod scribe advise`` shows the same, and the younger ones.
