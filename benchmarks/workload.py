@@ -176,6 +176,7 @@ class Life:
         self.processed: list[tuple[int, str, int]] = []
         self.processed_bytes = 0
         self.decisions: list[str] = []
+        self.replaced: set[str] = set()
         self.due: tuple[str, str] | None = None
         self.configured = self.size
 
@@ -327,7 +328,10 @@ class Life:
             "title": _text(self.rng, 7)[:200],
         }
         if self.decisions and self.rng.random() < 0.03:
-            body["supersedes"] = self.rng.choice(self.decisions)
+            replaced = self.rng.choice(self.decisions)
+            if replaced not in self.replaced:  # a decision has one successor
+                self.replaced.add(replaced)
+                body["supersedes"] = replaced
         self.decisions.append(decision)
         self._put(drafts.decided(body, "scribe"))
         self._publish("scribe", "decision-logged", "normal", f"{decision} {body['title']}")

@@ -275,6 +275,9 @@ class Writing:
             self._lock.release()
 
 
+_CLEAR = ("attempt to write a readonly database", "database or disk is full")
+
+
 def explained(error: Exception, path: str) -> Exception:
     """The error to raise for one of SQLite or the system; itself where it is not about ``path``."""
     text = str(error)
@@ -284,7 +287,8 @@ def explained(error: Exception, path: str) -> Exception:
         return UnwritableError(f"{path}: {error.strerror}; nothing was recorded")
     if isinstance(error, sqlite3.OperationalError):
         if any(word in text for word in ("readonly", "disk is full", "disk I/O", "unable to open")):
-            return UnwritableError(f"{path}: {text}; nothing was recorded")
+            why = "" if text in _CLEAR else " (is the disk full, or may it only be read?)"
+            return UnwritableError(f"{path}: {text}{why}; nothing was recorded")
         if "locked" in text:
             return UnwritableError(
                 f"{path}: another program holds the database for more than 30 s; try again"

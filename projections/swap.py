@@ -28,10 +28,23 @@ from typing import NamedTuple
 from projections.disk import KEPT, Disk, Stat
 from projections.projection import File
 
-__all__ = ["GRACE_S", "Kept", "Swapped", "exchange", "mark_of", "parse", "replace", "split", "take"]
+__all__ = [
+    "GRACE_S",
+    "MOST_KEPT",
+    "Kept",
+    "Swapped",
+    "exchange",
+    "mark_of",
+    "parse",
+    "replace",
+    "split",
+    "take",
+]
 
 GRACE_S = 120
 """Seconds that a replaced file is kept where the kernel cannot tell whether it is still open."""
+MOST_KEPT = 16
+"""Files of one folder that are kept for that reason alone."""
 TRIES = 5
 
 _NAME = r"([0-9a-f]{16})-([0-9a-f]{16})-([0-9]+|x)-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f]{12}"
@@ -195,8 +208,10 @@ def _link_instead(staged: str, full: str, beside: str) -> bool:
     return True
 
 
-def take(disk: Disk, path: str, limit: int) -> tuple[bytes, bool] | None:
+def take(disk: Disk, path: str, limit: int, *, patient: bool = True) -> tuple[bytes, bool] | None:
     """The bytes of a kept file, and whether somebody may still write into it; None: it is gone.
+
+    Where the kernel does not tell, somebody may for a while, if we are ``patient``.
 
     Raises:
         UnreadableError: the system refuses, or it holds more than ``limit`` bytes.
@@ -213,7 +228,7 @@ def take(disk: Disk, path: str, limit: int) -> tuple[bytes, bool] | None:
         if data is None:
             return None
         if is_open is None:
-            is_open = time.time() - os.fstat(fd).st_ctime < GRACE_S
+            is_open = patient and time.time() - os.fstat(fd).st_ctime < GRACE_S
         return data, is_open
     finally:
         os.close(fd)  # ends the lease

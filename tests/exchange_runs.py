@@ -23,12 +23,11 @@ from typing import Any
 from foreign_writers import KINDS, Writer, free
 from story import tree
 
-import tripod.act
 from projections import appending, swap
 from projections.disk import Disk
 from projections.projection import content_bytes
 from projections.rebuild import differences
-from tripod import adopt, chat, files, recover, scribe
+from tripod import adopt, chat, files, recover, scribe, strays
 from tripod.team import Team
 
 __all__ = ["ENDS", "POINTS"]
@@ -141,7 +140,7 @@ def arm(strikes: Strikes) -> None:
     around(files.Files, "drop", strikes, after="dropped")
     around(files.Files, "note", strikes, "written")
     around(Team, "_write_files", strikes, "committed", "noted")
-    around(tripod.act, "take_strays", strikes, "before strays are taken", "strays taken")
+    around(strays, "take_strays", strikes, "before strays are taken", "strays taken")
 
 
 def rename_blindly() -> None:

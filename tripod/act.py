@@ -20,7 +20,6 @@ from projections.in_the_way import in_the_way
 from projections.projection import Source, content_bytes
 from tripod.errors import RefusedError
 from tripod.files import Files, digest_of
-from tripod.strays import take_strays
 from tripod.touched import touched_by
 
 if TYPE_CHECKING:
@@ -106,6 +105,7 @@ class Act:
     def take_in(self) -> None:
         """Append what others wrote; what is missing is written again, what contradicts is told."""
         from projections.intake import BLOCKED
+        from tripod.strays import take_strays
 
         found = self._look()
         self._drop_known(found)
@@ -145,6 +145,12 @@ class Act:
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
             self._note_config(drafts)
+            for draft in drafts:
+                if draft.kind == "file.seen":
+                    self.warn(
+                        f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
+                        "bytes are kept in the ledger, and it stays as it is"
+                    )
             self._note_malformed(drafts, found.malformed)
         take_strays(self)
         if self.full:

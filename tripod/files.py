@@ -18,12 +18,11 @@ from hashlib import sha256
 from ledger.entry import Entry
 from ledger.progress import over
 from ledger.sqlite import SQLiteStore
-from projections import BUS, CHAT, LOG, appending, manifest, swap
+from projections import BUS, CHAT, LOG, manifest
 from projections.counts import PATH as COUNTS_PATH
 from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.in_the_way import in_the_way
-from projections.moving import write_missing
 from projections.projection import File, Source
 from projections.rebuild import desired
 from tripod.touched import touched_by
@@ -191,6 +190,8 @@ class Files:
             self._try(staged[0][0], lambda: self._publish_all(staged))
 
     def _publish_all(self, staged: list[tuple[str, File]]) -> None:
+        from projections.moving import write_missing
+
         for (path, want), stat in zip(staged, write_missing(self.disk, staged), strict=True):
             if stat is None:
                 self.late[path] = None
@@ -247,6 +248,8 @@ class Files:
 
     def _swap(self, path: str, want: File, digest: str) -> Stat | None:
         """Exchange a file, and look at what came back; None where that is to be taken in."""
+        from projections import swap
+
         self.disk.check_way(path.rpartition("/")[0])
         base = self.disk.read(path, READ_LIMIT)
         if base is None:
@@ -261,7 +264,10 @@ class Files:
         if done is None:
             return None
         self.is_weak = self.is_weak or not done.sure
-        back = swap.take(self.disk, done.kept, READ_LIMIT) if done.kept else None
+        if not done.kept:
+            return done.stat
+        patient = len(self.disk.kept(path.rpartition("/")[0])) <= swap.MOST_KEPT
+        back = swap.take(self.disk, done.kept, READ_LIMIT, patient=patient)
         if back is None:
             return done.stat
         if back[0] != base:
@@ -274,6 +280,8 @@ class Files:
 
     def _append(self, path: str, count: int) -> bool:
         """Add the log's ``count`` newest pieces at its end; False where it is to be written."""
+        from projections import appending
+
         known = self.known.get(path)
         if known is None:
             return False

@@ -11,37 +11,13 @@ from ledger.errors import LedgerDamagedError, MalformedError, TooLargeError, Unw
 from ledger.places import SPOOL
 from ledger.writing import is_malformed, pages_damaged
 from tripod.errors import NoTeamError, RefusedError
+from tripod.finding import find_team
 from tripod.output import remark
-from tripod.team import DATABASE, FOLDER, Team
+from tripod.team import DATABASE, Team
 
-__all__ = ["find_team", "opened", "opened_at", "readable", "tell"]
+__all__ = ["opened", "opened_at", "readable", "tell"]
 
 MAX_WARNINGS = 20
-
-
-def find_team(given: str | None, start: str | None = None) -> str:
-    """The team directory: ``given`` (a project or the directory itself), or found upwards.
-
-    Raises:
-        NoTeamError: there is none.
-    """
-    start = os.path.abspath(given or start or os.getcwd())
-    if given is not None:
-        for path in (start, os.path.join(start, FOLDER)):
-            if os.path.lexists(os.path.join(path, DATABASE)):
-                return path
-        message = f"no ledger in {start}: `tripod init {given}` makes one"
-        raise NoTeamError(message)
-    path = start
-    while True:
-        team = os.path.join(path, FOLDER)
-        if os.path.lexists(os.path.join(team, DATABASE)):
-            return team
-        parent = os.path.dirname(path)
-        if parent == path:
-            message = f"no {FOLDER}/{DATABASE} here or above {start}: `tripod init` makes one"
-            raise NoTeamError(message)
-        path = parent
 
 
 @contextmanager

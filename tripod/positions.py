@@ -30,6 +30,7 @@ class _Writer(Protocol):
     """What is known of the files, and is told of those that were written."""
 
     known: Manifest
+    held: set[str]
 
     def wrote(self, path: str, stat: Stat, digest: str) -> None:
         """A file looks so now."""
@@ -83,7 +84,24 @@ def take_positions(act: _Act, channel: str, *, locked: bool = True) -> None:
 
 def show_positions(act: _Act, channel: str, handles: Collection[str] | None = None) -> None:
     """Behind the commit, write where ``handles`` stand now; None: all that the file tells of."""
-    act.later.append(lambda: _show(act, channel, handles))
+    act.later.append(lambda: _show_locked(act, channel, handles))
+
+
+def _show_locked(act: _Act, channel: str, handles: Collection[str] | None) -> None:
+    """Under the chat's lock: what was put off may be done by an act that has not got it.
+
+    It must not wait for it; where others have it, the file is told by who reads or speaks next.
+    """
+    chat = f"{CHAT.folder}/{channel}.chat"
+    if chat in act.writer.held:
+        _show(act, channel, handles)
+        return
+    try:
+        with act.disk.foreign_lock(chat, wait=False) as is_ours:
+            if is_ours:
+                _show(act, channel, handles)
+    except OSError as error:
+        act.warn(f"{_path(channel)}: not written: {error.strerror}")
 
 
 def _show(act: _Act, channel: str, handles: Collection[str] | None) -> None:

@@ -102,7 +102,9 @@ class Folder:
 
     def transcripts(self, within: str) -> Iterator[str]:
         """Paths of the files that her program left in a folder of its own, by name."""
-        top = f"{self.at}/home/{CONFIG}/{within}"
+        top = os.path.join(os.path.realpath(self.at), "home", CONFIG, within).rstrip("/")
+        if os.path.realpath(top) != top:
+            return  # she made it a link: what it leads to is not hers
         for folder, folders, names in os.walk(top):
             folders.sort()
             for name in sorted(names):

@@ -6,6 +6,7 @@ All that is done with decisions has its name here: ``tripod.scribe_reading`` onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -72,6 +73,7 @@ _NO_REF = (
     "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
     "now on (what is recorded cannot be changed); give --ref live.chat:~L342 with the next"
 )
+_SOME_ID = r"\bD-[0-9]"
 _NO_REFERENCE = (
     "status {}, but of which decision? What is recorded cannot be changed; name it with the next, "
     "by --supersedes, --reverses or --mitigates"
@@ -136,7 +138,8 @@ def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
         due = _checkpoint(team, act, decision)
         act.append([*begun, decision, event, *due])
     checkpoint = str(due[0].body["name"]) if due else None
-    if request.status in CHANGES and request.supersedes is None:
+    said = f"{request.title} {request.rationale}"
+    if request.status in CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
         warnings.append(_NO_REFERENCE.format(request.status))
     return Logged(body["id"], number, checkpoint, warnings)
 

@@ -146,7 +146,11 @@ class Team:
             late = list(self.files.late)
             with self._once(locks=late, late=late):
                 pass
-        self._remark(act)
+        if self.files.failed or self.files.late or self.files.is_weak:
+            from tripod.unwritten import unwritten
+
+            for remark in unwritten(self.files, full=act.full):
+                act.warn(remark)
         if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             from tripod.sealing import seal_if_due
 
@@ -390,10 +394,3 @@ class Team:
                 return
         if shown == size:
             self.healed += healed
-
-    def _remark(self, act: Act) -> None:
-        """Say what could not be written; it is recorded, and the next command tries again."""
-        for path, reason in self.files.failed.items():
-            act.warn(f"{path}: recorded, but the file is not written yet: {reason}")
-        for path in self.files.late:
-            act.warn(f"{path}: recorded, but others keep writing the file; try again later")

@@ -33,6 +33,7 @@ from tripod.agents.spec import SpawnSpec
 from tripod.agents.spool import RUNNING
 from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.finding import LEDGER, team_above
 from tripod.team import Team
 from tripod.worker_life import QUOTED, ROLE, Life, judge_name, logs_of, state_in, step
 
@@ -120,7 +121,7 @@ def spawn(
         if not command:
             file = os.path.relpath(team.disk.full(f"{FOLDER}/{chosen}.md"), folder)
             text += "\n" + _TIPS.format(file=file)
-        env = {SELF: chosen, "NBS_HANDLE": slug}
+        env = {SELF: chosen, "NBS_HANDLE": slug, **_way_home(team, folder)}
         given = text.encode()
         return replace(order, stdin=given, cwd=folder, set_env=env, timeout_s=timeout_s)
 
@@ -128,6 +129,13 @@ def spawn(
     errand = Errand(ROLE, chosen, spec, actor=actor)
     _begin(team, errand, Life(draft, (None,)), task=whole, folder=folder)
     return chosen
+
+
+def _way_home(team: Team, folder: str) -> dict[str, str]:
+    """What the commands that its program calls need, to act on this team and on no other."""
+    root = os.path.abspath(team.root)
+    found = team_above(folder)
+    return {} if found is not None and os.path.samefile(found, root) else {LEDGER: root}
 
 
 def _judge(slug: str, folder: str, task: str, name: str | None) -> None:

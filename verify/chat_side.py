@@ -23,7 +23,7 @@ from verify.evidence import Evidence
 from verify.rows import one
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["Log", "Said", "follows_from", "hidden_among", "said"]
+__all__ = ["Log", "Said", "hidden_among", "said"]
 
 QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
 """Types of events whose payload quotes a message."""
@@ -125,11 +125,6 @@ def _header(evidence: Evidence, seq: int) -> tuple[str, int | None]:
         return header.kind, None
     found = one(evidence.db, "SELECT seq FROM entries WHERE id = ?", (header.cause,))
     return header.kind, None if found is None else found[0]
-
-
-def follows_from(evidence: Evidence, seq: int) -> int | None:
-    """The entry that an entry follows from, if it does from any."""
-    return _header(evidence, seq)[1]
 
 
 def _place(evidence: Evidence, seq: int) -> str:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from projections.formats.assessment import parse_assessment
+from projections.projection import content_bytes
 from verify.assessments import assessments
-from verify.chat_side import Log, Said, follows_from, said
+from verify.chat_side import Log, Said, said
 from verify.echo import RUN, Held, words_of
 from verify.evidence import Evidence
 from verify.reviews import Review, Text
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["Echo", "Echoed", "echoes"]
 
@@ -111,5 +114,11 @@ def _own(evidence: Evidence) -> set[int]:
 
 
 def _is_hers(evidence: Evidence, seq: int, own: set[int]) -> bool:
-    """Whether a text of the chat is an assessment, or an event that tells of one."""
-    return seq in own or follows_from(evidence, seq) in own
+    """Whether a text of the chat is an assessment, or an event that quotes one."""
+    if seq in own:
+        return True
+    try:
+        payload = content_bytes(evidence.source, evidence.body(seq)["payload"]).decode()
+    except RENDER_ERRORS:
+        return False
+    return parse_assessment(payload.partition(": ")[2]) is not None  # behind the handle

@@ -145,7 +145,8 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
             body = (entry.body or b"").lower()
             if b"pythia checkpoint" in body or b'"sha256"' in body or not body:
                 noted["spoken"].append((entry.seq,))
-            if not body or may_decide(body):
+            text = entry.data.get("text")
+            if isinstance(text, dict) and may_decide(str(text.get("text", ""))):
                 noted["decisive"].append((entry.seq,))
         elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
             noted["asked"].append((entry.seq,))

@@ -32,7 +32,10 @@ class LogBegun(BodyModel):
 
 
 class Decided(BodyModel):
-    """A decision. ``number`` is its place in the count, from 1; it survives any redaction."""
+    """A decision. ``number`` is its place in the count, from 1; it survives any redaction.
+
+    ``supersedes`` is the earlier decision that it refers to; ``status`` says what became of that.
+    """
 
     id: DecisionId
     number: Count

@@ -24,9 +24,10 @@ from reviewed import (
 
 from projections.formats.assessment import parse_assessment
 from projections.projection import content_bytes
-from tripod import adopt, bus, chat, claims, pythia, redact
+from tripod import adopt, authors, bus, chat, claims, keys, pythia, redact
 from tripod.agents.history import newest
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.pythia_folder import Folder
 from tripod.pythia_points import point_of, snapshot
 from tripod.pythia_run import ROLE
 from tripod.team import Team
@@ -220,6 +221,54 @@ def test_the_log_of_others_is_given_as_they_wrote_it() -> None:
         point = point_of(team, bus.find_pending(team, newest_due.name))
         assert snapshot(team, point).text.endswith(entry)
         assert answered(team, event=newest_due.name).last == "D-1707753600"
+
+
+def test_of_a_very_long_log_she_is_given_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    with reviewed_team() as (_, team):
+        decide(team, 3)
+        monkeypatch.setattr("tripod.pythia_points.MAX_GIVEN", 4)
+        first, second = (one.name for one in pythia.due(team, NOW))
+        answered(team, event=second)
+        (given,) = bodies(team, "delivered")
+        text = content_bytes(team.source, given["content"]).decode()
+        assert "# Decision Log\n\n(2 older decisions are left out.)\n\n---\n" in text
+        assert len(given["sources"]) == 4
+        assert text.count("\n### D-") == 4
+        monkeypatch.setattr("tripod.pythia_points.MAX_GIVEN", 2)
+        with pytest.raises(RefusedError, match="a review takes 2 at most"):
+            run(team, event=first)
+
+
+def test_who_stops_the_command_stops_her(tmp_path: Path) -> None:
+    with reviewed_team() as (project, team):
+
+        async def stopped() -> None:
+            work = asyncio.ensure_future(
+                pythia.run(team, shell(f"touch {project}/on; exec sleep 600"), NOW)
+            )
+            while not (project / "on").exists():  # noqa: ASYNC110 - a file tells it
+                await asyncio.sleep(0.01)
+            work.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await work
+
+        name = event_of(team)
+        with folder_alone():
+            asyncio.run(stopped())
+        (ended,) = bodies(team, "agent.ended")
+        assert ended["status"] == "killed"
+        answered(team)
+        check_once(team, name)
+
+
+def test_she_signs_where_she_has_a_key() -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        authors.enrol(team, "pythia", keys.never)
+        answered(team)
+        check_once(team, name)
+        signed = {e.kind for e in team.store.read() if e.actor == "pythia" and e.auth is not None}
+        assert {"chat.sent", "pythia.assessed", "bus.acked", "bus.claimed"} <= signed
 
 
 WRONG = "printf 'Looks fine to me.\\n'"
@@ -441,6 +490,23 @@ def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
         assert last is not None
         assert kept["path"] == f"workers/pythia-{last.spawn[:12]}-1.log"
         assert list((project.parent / "tmp").glob("*/*")) == []
+
+
+def test_a_link_in_place_of_transcripts_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/key").write_text("sesame")
+    folder = Folder(str(tmp_path / "base/one"))
+    (tmp_path / "base").mkdir(mode=0o700)
+    folder.make(config=True, lends=())
+    own = tmp_path / "base/one/home/config"
+    (own / "sessions").mkdir()
+    (own / "sessions/mine").write_text("{}")
+    (own / "sessions/key").symlink_to(tmp_path / "secret/key")
+    (own / "sessions/more").symlink_to(tmp_path / "secret")
+    (own / "others").symlink_to(tmp_path / "secret")
+    assert list(folder.transcripts("sessions")) == [str(own / "sessions/mine")]
+    assert list(folder.transcripts("others")) == []
+    assert list(folder.transcripts("none")) == []
 
 
 def test_others_folder_in_her_place_is_refused() -> None:

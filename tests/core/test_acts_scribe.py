@@ -273,6 +273,12 @@ def test_a_status_that_refers_to_nothing_is_told(story: Story) -> None:
     logged = log(story, status="reversed", refs=["live.chat:~L7"])
     assert len(logged.warnings) == 1
     assert logged.warnings[0].startswith("status reversed, but of which decision?")
+    words: dict[str, Any] = {
+        "status": "reversed",
+        "refs": ["live.chat:~L7"],
+        "rationale": f"{logged.id} was odd",
+    }
+    assert log(story, **words).warnings == []
 
 
 def test_a_history_shows_the_messages(story: Story) -> None:

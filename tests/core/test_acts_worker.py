@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors.inside import run
+from doors.inside import TRIPOD, run
 
 from projections.formats.worker import EMPTY_LOG, WorkerText, format_worker, parse_worker
 from projections.rebuild import differences
@@ -101,6 +101,20 @@ def test_its_program_is_told_what_it_needs(team: Team, project: Path) -> None:
     name = spawn(team, 'cat; echo " $TRIPOD_WORKER $NBS_HANDLE $PWD"', task="é\nx")
     assert over(team, name) == "completed"
     assert files.answer(team, name) == f"é\nx {name} w {project}"
+
+
+def test_its_program_finds_its_team_wherever_it_works(
+    team: Team, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    program = [TRIPOD, "worker", "escalate", "stuck"]
+    there = worker.spawn(team, "w", str(elsewhere), "x", command=program)
+    assert over(team, there) == "escalated"
+    assert list(elsewhere.iterdir()) == []
+    say = ["sh", "-c", 'echo "($TRIPOD_LEDGER)"']
+    here = worker.spawn(team, "w", str(project), "x", command=say)
+    assert over(team, here) == "completed"
+    assert files.answer(team, here) == "()"
 
 
 def test_a_task_may_quote_a_task_file_and_be_long(team: Team, project: Path) -> None:

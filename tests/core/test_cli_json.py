@@ -1,11 +1,13 @@
 """Every command has a machine's answer; those that have none say why."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from doors.inside import begin, commands, run
+from reviewed import EXAMPLE
 
 ALREADY = {
     "prove": "a proof is a file of C2SP's form",
@@ -110,3 +112,34 @@ def test_what_a_witness_did(folder: Path) -> None:
     written = answer(folder, "anchor", "receipt", str(json.loads(receipt)["seq"]), "out")
     assert written == {"files": ["out/receipt.note"]}
     assert (folder / "out/receipt.note").is_file()
+
+
+def test_what_pythia_did(folder: Path) -> None:
+    assert run(folder, "pythia", "due", "--json").out == b""
+    program = (sys.executable, str(EXAMPLE))
+    done = run(folder, "pythia", "run", "--manual", "--json", "--", *program)
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    shown = answer(folder, "pythia", "show")
+    assert told == {"answer": shown, "event": shown["event"], "problems": []}
+    assert shown.keys() == {
+        "channel", "cited", "confidence", "decisions", "event", "first", "last", "level",
+        "message", "origin", "text",
+    }  # fmt: skip
+    ref = ("--ref", "live.chat:~L7")
+    assert run(folder, "scribe", "log", "More", "-p", "ann", "-r", "why", *ref).code == 0
+    assert run(folder, "bus", "publish", "ann", "pythia-checkpoint", "high").code == 0
+    due = answer(folder, "pythia", "due")
+    assert due.pop("us") > 0
+    assert due == {
+        "claimed": None, "decisions": 1, "first": due["last"], "last": due["last"],
+        "name": due["name"], "problem": None, "state": "waiting",
+    }  # fmt: skip
+    done = run(folder, "pythia", "run", "--json", "--", "echo", "no")
+    told = json.loads(done.out)
+    assert (done.code, told["answer"], told["event"]) == (1, None, due["name"])
+    assert told["problems"]
+    assert answer(folder, "pythia", "due")["state"] == "failed"
+    text = shown["text"].replace(shown["first"], due["first"])
+    recorded = answer(folder, "pythia", "record", "--file", "-", given=text.encode())
+    assert (recorded["origin"], recorded["level"]) == ("recorded", None)

@@ -25,6 +25,7 @@ from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run as judge
 
+RUN = "ab" * 16
 LOG = "workers/parser-a3f1.log"
 Do = Callable[[Path], object]
 
@@ -121,7 +122,7 @@ MENDED: tuple[tuple[str, str, Do], ...] = (
     ("gitignore", ".gitignore", lambda root: (root / ".gitignore").unlink()),
     ("leftover", "chat/.tripod-new-7", lambda root: (root / "chat/.tripod-new-7").touch()),
     ("leftover", "ledger.db.renewing", lambda root: (root / "ledger.db.renewing").touch()),
-    ("spool", "spool/abc", lambda root: (root / "spool/abc").mkdir(parents=True)),
+    ("spool", f"spool/{RUN}", lambda root: (root / "spool" / RUN).mkdir(parents=True)),
 )
 
 
@@ -175,6 +176,8 @@ FOR_A_PERSON: tuple[tuple[str, str, Do], ...] = (
     ("stray", "events/.tmp-1-2.event", lambda root: (root / "events/.tmp-1-2.event").touch()),
     ("leftover", "ledger.db.restoring", lambda root: (root / "ledger.db.restoring").touch()),
     ("gitignore", ".gitignore", lambda root: _link_at(root / ".gitignore")),
+    ("spool", "spool/mine", lambda root: (root / "spool/mine").mkdir(parents=True)),
+    ("spool", f"spool/{RUN}", lambda root: _strange_run(root / "spool")),
     ("clock", "ledger.db", lambda root: _dated(root, "2999")),
 )
 
@@ -191,6 +194,11 @@ def _folder_at(path: Path) -> None:
 def _link_at(path: Path) -> None:
     path.rename(path.parent / "elsewhere")
     path.symlink_to("elsewhere")
+
+
+def _strange_run(folder: Path) -> None:
+    folder.mkdir()
+    (folder / RUN).symlink_to("/")
 
 
 def _dated(root: Path, year: str) -> None:

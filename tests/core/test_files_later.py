@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from story import Step, Story, entries, folder, tree
 from strategies import stories
 
+from projections.disk import Disk
 from projections.rebuild import differences
 from tripod import bus, chat
 from tripod.errors import NotFoundError
@@ -53,6 +55,36 @@ def test_the_files_follow_at_the_end_and_others_know_at_once(story: Story) -> No
     assert (story.root / LIVE).read_bytes().count(b"\n") == 6 + 5
     assert len(story.original.pending()) == 4
     assert len(story.original.processed()) == 1
+
+
+def test_read_positions_are_written_under_the_lock_of_their_chat(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[str] = []
+    under: list[bool] = []
+    lock, write = Disk.foreign_lock, Disk.write
+
+    @contextmanager
+    def noted(disk: Disk, path: str, *, wait: bool = True) -> Iterator[bool]:
+        with lock(disk, path, wait=wait) as is_ours:
+            held.append(path)
+            yield is_ours
+            held.remove(path)
+
+    def written(disk: Disk, path: str, *args: Any, **more: Any) -> Any:
+        if path.endswith(".cursors"):
+            under.append(LIVE in held)
+        return write(disk, path, *args, **more)
+
+    monkeypatch.setattr(Disk, "foreign_lock", noted)
+    monkeypatch.setattr(Disk, "write", written)
+    with story.team() as team:
+        with team.files_later():
+            chat.send(team, "live", "ann", "one")
+            assert under == []
+        assert under == [True]
+        chat.send(team, "live", "ann", "two")
+        assert under == [True, True]
 
 
 def test_they_follow_after_a_moment(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

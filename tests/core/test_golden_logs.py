@@ -9,7 +9,7 @@ from doors.inside import run, run_as
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
 from tripod import adopt, recover, scribe
-from tripod.dropin.common import LEDGER
+from tripod.finding import LEDGER
 from tripod.team import Team
 
 LOGS = Path(__file__).parents[1] / "golden/documents"

@@ -1,6 +1,7 @@
 """What is made of Pythia's own runs: what they were given, where they ran, what they wrote."""
 
 import json
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import pytest
 import recorded_review
 from recorded_review import RUN, answer, asked_for, posted, review, run_alone
 from specimens import build, copy, forge, read
+from story import Clock, Original
 from team_files import outcome
 
 from ledger import drafts_pythia
 from ledger.entry import Draft
-from tripod import chat, redact, scribe
+from tripod import adopt, chat, redact, scribe
 from tripod.agents.spec import McpServer
 from tripod.team import Team
 from verify.checks import assessment_complete, pythia_isolation
@@ -246,6 +248,28 @@ def test_what_she_said_before_is_hers(root: str) -> None:
         review(root, text=again)
     told = isolation(root)
     assert (told.verdict, told.coverage["assessments"]) == ("clean", 2)
+
+
+@pytest.mark.parametrize("theirs", [False, True])
+def test_what_an_assessment_from_outside_said_is_no_echo(root: str, theirs: bool) -> None:
+    """One program reviews, and its answer is taken in; then it runs under us."""
+    risk = "Whoever writes while another one reads finds a half of what was there, and says nothing"
+    with Team(root) as team:
+        text = answer(asked_for(team), risk)
+        if not theirs:
+            chat.send(team, "live", "oracle", text)
+    if theirs:
+        original = Original(Path(root), Clock())
+        original.clock.ns = time.time_ns()
+        original.say("live", "oracle", text)
+        original.publish("nbs-chat", "chat-message", "normal", f"oracle: {text}")
+        with Team(root) as team:
+            adopt.sync(team)
+    review(root, text=text)
+    with collect(root) as evidence:
+        told = outcome(run(evidence), "pythia-isolation")
+    assert (told.verdict, messages(told)) == ("cannot tell", [])
+    assert told.reason.startswith("1 assessment came from outside")
 
 
 @pytest.mark.parametrize(("level", "verdict"), [("namespace", "warning"), ("folder", "failure")])

@@ -242,6 +242,18 @@ def test_a_link_is_no_place_for_its_output(tmp_path: Path) -> None:
 # The folder of a run ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("reader", [False, True])
+def test_a_pipe_is_no_place_for_its_output(tmp_path: Path, *, reader: bool) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    fd = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK) if reader else -1
+    run = Spool(str(tmp_path / "run"), stdout=str(tmp_path / "pipe"))
+    done = asyncio.run(spawn_agent(SpawnSpec(argv=("echo", "x"), timeout_s=20.0), run))
+    assert done.status == "not_started"
+    assert f"{tmp_path}/pipe: " in done.problem
+    if reader:
+        os.close(fd)
+
+
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path))
     with spool.held() as lock:

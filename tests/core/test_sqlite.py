@@ -484,8 +484,8 @@ def test_errors_of_the_caller_pass_as_they_are(store: SQLiteStore) -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "words"),
     [
-        (sqlite3.OperationalError("database or disk is full"), UnwritableError, "nothing was"),
-        (sqlite3.OperationalError("disk I/O error"), UnwritableError, "nothing was"),
+        (sqlite3.OperationalError("disk I/O error"), UnwritableError, "is the disk full, or"),
+        (sqlite3.OperationalError("database or disk is full"), UnwritableError, "full; nothing"),
         (sqlite3.OperationalError("unable to open database file"), UnwritableError, "nothing was"),
         (
             sqlite3.OperationalError("attempt to write a readonly database"),

@@ -15,7 +15,7 @@ from projections.projection import File
 from projections.rebuild import differences
 from tripod import adopt, bus, recover
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
-from tripod.opening import find_team
+from tripod.finding import LEDGER, find_team
 from tripod.team import Team
 
 
@@ -37,6 +37,25 @@ def test_a_team_is_found_from_below_and_by_name(
     assert find_team(None) == root
     with pytest.raises(NoTeamError, match="tripod init deep"):
         find_team("deep")
+
+
+def test_the_variable_names_a_team_before_any_that_is_around(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, other = str(story.root), tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    for named in (root, f"{root}/ledger.db"):
+        monkeypatch.setenv(LEDGER, named)
+        assert find_team(None) == find_team(None, "/") == root
+    with pytest.raises(NoTeamError, match="tripod init"):
+        find_team(str(other))
+    monkeypatch.setenv(LEDGER, "nowhere")
+    with pytest.raises(NoTeamError, match=f"no ledger in {other}/nowhere, which {LEDGER} names"):
+        find_team(None)
+    monkeypatch.setenv(LEDGER, "")
+    monkeypatch.chdir(story.project)
+    assert find_team(None) == root
 
 
 def test_where_there_is_no_team_the_way_to_one_is_said(

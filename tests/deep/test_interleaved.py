@@ -25,7 +25,7 @@ from story import Clock, folder, tree
 
 from projections.rebuild import differences
 from tripod import chat_keeping, recover, worker
-from tripod.dropin.common import LEDGER
+from tripod.finding import LEDGER
 from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run as judge

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from reviewed import EXAMPLE, NOW, begin, check_once, event_of, folder_alone, kinds
+from reviewed import EXAMPLE, NOW, SCRIPTED, begin, check_once, event_of, folder_alone, kinds
 from story import folder
 
 from tripod import pythia
@@ -35,7 +35,8 @@ def behind(real):
     return patched
 
 root, step, manual = sys.argv[1], sys.argv[2], sys.argv[5] == "manual"
-isolated.BWRAP = "no-such-bwrap"
+if sys.argv[5] != "namespace":
+    isolated.BWRAP = "no-such-bwrap"
 if step == "behind the event":
     pythia.summon = behind(pythia.summon)
 elif step == "before the request":
@@ -213,6 +214,21 @@ def test_a_second_try_is_gone_on_with(step: str, monkeypatch: pytest.MonkeyPatch
             if step == "before the failure":
                 again(project, command, monkeypatch)
         ended(project, name, fails + 1, most=fails + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["behind the request", "behind the launch", "behind the end"])
+def test_in_the_namespace_it_is_the_same(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none can be made: in the empty folder once more."""
+    with folder() as project:
+        name = begin(project)
+        die_in(project, step, SCRIPTED, "namespace")
+        again(project, SCRIPTED, monkeypatch)
+        with Team(str(project / ".nbs")) as team:
+            team.refresh()
+            check_once(team, name)
+            assert kinds(team).count("agent.ended") == 1
+        assert list(project.glob("tripod-*/*")) == []
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """In the mount namespace nothing that holds the chat exists, whatever her program tries."""
 
 import asyncio
+import fcntl
 import os
 import socket
 import subprocess
@@ -22,7 +23,8 @@ from tripod.team import Team
 SEARCH = r"""
 import os, runpy, socket, subprocess, sys
 
-SPOKEN, project, port, example, *tops = sys.argv[1:]
+spoken, project, port, example, *tops = sys.argv[1:]
+SPOKEN = bytes.fromhex(spoken).decode()  # a command line that quotes the chat would tell her
 found = []
 
 def look(path):
@@ -115,7 +117,15 @@ def found_by(project: Path, team: Team, *tops: str, network: bool = False) -> li
     copy = project / "pythia.py"
     copy.write_bytes(EXAMPLE.read_bytes())
     with told_over_the_network() as port:
-        words = (sys.executable, str(script), SPOKEN, str(project), str(port), str(copy), *tops)
+        words = (
+            sys.executable,
+            str(script),
+            SPOKEN.encode().hex(),
+            str(project),
+            str(port),
+            str(copy),
+            *tops,
+        )
         done = asyncio.run(pythia.run(team, pythia.Program(command=words, network=network), NOW))
     assert done is not None
     assert done.answer is not None, done
@@ -181,3 +191,21 @@ def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
         place = isolate(resolve(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere")
     assert place.level == "folder"
     assert place.problem == f"{tmp_path} is seen in the namespace"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_when_her_time_is_over_nothing_of_her_runs_on() -> None:
+    with reviewed_team() as (project, team):
+        own = project / "held"
+        own.touch()
+        # Whatever she leaves behind holds this lock.
+        line = f"exec 9<{own}; flock 9; sleep 600 & trap '' TERM; sleep 600; sleep 600"
+        program = pythia.Program(
+            command=("sh", "-c", line), shows=[str(own)], timeout_s=1, require_namespace=True
+        )
+        found = asyncio.run(pythia.run(team, program, NOW))
+        assert found is not None
+        assert found.problems[0].startswith("it was ended: its time was over after")
+        with own.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -38,7 +38,8 @@ class Step:
 
 def executed_pages() -> list[Path]:
     """The pages whose blocks run as tests."""
-    pages = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "tutorial.md"]
+    pages = [ROOT / "README.md"]
+    pages += [ROOT / "docs" / name for name in ("index.md", "tutorial.md", "a-teams-day.md")]
     for folder in ("how-to", "formats", "reference"):
         pages += sorted((ROOT / "docs" / folder).glob("*.md"))
     return pages

@@ -19,7 +19,7 @@ from strategies import FEWER
 
 from ledger.reader import read_entries, read_only
 from projections.formats.event import MAX_WORD
-from tripod.dropin.common import LEDGER
+from tripod.finding import LEDGER
 
 PROGRAM = Path(sys.executable).with_name("nbs-bus")
 

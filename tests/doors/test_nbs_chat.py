@@ -33,6 +33,7 @@ from doors.inside import state
 from story import folder
 
 from tripod.dropin.nbs_chat import COMMANDS
+from tripod.finding import LEDGER
 from tripod.waking import Watch
 
 ROWS = (*READS, *SEARCHES, *OTHERS, *REFUSED, *MORE, *SLIPS)
@@ -147,6 +148,14 @@ def test_create_makes_a_file_that_only_its_owner_reads(talk: Chat) -> None:
     assert done == (0, f"Created: {made}\n".encode(), "")
     assert made.stat().st_mode & 0o777 == 0o600
     assert made.read_bytes().splitlines()[4] == b"participants: "
+
+
+def test_the_path_that_create_prints_is_that_of_the_file(
+    talk: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LEDGER, str(talk.file.parents[2] / "kept"))
+    done = talk("create", ".nbs/chat/side.chat")
+    assert done.out == f"Created: {talk.file.with_name('side.chat')}\n".encode()
 
 
 def test_a_first_use_begins_the_ledger_and_says_so_in_one_line() -> None:

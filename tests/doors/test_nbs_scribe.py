@@ -18,8 +18,8 @@ from doors.inside import Done, run, run_as, state
 from story import BEGIN, Clock, folder
 
 from tripod.dropin import nbs_scribe, nbs_scribe_log, nbs_scribe_query
-from tripod.dropin.common import LEDGER
 from tripod.dropin.decisions import OPTIONS
+from tripod.finding import LEDGER
 
 LOG = ".nbs/scribe/log.md"
 CHAT = ".nbs/chat/live.chat"

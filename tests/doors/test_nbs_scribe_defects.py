@@ -20,7 +20,7 @@ from strategies import FEWER
 
 from ledger.reader import read_entries, read_only
 from projections.formats.decision_log import STATUSES, count_headings, parse_decision, split_log
-from tripod.dropin.common import LEDGER
+from tripod.finding import LEDGER
 
 PROGRAM = Path(sys.executable).with_name("nbs-scribe-log")
 LOG = ".nbs/scribe/log.md"

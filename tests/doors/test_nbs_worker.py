@@ -20,8 +20,8 @@ from story import folder
 
 from projections.formats.worker import EMPTY_LOG
 from tripod import adopt, worker
-from tripod.dropin.common import LEDGER
 from tripod.dropin.nbs_worker import USAGE, USAGES
+from tripod.finding import LEDGER
 from tripod.team import Team
 
 PAGE = Path(__file__).parents[2] / "docs/reference/nbs-worker.md"

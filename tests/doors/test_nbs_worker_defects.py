@@ -19,7 +19,7 @@ from tripod import worker
 from tripod.agents import profiles
 from tripod.agents.history import newest, recorded
 from tripod.agents.spool import Spool
-from tripod.dropin.common import LEDGER
+from tripod.finding import LEDGER
 from tripod.team import Team
 from tripod.worker_life import ROLE
 from verify.evidence import collect

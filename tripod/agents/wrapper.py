@@ -24,10 +24,12 @@ What is done in which order, and what it means if we die in between:
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
 import signal
+import stat
 import sys
 import time
 from contextlib import suppress
@@ -133,8 +135,7 @@ class Run:
     def _files(self) -> tuple[int, int, int]:
         order = self.order
         given = os.open(order["stdin"], os.O_RDONLY | os.O_NOFOLLOW)
-        out = os.open(order["stdout"], _APPEND, 0o644)
-        return given, out, os.open(order["stderr"], _APPEND, 0o644)
+        return given, _appended(order["stdout"]), _appended(order["stderr"])
 
     def _become(self, go: int, fail: int, files: tuple[int, int, int]) -> None:
         """The child: wait to be let go, then be the program."""
@@ -188,6 +189,15 @@ class Run:
                 return False
             if select.select([self.wake], [], [], left)[0]:
                 os.read(self.wake, 512)
+
+
+def _appended(path: str) -> int:
+    """A file that is written at its end; a pipe, where a program would wait for ever, is none."""
+    fd = os.open(path, _APPEND | os.O_NONBLOCK, 0o644)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", path)
+    os.set_blocking(fd, True)
+    return fd
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

@@ -11,7 +11,8 @@ from tripod.cli.door import team_option
 from tripod.cli.progress import shown
 from tripod.doctor.trouble import Trouble
 from tripod.errors import BadArgumentError, NoTeamError
-from tripod.opening import find_team, readable
+from tripod.finding import find_team
+from tripod.opening import readable
 from tripod.output import emit, emit_json, one_line, remark
 
 __all__ = ["doctor"]

@@ -151,5 +151,5 @@ def team_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "-C",
         "team_path",
         metavar="DIR",
-        help="Project or team directory; found upwards from here by default.",
+        help="Project or team directory; by default TRIPOD_LEDGER's, or found upwards from here.",
     )(function)

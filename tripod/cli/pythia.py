@@ -113,14 +113,17 @@ def run(
         now = time.time_ns() // 1000
         work = acts.run(team, program, now, event=event, manual=manual, actor=actor or NOBODY)
         found = asyncio.run(work)
+        waiting = found is None and bool(acts.due(team, now))
+    if waiting:
+        remark("no review can be given now: the checkpoint events that are due are told above")
+    elif found is None:
+        remark("no review is due: every checkpoint event is answered (--manual asks for one)")
     return _told(found, as_json=as_json)
 
 
 def _told(found: acts.Outcome | None, *, as_json: bool) -> int:
     answer = None if found is None else found.answer
-    if found is None:
-        remark("no review is due: every checkpoint event is answered (--manual asks for one)")
-    elif answer is None:
+    if found is not None and answer is None:
         said = f" (it said: {found.stderr})" if found.stderr else ""
         remark(
             f"{found.event}: no assessment came of it: {'; '.join(found.problems)}{said}; it stays "

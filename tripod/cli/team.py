@@ -13,16 +13,18 @@ from ledger.places import RECORD
 from projections import LOG
 from projections.decision_log import LIVE
 from tripod import adopt
-from tripod.cli.door import HANDLE, TEXT, opened, readable, team_option
+from tripod.cli.door import HANDLE, TEXT, Number, opened, readable, team_option
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
-from tripod.opening import find_team
+from tripod.finding import find_team
 from tripod.output import emit, emit_json, one_line, remark
 from tripod.recover import Rebuilt
-from tripod.team import DATABASE
+from tripod.team import DATABASE, Team
 
 __all__ = ["init", "rebuild", "sync"]
+
+MAX_TIMEOUT = 2**32  # seconds: more than a century
 
 _EXPLAINED = (
     (
@@ -165,16 +167,59 @@ def init(
 
 @click.command()
 @team_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def sync(*, team_path: str | None, as_json: bool) -> None:
-    """Take in what other programs wrote to the team's files."""
+@click.option("--watch", "stay", is_flag=True, help="Stay, and take in what comes as it comes.")
+@click.option(
+    "--timeout",
+    type=Number(0, MAX_TIMEOUT),
+    metavar="S",
+    help="Seconds to watch; for ever by default.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object; a line each with --watch.")
+def sync(*, team_path: str | None, stay: bool, timeout: int | None, as_json: bool) -> None:
+    """Take in what other programs wrote to the team's files.
+
+    With --watch, what is there, and then what comes, one line for each time something was taken in,
+    until SIGINT or SIGTERM (exit 0). The system wakes it (inotify); where it does not, and in any
+    case, it looks again every `poll-interval` seconds.
+    """
+    if timeout is not None and not stay:
+        message = "--timeout is for --watch: without it sync does not wait"
+        raise BadArgumentError(message)
     with opened(team_path) as team:
+        if stay:
+            _watch(team, timeout, as_json=as_json)
+            return
         with shown(quiet=as_json):
             found = adopt.sync(team)
         if as_json:
             emit_json([vars(found)])
         else:
             _report(found)
+
+
+def _watch(team: Team, timeout: int | None, *, as_json: bool) -> None:
+    from tripod import watching
+
+    def report(found: watching.TakenIn) -> None:
+        if as_json:
+            emit_json([{"entries": found.entries, "kinds": found.kinds, "size": found.size}])
+        else:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds.items())
+            emit([f"Taken in: {found.entries} entries ({kinds})"])
+
+    def ready(is_told: bool) -> None:
+        remark("watching" if is_told else "watching, by looking again and again")
+
+    stop = watching.Stop()
+    with stop.by_signals():
+        watching.watch(
+            team,
+            report,
+            warn=lambda text: remark(f"warning: {text}"),
+            ready=ready,
+            stop=stop,
+            timeout=timeout,
+        )
 
 
 def _rebuilt(team_path: str | None, *, evidence: bool, quiet: bool) -> Rebuilt:

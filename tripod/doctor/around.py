@@ -16,7 +16,8 @@ from projections import BUS, CHAT, LOG
 from projections.disk import TEMPORARY
 from projections.intake.others import CONFIG
 from projections.workers import FOLDER as WORKERS
-from tripod.agents.spool import RUNNING, Spool
+from tripod.agents.spec import is_spawn_id
+from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.doctor.trouble import CLEAR, IGNORE, SYNC, Trouble
 from tripod.ignoring import PATH, lacking
 from tripod.swapping import RENEWING
@@ -79,7 +80,7 @@ def _checkpoints(evidence: Evidence) -> Iterator[Trouble]:
             continue  # not taken in yet
         if age > patience:
             what = f"the review that it asks for is due for {age} s, and nobody is at it"
-            cure = "have Pythia answer it, and find out why whoever reads the queue does not"
+            cure = "`tripod pythia run` has her answer it; find out why nobody read the queue"
             yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
 
 
@@ -97,8 +98,8 @@ def _runs(evidence: Evidence) -> Iterator[Trouble]:
         " ORDER BY seq"
     )
     for spawn, role, subject in rows:
-        look = Spool(f"{evidence.root}/{SPOOL}/{spawn}").look()
-        if look.state == RUNNING:
+        look = _look(f"{evidence.root}/{SPOOL}/{spawn}")
+        if look is None or look.state == RUNNING:
             continue
         ended = "has ended, and nobody recorded how" if look.end else "is gone: it was killed"
         what = f"it is said to be at work, and its program {ended}"
@@ -119,9 +120,22 @@ def _folders_of_runs(evidence: Evidence) -> Iterator[Trouble]:
         )
     }
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        if name not in at_work and Spool(f"{folder}/{name}").look().state != RUNNING:
+        path = f"{folder}/{name}"
+        look = _look(path) if is_spawn_id(name) and not os.path.islink(path) else None
+        if look is None:
+            what = "no folder of a run that can be read: somebody else put it there"
+            yield Trouble("spool", f"{SPOOL}/{name}", what, "it is left alone: move it away")
+        elif name not in at_work and look.state != RUNNING:
             what = "the folder of a run that is over, or was never recorded"
             yield Trouble("spool", f"{SPOOL}/{name}", what, "the next command removes it", SYNC)
+
+
+def _look(path: str) -> Look | None:
+    """What became of a run; None where its folder cannot be read as one."""
+    try:
+        return Spool(path).look()
+    except OSError:
+        return None
 
 
 def _ignored(evidence: Evidence) -> Iterator[Trouble]:

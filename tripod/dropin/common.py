@@ -20,14 +20,12 @@ from tripod.bus import NOBODY
 from tripod.doors import FAILURES, Codes, report
 from tripod.dropin.words import Words
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
+from tripod.finding import LEDGER, elsewhere
 from tripod.opening import opened, opened_at, tell
 from tripod.output import one_line, remark
 from tripod.team import DATABASE, FOLDER, Team
 
-__all__ = ["LEDGER", "actor_of", "leave", "team_here", "team_of", "team_of_project"]
-
-LEDGER = "TRIPOD_LEDGER"
-"""The variable that names another team directory than the folder around."""
+__all__ = ["actor_of", "leave", "team_here", "team_of", "team_of_project"]
 
 
 def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
@@ -102,7 +100,7 @@ def team_of_project(project: str) -> Iterator[Team]:
     if not os.path.isdir(project):
         message = f"{project} is no folder: give the project's"
         raise NoTeamError(message)
-    root = _elsewhere() or os.path.join(os.path.abspath(project), FOLDER)
+    root = elsewhere() or os.path.join(os.path.abspath(project), FOLDER)
     with opened_at(root, lambda: _begin(root, dict)) as team:
         yield team
 
@@ -115,18 +113,8 @@ def team_here() -> Iterator[Team]:
         NoTeamError: there is none.
         LedgerError: its ledger is damaged.
     """
-    root = _elsewhere()
-    with opened(None) if root is None else opened_at(root) as team:
+    with opened(None) as team:
         yield team
-
-
-def _elsewhere() -> str | None:
-    """The team directory that the variable names."""
-    given = os.environ.get(LEDGER)
-    if not given:
-        return None
-    path = os.path.abspath(given)
-    return os.path.dirname(path) if os.path.basename(path) == DATABASE else path
 
 
 def _is_kept(disk: Disk, front: str, full: str) -> bool:
@@ -140,7 +128,7 @@ def _is_kept(disk: Disk, front: str, full: str) -> bool:
 
 def _root(front: str, full: str) -> str:
     """The team directory of a folder: the one around it, or that of the project around."""
-    given = _elsewhere()
+    given = elsewhere()
     if given is not None:
         return given
     around = os.path.dirname(full)

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from projections import CHAT
 from tripod import chat as acts
 from tripod.doors import DOORS
-from tripod.dropin.common import LEDGER, actor_of, leave, team_of
+from tripod.dropin.common import actor_of, leave, team_of
 from tripod.dropin.words import Words, option_number, take_apart
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.finding import LEDGER
 from tripod.inputs import text_argument, whole_number
 from tripod.output import emit, emit_json, emit_report
 from tripod.team import DATABASE, FOLDER, Team
@@ -117,8 +118,8 @@ def _create(words: Words, _usage: str) -> None:
     if os.path.lexists(file):
         raise RefusedError(f"Error: File already exists: {os.path.abspath(file)}")
     with _chat(file, new=True) as (team, name):
-        path = acts.create(team, name)
-    emit([f"Created: {path}"])
+        acts.create(team, name)
+    emit([f"Created: {os.path.abspath(file)}"])
 
 
 def _send(words: Words, _usage: str) -> None:

@@ -74,6 +74,7 @@ def judge(evidence: Evidence) -> Outcome:
     if evidence.root is not None:
         found += _absent(evidence)
         seen["files"] = _files(evidence, found)
+        found += [*_not_understood(evidence), *_swapped(evidence)]
         seen["not taken in yet"] = len(evidence.team.drafts)
         seen["left alone"] = len(evidence.team.found.left_alone)
     return outcome(NAME, found, seen, required=REQUIRED)
@@ -138,6 +139,33 @@ def _gone(evidence: Evidence, kept: set[str]) -> list[tuple[str, str]]:
         if not there:
             gone.append((path, "is missing, and was kept as evidence"))
     return gone
+
+
+def _not_understood(evidence: Evidence) -> list[Finding]:
+    """Files that stand where the team's own belong, and nobody can read as such."""
+    sql = "SELECT path, seq FROM files WHERE class = 'seen' ORDER BY path"
+    rows = evidence.source.db.execute(sql).fetchall()
+    found = []
+    for path, seq in rows[:DISPLACED]:
+        message = f"kept as it is in entry {seq}: {evidence.body(seq).get('problem')}"
+        help_ = "repair it, or move it away; the ledger keeps its bytes"
+        found.append(Finding(NAME, message, path, (), help_, "warning", seq=seq))
+    if len(rows) > DISPLACED:
+        message = f"and {len(rows) - DISPLACED} more files are kept as they are"
+        found.append(Finding(NAME, message, evidence.what, help=HELP, severity="warning"))
+    return found
+
+
+def _swapped(evidence: Evidence) -> list[Finding]:
+    """Replaced files that wait beside the new ones, because others may still write into them."""
+    disk = evidence.disk
+    assert disk is not None
+    help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
+    return [
+        Finding(NAME, "was replaced, and may hold what others wrote", path, (), help_, "warning")
+        for folder in ("chat", LOG.folder, "workers")
+        for path in disk.kept(folder)
+    ]
 
 
 def _displaced(evidence: Evidence) -> list[Finding]:

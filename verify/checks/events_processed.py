@@ -14,8 +14,8 @@ that everybody believes to have happened. Nothing else of the team notices.
 ``critical``, for which an agent stands still, are told as warnings; so is what was pending at
 adoption.
 
-**What to do.** ``tripod bus check`` lists them. Have the review, or acknowledge what is settled;
-and find out why whoever should read the queue does not.
+**What to do.** ``tripod bus check`` lists them. Have the review given (``tripod pythia run``), or
+acknowledge what is settled; and find out why whoever should read the queue does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "events-processed"
 REQUIRED = False
-HELP = "`tripod bus check` lists what is pending; have the review, or acknowledge what is settled"
+HELP = "`tripod pythia run` has a review given; acknowledge what is settled (`tripod bus check`)"
 LIMIT = 40
 _US = 1_000_000
 
