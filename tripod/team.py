@@ -175,9 +175,11 @@ class Team:
             yield
         finally:
             lag.over = True
-            with self.act():
-                pass
-            self._lag = None
+            try:
+                with self.act():
+                    pass
+            finally:
+                self._lag = None
 
     @property
     def scribe(self) -> str | None:

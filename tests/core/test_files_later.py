@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from story import Step, Story, entries, folder, tree
 from strategies import stories
 
+from ledger.errors import UnwritableError
 from projections.disk import Disk
 from projections.rebuild import differences
 from tripod import bus, chat
@@ -141,6 +143,21 @@ def test_an_error_within_lets_the_files_follow(story: Story) -> None:
             chat.send(team, "live", "ann", "one")
             chat.send(team, "elsewhere", "ann", "two")
         assert len(story.original.pending()) == 1
+        whole(team)
+
+
+def test_a_disk_that_refuses_at_the_end_ends_it_all_the_same(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with story.team() as team:
+        real = team.act
+        with suppress(UnwritableError), team.files_later():
+            chat.send(team, "live", "ann", "one")
+            monkeypatch.setattr(team, "act", mock.Mock(side_effect=UnwritableError))
+        monkeypatch.setattr(team, "act", real)
+        assert story.original.pending() == []
+        chat.send(team, "live", "ann", "two")
+        assert len(story.original.pending()) == 2
         whole(team)
 
 
