@@ -415,11 +415,13 @@ def _rewrite_with_key(case: Case) -> int:
 
 @_deed("truncate and side files")
 def _cut(case: Case) -> int:
-    """Between two acts: of entries that were signed together, the rest would be missed."""
+    """Between two acts: of entries that were signed together, the rest would be missed.
+
+    So would a decision's events, of which one asks for a review.
+    """
     rows = case.rows
-    size = case.rng.choice(
-        [n for n in range(2, len(rows)) if not rows[n].auth or not rows[n - 1].auth]
-    )
+    ends = [n for n in range(2, len(rows)) if "cause" not in rows[n].head]
+    size = case.rng.choice([n for n in ends if not rows[n].auth or not rows[n - 1].auth])
     fit(case.root, rows[:size])
     return size
 

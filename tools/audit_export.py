@@ -43,7 +43,6 @@ ACTOR = ("handle", "vkey", "number", "note", "reason")  # what a change of an ac
 UNSIGNED = ("at", "auth", "prev", "seq")  # what a header has beside the statement that is signed
 SPEAKS = {"chat.sent": "handle", "bus.published": "source", "redacted": "by"}
 TELLS = {"nbs-chat": "chat.sent", "nbs-chat-terminal": "chat.sent", "scribe": "decision.logged"}
-MAX_BODY = 65536
 written = partial(json.dumps, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 Signature = tuple[str, bytes, bytes]  # name, key id, and the signature (of a key: the key)
 
@@ -257,7 +256,7 @@ class Audit:
             raise Wrong(f"tile/entries/{place}: not {width} whole entries")
         lines = [b""] * width
         if self.bodies:
-            lines = self.read(f"bodies/{place}.jsonl", 256 * (MAX_BODY + 4374)).split(b"\n")
+            lines = self.read(f"bodies/{place}.jsonl", 256 * (2**16 + 4374)).split(b"\n")
             if lines.pop() or len(lines) != width:
                 raise Wrong(f"bodies/{place}.jsonl: not {width} whole lines")
         leaves = []
@@ -309,7 +308,7 @@ class Audit:
             self.erased[f"redacted-{seq}"] = kind, free
             return
         mark = b"\x02" + bytes.fromhex(salt.decode()) + kind.encode() + b"\x00"
-        if len(body) > MAX_BODY or sha(mark + body).hex() != head["body"]:
+        if len(body) > 2**16 or sha(mark + body).hex() != head["body"]:
             raise Wrong(f"{what}: not the body that its header commits to")
         value = canonical(body, f"{what}, body")
         opens, forks = kind == "ledger.opened", kind == "ledger.forked-from"

@@ -175,7 +175,9 @@ def test_what_others_write_meanwhile_is_not_lost(act: str, death: str) -> None:
             assert list(differences(team.source, team.disk)) == []
             assert [e.kind for e in team.store.read() if e.kind == "file.displaced"] == []
             assert adopt.sync(team).entries == 0
-            assert team.warnings == []
+            # The original splits lines off that we had split off already: its archive is left.
+            twice = "its lines had been split off already" if act == "rotate" else None
+            assert [text for text in team.warnings if twice is None or twice not in text] == []
 
 
 LOOP = """
