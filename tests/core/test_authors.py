@@ -96,7 +96,7 @@ def test_each_act_is_signed_by_who_does_it(root: str) -> None:
         name = bus.publish(team, "alex", "done", "low", "text")
         bus.ack(team, name, actor="alex")
         bus.publish(team, "bob", "done", "low")
-        bus.ack_all(team, actor="alex")
+        bus.ack_all(team, "bob", actor="alex")
         bus.prune(team, 1, actor="alex")
         acts = list(team.store.read(size))
     assert {entry.kind for entry in acts} == {
