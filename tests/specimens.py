@@ -95,7 +95,8 @@ def build(folder: str) -> str:
             )
         for number in range(6):
             bus.publish(team, "parser", "task-complete", "normal", f"task {number}")
-        for pending in list(bus.check(team))[:4]:
+        work = [event for event in bus.check(team) if event.type != "pythia-checkpoint"]
+        for pending in work[:4]:
             bus.ack(team, pending.name, actor="alex")
         chat.create(team, "side", actor="claude")
         for number in range(4):
@@ -462,6 +463,12 @@ def _left_lying(root: str) -> None:
     later = f"2999{rows[-1].head['at'][4:]}"
     rows[-2:] = [row.headed(at=later) for row in rows[-2:]]
     forge(root, rows)
+
+
+def _waved_through(root: str) -> None:
+    """Somebody acknowledges all that is there, and a checkpoint event is among it."""
+    with Team(root) as team:
+        bus.ack_all(team)
 
 
 def _unlogged(root: str) -> None:
@@ -962,6 +969,7 @@ SPECIMENS: tuple[Specimen, ...] = (
     ),
     Specimen("pythia-fires", "reached the interval of 3, and no pythia-checkpoint", _unasked),
     Specimen("events-processed", "s, ack-timeout is 120 s", _left_lying),
+    Specimen("events-processed", "was acknowledged, and no assessment answers", _waved_through),
     Specimen("checkpoint-preceded", "answers no checkpoint event", _assess),
     Specimen(
         "chat-refs-resolve",

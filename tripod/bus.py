@@ -44,6 +44,10 @@ NOBODY = "unknown"
 """The actor of an act whose author is not known."""
 
 
+_SCRIBE = "scribe"  # source of the events that follow from a decision, whatever its handle is
+_NO_DUPLICATES = ("decision-logged", "pythia-checkpoint")
+
+
 class Pending(NamedTuple):
     """A pending event: its priority's name, its file's name, and that name's time in µs."""
 
@@ -138,7 +142,7 @@ def publish(
         priority: critical, high, normal or low.
         payload: text of at most 1 MiB.
         dedup_window: seconds within which an equal pending (source, type) drops this one; 0 is
-            off, None takes the configuration's.
+            off, None takes the configuration's, which counts for no decision of the team's Scribe.
 
     Raises:
         BadArgumentError: an argument breaks its rule.
@@ -146,7 +150,7 @@ def publish(
     """
     judge_event(source, type_, priority, payload)
     with team.act(hasty=True, by=source) as act:
-        window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
+        window = _window(team, source, type_) if dedup_window is None else dedup_window
         if window:
             # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
             span = window * 1_000_000
@@ -165,6 +169,14 @@ def publish(
         draft = draft_event(act, source, type_, priority, payload)
         act.append([draft])
         return str(draft.body["name"])
+
+
+def _window(team: Team, source: str, type_: str) -> int:
+    """The configured window; two decisions within it are two, and so are two checkpoints."""
+    window: int = settings(team)["dedup_window"]
+    if window and type_ in _NO_DUPLICATES and source in (_SCRIBE, team.scribe):
+        return 0
+    return window
 
 
 def check(team: Team, handle: str | None = None) -> Iterator[Pending]:

@@ -55,7 +55,8 @@ class Due(NamedTuple):
     """A checkpoint event that nobody answered: its name, time in µs, and what it asks for.
 
     ``state`` is waiting, running, or failed (a run gave no assessment); ``claimed`` says who else
-    has it. With ``problem`` it cannot be answered as it stands.
+    has it. With ``problem`` it cannot be answered as it stands. ``acknowledged``: somebody took it
+    out of the queue, which is no review.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Due(NamedTuple):
     state: str
     claimed: str | None
     problem: str | None
+    acknowledged: bool
 
 
 class Answer(NamedTuple):
@@ -130,11 +132,13 @@ def _due(team: Team, event: int, now_us: int) -> Due:
         state = "failed" if failed is not None and failed > last.seq else "running"
     front = (body["name"], body["us"])
     who = claim.holder if claim is not None and others else None
+    sql = "SELECT acked IS NOT NULL FROM events WHERE seq = ?"
+    acked = bool(team.store.db.execute(sql, (event,)).fetchone()[0])
     try:
         asked = point_of(team, event).asked
     except RefusedError as error:
-        return Due(*front, None, None, 0, state, who, str(error))
-    return Due(*front, asked.first, asked.last, asked.decisions, state, who, None)
+        return Due(*front, None, None, 0, state, who, str(error), acked)
+    return Due(*front, asked.first, asked.last, asked.decisions, state, who, None, acked)
 
 
 def summon(team: Team, *, actor: str = NOBODY) -> Point | None:

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ledger.entry import Draft
+from ledger.entry import Draft, parse_header
 from projections.decision_log import piece_bytes
-from projections.formats.assessment import format_checkpoint_payload, parse_checkpoint_payload
+from projections.formats.answers import answers
+from projections.formats.assessment import (
+    format_checkpoint_payload,
+    parse_assessment,
+    parse_checkpoint_payload,
+)
 from projections.formats.review import Range
 from projections.projection import content_bytes
 from tripod.act import Act
@@ -24,10 +29,19 @@ TYPE = "pythia-checkpoint"
 """The type of the events that ask for a review."""
 
 _PENDING = (
-    "SELECT e.seq FROM events AS e INDEXED BY events_same"
+    "SELECT e.us, e.name, e.seq FROM events AS e INDEXED BY events_same"
     " WHERE e.acked IS NULL AND e.type = ?"
     " AND NOT EXISTS (SELECT 1 FROM assessments AS a WHERE a.event = e.seq)"
-    " ORDER BY e.us, e.name"
+)
+_ACKED = (
+    "SELECT e.us, e.name, e.seq FROM events AS e"
+    " WHERE e.acked > (SELECT coalesce(adopted, -1) FROM team) AND e.type = ?"
+    " AND NOT EXISTS (SELECT 1 FROM assessments AS a WHERE a.event = e.seq)"
+)
+_SPOKEN = (  # a long text stands in a blob, which only a parse can judge
+    "SELECT seq FROM entries WHERE seq > ? AND kind = 'chat.sent' AND body IS NOT NULL AND"
+    " (instr(lower(CAST(body AS TEXT)), 'pythia checkpoint')"
+    " OR instr(CAST(body AS TEXT), '\"sha256\"'))"
 )
 _FRONT = "# Decision Log\n"
 MAX_GIVEN = 8_000
@@ -58,8 +72,67 @@ class Snapshot(NamedTuple):
 
 
 def pending(team: Team) -> list[int]:
-    """Entries of the checkpoint events that nobody answered, oldest first."""
-    return [seq for (seq,) in team.store.db.execute(_PENDING, (TYPE,))]
+    """Entries of the checkpoint events that nobody answered, oldest first.
+
+    Acknowledging one is no review: it stays, unless a message that came later assesses what it
+    asked for, which is how programs answer that keep no ledger. What was acknowledged before the
+    ledger began is settled, and so is what cannot be answered.
+    """
+    db = team.store.db
+    acked = db.execute(_ACKED, (TYPE,)).fetchall()
+    if acked:
+        reviewed = _reviewed(team, [seq for *_, seq in acked])
+        acked = [row for row in acked if row[2] not in reviewed and _answerable(team, row[2])]
+    return [seq for *_, seq in sorted(acked + db.execute(_PENDING, (TYPE,)).fetchall())]
+
+
+def _answerable(team: Team, event: int) -> bool:
+    try:
+        point_of(team, event)
+    except RefusedError:
+        return False
+    return True
+
+
+class _Dated(NamedTuple):
+    """See ``projections.formats.answers.Dated``."""
+
+    seq: int
+    time: int
+    observed: bool
+
+
+def _reviewed(team: Team, events: list[int]) -> set[int]:
+    """Those of some checkpoint events that a message of a chat answers."""
+    db = team.store.db
+    adopted = db.execute("SELECT coalesce(adopted, -1) FROM team").fetchone()[0]
+
+    def at(seq: int) -> str:
+        row = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
+        return parse_header(row[0]).at
+
+    def together(one: int, other: int) -> bool:
+        return max(one, other) < adopted or at(one) == at(other)
+
+    left = {}
+    for seq in events:
+        body = team.source.body(seq)
+        dated = _Dated(seq, body["us"] // 1_000_000, "observed" in body)
+        left[seq] = (dated, _asked_by(team, body))
+    # What another program wrote may have been taken in before the event that it answers.
+    start = -1 if any(dated.observed for dated, _ in left.values()) else min(events)
+    found: set[int] = set()
+    for (seq,) in db.execute(_SPOKEN, (start,)).fetchall():
+        body = team.source.body(seq)
+        said = parse_assessment(content_bytes(team.source, body["text"]).decode())
+        if said is not None:
+            posted = _Dated(seq, body["time"], "observed" in body)
+            found |= {
+                event
+                for event, (dated, wanted) in left.items()
+                if answers(posted, said, dated, wanted, together)
+            }
+    return found
 
 
 def point_of(team: Team, event: int) -> Point:

@@ -37,7 +37,7 @@ from tripod.chat_channels import live_of
 from tripod.drafting import draft_event
 from tripod.errors import RefusedError
 from tripod.pythia_folder import Folder, keep_transcripts
-from tripod.pythia_points import Point, Snapshot
+from tripod.pythia_points import Point, Snapshot, pending
 from tripod.team import Team
 
 __all__ = [
@@ -151,7 +151,7 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
     Being cancelled ends her program, and records that.
 
     Raises:
-        RefusedError: somebody else has the event, or acknowledged it.
+        RefusedError: somebody else has the event, or it is settled.
         LedgerError: nothing could be recorded.
     """
     before = _failed(team, point)
@@ -232,12 +232,12 @@ class Reviewing(Told):
 
 
 def _check_free(team: Team, act: Act, point: Point) -> None:
-    """Refuse an event that was acknowledged, or that another consumer has."""
-    row = team.store.db.execute(
-        "SELECT 1 FROM events WHERE seq = ? AND acked IS NULL", (point.event,)
-    ).fetchone()
-    if row is None:
-        message = f"{point.name} was acknowledged: nobody waits for its review any more"
+    """Refuse an event that needs no answer any more, or that another consumer has."""
+    if point.event not in pending(team):
+        message = (
+            f"{point.name} is settled: an assessment in a chat answers it, or it was acknowledged "
+            "before the ledger began (`tripod pythia run --manual` has what is new reviewed)"
+        )
         raise RefusedError(message)
     claim = claim_on(team, point.event)
     if claim is not None and claim.until_us > act.now_us and claim.holder != HANDLE:

@@ -10,7 +10,7 @@ from projections.projection import content_bytes
 from verify.evidence import Evidence
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["Posted", "assessments"]
+__all__ = ["Posted", "assessments", "together"]
 
 
 class Posted(NamedTuple):
@@ -39,3 +39,10 @@ def assessments(evidence: Evidence) -> Iterator[Posted]:
                 )  # fmt: skip
         except RENDER_ERRORS:
             continue  # a body that is no message: `kinds-known` and `bodies-present` name it
+
+
+def together(evidence: Evidence, one: int, other: int) -> bool:
+    """Whether nothing but their times tells which came first: they were taken in by one append."""
+    if evidence.past(one) and evidence.past(other):
+        return True
+    return evidence.at(one) == evidence.at(other)

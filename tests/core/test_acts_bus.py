@@ -94,6 +94,22 @@ def test_the_configured_window_holds_unless_another_is_given(story: Story) -> No
         publish(story)
 
 
+@pytest.mark.parametrize("type_", ["decision-logged", "pythia-checkpoint"])
+def test_the_configured_window_drops_no_decision_of_the_scribe(story: Story, type_: str) -> None:
+    story.original.put("events/config.yaml", b"dedup-window: 3600\n")
+    with story.team() as team:
+        team.refresh()
+        assert team.scribe is not None
+        for source in ("scribe", team.scribe):
+            names = {bus.publish(team, source, type_, "low") for _ in range(3)}
+            assert len(names) == 3
+            with pytest.raises(DuplicateDroppedError):
+                bus.publish(team, source, type_, "low", dedup_window=3600)
+        bus.publish(team, "ann", type_, "low")
+        with pytest.raises(DuplicateDroppedError):
+            bus.publish(team, "ann", type_, "low")
+
+
 def test_foreign_events_count_as_duplicates(story: Story) -> None:
     story.original.publish("x", "y")
     with pytest.raises(DuplicateDroppedError):

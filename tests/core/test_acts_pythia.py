@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from reviewed import (
     kinds,
     reviewed_team,
 )
+from team_files import outcome
 
 from projections.formats.assessment import parse_assessment
 from projections.projection import content_bytes
@@ -31,6 +33,8 @@ from tripod.pythia_folder import Folder
 from tripod.pythia_points import point_of, snapshot
 from tripod.pythia_run import ROLE
 from tripod.team import Team
+from verify.evidence import collect
+from verify.run import run as judge
 
 
 def run(team: Team, program: pythia.Program = PROGRAM, **more: Any) -> pythia.Outcome | None:
@@ -119,14 +123,124 @@ def test_who_claimed_an_event_has_it_reviewed_or_releases_it() -> None:
         check_once(team, name)
 
 
-def test_an_event_that_was_acknowledged_is_not_reviewed() -> None:
+def findings(team: Team) -> list[str]:
+    """What `events-processed` says, with its severity."""
+    with collect(team.root) as evidence:
+        found = outcome(judge(evidence), "events-processed").findings
+    return [f"{one.severity}: {one.message}" for one in found]
+
+
+def acknowledge(team: Team, how: str, name: str) -> None:
+    """Take the event out of the queue, by one way or the other."""
+    if how == "ack-all":
+        bus.ack_all(team)
+    else:
+        bus.ack(team, name, actor="ann")
+
+
+@pytest.mark.parametrize("how", ["ack", "ack-all"])
+def test_an_acknowledgement_is_no_review(how: str) -> None:
     with reviewed_team() as (_, team):
         name = event_of(team)
-        bus.ack(team, name, actor="ann")
+        acknowledge(team, how, name)
+        (due,) = pythia.due(team, NOW)
+        assert (due.name, due.state, due.acknowledged) == (name, "waiting", True)
+        assert findings(team) == [
+            f"failure: {name} (pythia-checkpoint) was acknowledged, and no assessment answers it"
+        ]
+        assert answered(team).event == name
         assert pythia.due(team, NOW) == []
-        with pytest.raises(RefusedError, match="was acknowledged"):
-            run(team, event=name)
+        assert findings(team) == []
+        assert [kind for kind in kinds(team) if kind.startswith("bus.acked")] == [
+            f"bus.{word}" for word in (["acked"] if how == "ack" else ["acked-all"])
+        ]
+
+
+def test_a_manual_call_has_the_acknowledged_event_answered() -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        bus.ack_all(team)
+        assert answered(team, manual=True).event == name
+
+
+ASSESSED = """## Pythia Checkpoint - 2026-02-12T14:00:00Z
+
+Decisions reviewed: {} through {} (3 decisions)
+
+### Confidence
+
+high
+"""
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["short", "in a blob"])
+def test_an_assessment_that_was_posted_otherwise_answers_the_event(*, long: bool) -> None:
+    with reviewed_team() as (_, team):
+        (due,) = pythia.due(team, NOW)
+        text = ASSESSED.format(due.first, due.last) + "so it is\n" * (10_000 if long else 1)
+        chat.send(team, "live", "oracle", text)
+        bus.ack(team, due.name, actor="ann")
+        assert pythia.due(team, NOW) == []
+        assert findings(team) == []
+        with pytest.raises(RefusedError, match="is settled"):
+            run(team, event=due.name)
         assert "agent.requested" not in kinds(team)
+
+
+def test_an_assessment_of_other_decisions_or_of_before_answers_nothing() -> None:
+    with reviewed_team() as (_, team):
+        chat.send(team, "live", "oracle", ASSESSED.format("D-1", "D-2"))
+        first = pythia.due(team, NOW)[0]
+        chat.send(team, "live", "oracle", ASSESSED.format(first.first, first.last))
+        decide(team, 3)
+        chat.send(team, "live", "oracle", "Pythia checkpoint: what about it?")
+        bus.ack_all(team)
+        (second,) = pythia.due(team, NOW)
+        assert second.name != first.name
+        assert [one.startswith(f"failure: {second.name}") for one in findings(team)] == [True]
+
+
+def test_what_cannot_be_answered_is_settled_by_an_acknowledgement() -> None:
+    with reviewed_team() as (_, team):
+        answered(team)
+        bus.publish(team, "ann", "pythia-checkpoint", "high")
+        text = "Checkpoint at decision 2. Decisions D-1 through D-2."
+        bus.publish(team, "ann", "pythia-checkpoint", "high", text)
+        assert len(pythia.due(team, NOW)) == 2
+        bus.ack_all(team)
+        assert pythia.due(team, NOW) == []
+        assert findings(team) == []
+
+
+def test_where_its_file_was_pruned_another_event_asks_again() -> None:
+    with reviewed_team() as (_, team):
+        (due,) = pythia.due(team, NOW)
+        payload = team.source.body(bus.find_pending(team, due.name))["payload"]["text"]
+        bus.ack_all(team)
+        bus.prune(team, 1)
+        assert [one.startswith(f"failure: {due.name}") for one in findings(team)] == [True]
+        bus.publish(team, "scribe", "pythia-checkpoint", "high", payload)
+        answered(team)
+        assert findings(team) == []
+
+
+def test_what_was_acknowledged_before_the_ledger_is_settled_and_told(tmp_path: Path) -> None:
+    root = tmp_path / ".nbs"
+    with reviewed_team() as (project, team):
+        name = event_of(team)
+        bus.ack_all(team)
+        for folder in ("events", "chat", "scribe"):
+            shutil.copytree(project / ".nbs" / folder, root / folder)
+    adopt.init(str(tmp_path))
+    with Team(str(root)) as team:
+        team.refresh()
+        assert pythia.due(team, NOW) == []
+        assert run(team) is None
+        assert findings(team) == [
+            f"warning: {name} (pythia-checkpoint) was acknowledged, and no assessment answers it"
+        ]
+        with pytest.raises(RefusedError, match="before the ledger began"):
+            run(team, event=name)
 
 
 # Running her -----------------------------------------------------------------------------------

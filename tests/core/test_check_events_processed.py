@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from reviewed import event_of, reviewed_team
 from specimens import database, forge, read
-from team_files import Said, judge, outcome, write_chat
+from team_files import START, Decision, Said, judge, outcome, write_chat, write_event, write_log
 
 from projections.formats.event import Event, event_name, format_event, format_time
-from tripod import adopt, bus, chat, claims
+from tripod import adopt, bus, chat, claims, pythia
 from tripod.team import Team
 from verify.evidence import collect
 from verify.finding import Outcome
@@ -74,7 +75,7 @@ def test_a_checkpoint_event_is_processed_in_time(root: Path, seconds: int, count
         assert (found.message, found.severity) == (message, "failure")
 
 
-def test_one_that_was_acknowledged_is_settled(root: Path) -> None:
+def test_one_that_asks_for_nothing_is_settled_once_acknowledged(root: Path) -> None:
     name = publish(root, *CHECKPOINT)
     with Team(str(root)) as team:
         bus.ack(team, name, actor="ann")
@@ -153,3 +154,46 @@ def test_what_was_pending_at_adoption_is_a_warning(tmp_path: Path) -> None:
 def test_what_is_not_taken_in_yet_has_no_age(root: Path) -> None:
     pending(root, 1_700_000_000_000_000)
     assert processed(root).verdict == "clean"
+
+
+ASSESSED = "## Pythia Checkpoint - today\n\nDecisions reviewed: D-{} through D-{}\n"
+
+
+@pytest.mark.parametrize("ledger", ["before", "after", "between", "none"])
+@pytest.mark.parametrize("reviewed", [True, False])
+def test_other_programs_answer_in_a_chat(tmp_path: Path, ledger: str, *, reviewed: bool) -> None:
+    root = tmp_path / ".nbs"
+    ids = START, START + 3
+    if ledger == "before":
+        adopt.init(str(tmp_path))
+    write_log(root, [Decision(0, "live.chat:~L7"), Decision(3, "live.chat:~L7")])
+    payload = "Checkpoint at decision 2. Decisions D-{} through D-{}.".format(*ids)
+    write_event(root, 4, "pythia-checkpoint", payload)
+    (event,) = (root / "events/processed").iterdir()
+    if ledger == "between":
+        event.rename(root / "events" / event.name)
+        adopt.init(str(tmp_path))
+        (root / "events" / event.name).rename(event)
+    text = ASSESSED.format(*ids) if reviewed else "Not now."
+    write_chat(root, "live", [Said(1, "alex", "So it is."), Said(9, "pythia", text)])
+    if ledger == "after":
+        adopt.init(str(tmp_path))
+    if ledger == "none":
+        found = outcome(judge(root), "events-processed").findings
+    else:
+        with Team(str(root)) as team:
+            adopt.sync(team)
+            assert len(pythia.due(team, 0)) == (ledger != "after" and not reviewed)
+        found = processed(root).findings
+    message = f"{event.name} (pythia-checkpoint) was acknowledged, and no assessment answers it"
+    severity = "failure" if ledger == "before" else "warning"
+    assert [(f.message, f.severity) for f in found] == ([] if reviewed else [(message, severity)])
+
+
+def test_a_review_that_runs_is_waited_for() -> None:
+    with reviewed_team() as (_, team):
+        name = event_of(team)
+        claims.claim(team, "boss", name)
+        bus.ack_all(team)
+        assert processed(Path(team.root)).verdict == "clean"
+        assert pythia.due(team, 0)[0].claimed == "boss"

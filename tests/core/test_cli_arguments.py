@@ -198,13 +198,18 @@ def new(tmp_path: Path) -> Path:
     return tmp_path
 
 
-OF_AN_ENTRY = {"title", "rationale", "artefact", "risk", "risk_tags", "ref", "status", "supersedes"}
+OF_AN_ENTRY = {
+    "title", "--participant", "rationale", "artefact", "risk", "risk_tags", "ref", "status",
+    "supersedes",
+}  # fmt: skip
 """What `scribe log` refuses because it makes no entry of the log."""
 
 
 def code_of(arguments: tuple[str, ...], field: str, rule: str) -> int:
     """The exit code with which a command refuses a field."""
-    if arguments[:2] == ("scribe", "log") and field in OF_AN_ENTRY and rule != "not UTF-8":
+    unread = rule in ("not UTF-8", "Missing", "requires an argument")
+    of_an_entry = field in OF_AN_ENTRY and not unread
+    if arguments[:2] == ("scribe", "log") and of_an_entry:
         return 3
     return USAGE.get(door_of(arguments), 2)
 

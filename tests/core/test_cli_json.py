@@ -132,8 +132,8 @@ def test_what_pythia_did(folder: Path) -> None:
     due = answer(folder, "pythia", "due")
     assert due.pop("us") > 0
     assert due == {
-        "claimed": None, "decisions": 1, "first": due["last"], "last": due["last"],
-        "name": due["name"], "problem": None, "state": "waiting",
+        "acknowledged": False, "claimed": None, "decisions": 1, "first": due["last"],
+        "last": due["last"], "name": due["name"], "problem": None, "state": "waiting",
     }  # fmt: skip
     done = run(folder, "pythia", "run", "--json", "--", "echo", "no")
     told = json.loads(done.out)

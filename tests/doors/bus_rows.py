@@ -17,6 +17,7 @@ TEXT = (
 )
 NAME = "...-ann-note-....event\n"
 BUSY = ("queue",)
+LOGGED = ("window", "logged")
 
 
 class Row(NamedTuple):
@@ -71,6 +72,21 @@ PUBLISH = [
         "window",
     ),
     row("publish D ann task-complete low --dedup-window=5", 0, "....event\n", "", "window"),
+    *(
+        line
+        for type_ in ("decision-logged", "pythia-checkpoint")
+        for line in (
+            row(f"publish D scribe {type_} low", 0, f"...-scribe-{type_}-...\n", "", *LOGGED),
+            row(
+                f"publish D scribe {type_} low --dedup-window=4000000000",
+                5,
+                "",
+                "...dropped: ...",
+                *LOGGED,
+            ),
+            row(f"publish D ann {type_} low", 5, "", "...dropped: ...", *LOGGED),
+        )
+    ),
     row("publish D ann note low --file=D/config.yaml", 0, NAME, "", "window"),
     row("publish D ann note low --file=none", 4, "", "...payload: --file 'none' cannot be read"),
     row("publish D ann note low text --file=none", 4, "", "...payload: given twice"),

@@ -45,6 +45,11 @@ def set_up(project: Path, given: tuple[str, ...]) -> None:
             ("1600000000000003-ann-chat-message-9", event("ann", "chat-message", "normal")),
         ):
             (place / f"{name}.event").write_text(text)
+    if "logged" in given:
+        for at, type_ in enumerate(("decision-logged", "pythia-checkpoint"), 4):
+            for source in ("scribe", "ann"):
+                name = f"160000000000000{at}-{source}-{type_}-5.event"
+                (folder / name).write_text(event(source, type_, "high"))
     config = {
         "window": "dedup-window: 4000000000\n",
         "limit": "retention-max-bytes: 5\n",

@@ -30,7 +30,10 @@ def pythia() -> None:
 @team_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object an event and line.")
 def due(*, team_path: str | None, as_json: bool) -> None:
-    """List the checkpoint events that nobody answered, oldest first."""
+    """List the checkpoint events that nobody answered, oldest first.
+
+    Acknowledging one does not answer it: it stays due.
+    """
     with opened(team_path) as team:
         team.refresh()
         found = acts.due(team, time.time_ns() // 1000)
@@ -45,6 +48,7 @@ def _due_line(one: acts.Due) -> str:
     if one.problem is not None:
         return f"{one.name} {at} cannot be answered: {one.problem}"
     whose = "" if one.claimed is None else f", claimed by {one.claimed}"
+    whose += ", though it was acknowledged" if one.acknowledged else ""
     asked = f"{one.first} through {one.last} ({one.decisions} decisions)"
     return f"{one.name} {at} {asked}: {one.state}{whose}"
 

@@ -10,6 +10,7 @@ import click
 from tripod import scribe as acts
 from tripod.cli.advise import advise
 from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option
+from tripod.errors import MalformedEntryError
 from tripod.output import emit, emit_json, remark
 from tripod.scribe_lines import decision_lines, history_lines, inbox_lines
 
@@ -35,7 +36,7 @@ scribe.add_command(advise)
     "--participant",
     "-p",
     "participants",
-    type=HANDLE,
+    type=TEXT,
     multiple=True,
     required=True,
     metavar="HANDLE",
@@ -110,6 +111,7 @@ def log(
         reverses,
         mitigates,
     )
+    _judge_participants(participants)
     with opened(team_path) as team:
         logged = acts.log(team, request, actor=actor)
     for warning in logged.warnings:
@@ -121,6 +123,17 @@ def log(
     emit([logged.id])
     if logged.checkpoint:
         remark(f"decision {logged.number}: Pythia's review is due ({logged.checkpoint})")
+
+
+def _judge_participants(participants: tuple[str, ...]) -> None:
+    """Each is a handle here; the logs of others may name people in other ways."""
+    from projections.formats.chat import valid_handle
+
+    for handle in participants:
+        problem = valid_handle(handle)
+        if problem is not None:
+            message = f"--participant: {problem.removeprefix('handle: ')}"
+            raise MalformedEntryError(message)
 
 
 def _show(decisions: Iterable[acts.Decision], *, as_json: bool) -> int:

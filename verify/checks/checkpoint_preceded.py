@@ -20,7 +20,10 @@ cannot be found any more: the past is told as a warning.
 
 from __future__ import annotations
 
-from verify.assessments import Posted, assessments
+from functools import partial
+
+from projections.formats.answers import came_first, overlap, span_of
+from verify.assessments import Posted, assessments, together
 from verify.checkpoints import Asked, asked
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
@@ -46,33 +49,13 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found[:40], dict(seen), required=REQUIRED)
 
 
-def _before(evidence: Evidence, event: Asked, posted: Posted) -> bool:
-    """Whether the event came first; times are claims, and whoever writes a file chooses them."""
-    claimed = event.observed and posted.observed and event.time and posted.time
-    if claimed and _together(evidence, event.seq, posted.seq):
-        return event.time <= posted.time
-    return event.seq < posted.seq
-
-
-def _together(evidence: Evidence, one: int, other: int) -> bool:
-    """Whether nothing but their times tells which came first: they were taken in by one append."""
-    if evidence.past(one) and evidence.past(other):
-        return True
-    return evidence.at(one) == evidence.at(other)
-
-
-def _overlap(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    a, b = ([int(id_[2:]) for id_ in span] for span in (one, other))
-    return a[0] <= b[1] and b[0] <= a[1]
-
-
 def _answer(evidence: Evidence, posted: Posted, events: list[Asked]) -> list[Finding]:
     """Take the event that this assessment answers; a finding where there is none."""
-    said = posted.said
-    span = (said.first, said.last) if said.first and said.last else None
-    free = [event for event in events if not event.used and _before(evidence, event, posted)]
+    span = span_of(posted.said)
+    apart = partial(together, evidence)
+    free = [e for e in events if not e.used and came_first(e, posted, apart)]
     same = [event for event in free if event.range and (span is None or event.range == span)]
-    near = [event for event in free if span and event.range and _overlap(span, event.range)]
+    near = [event for event in free if span and event.range and overlap(span, event.range)]
     bare = [event for event in free if event.range is None and event.scribe]
     if same or near or bare:
         event = (same or near or bare)[0]

@@ -1,4 +1,4 @@
-"""No event that the team must answer lies in the queue beyond ``ack-timeout``.
+"""No event that the team must answer lies in the queue beyond ``ack-timeout``, or leaves it unseen.
 
 **What it proves.** Each pending ``pythia-checkpoint`` event is younger than ``ack-timeout``, or
 somebody holds a claim on it that still runs. There is no clock in this: an event's age is the time
@@ -6,27 +6,39 @@ from its entry to the newest one. So an event behind which nothing happened has 
 entry gives it one. An ``ack-timeout`` of 0 asks for nothing; then the check tells only, as a
 warning, of a checkpoint event that is pending while a later one was published.
 
+Acknowledging a checkpoint event is no review: for each one that left the queue there is an
+assessment, bound to it in the ledger (``pythia.assessed``), or posted to a chat after it and about
+decisions that it asked for. While somebody holds a claim on it that still runs, and where it asks
+for no decision that there is, nothing is missing.
+
 **Why it matters.** The seeds: a checkpoint event that is published and never processed is a review
 that everybody believes to have happened. Nothing else of the team notices.
 
 **What a finding looks like.** ``1795294626000000-scribe-pythia-checkpoint-7.event
-(pythia-checkpoint) is pending for 900 s, ack-timeout is 120 s``. Other events of priority
-``critical``, for which an agent stands still, are told as warnings; so is what was pending at
-adoption.
+(pythia-checkpoint) is pending for 900 s, ack-timeout is 120 s``, or ``… was acknowledged, and no
+assessment answers it``. Other events of priority
+``critical``, for which an agent stands still, are told as warnings; so is what
+was pending at adoption, or was acknowledged by then.
 
 **What to do.** ``tripod bus check`` lists them. Have the review given (``tripod pythia run``), or
-acknowledge what is settled; and find out why whoever should read the queue does not.
+acknowledge what is settled; and find out why whoever should read the queue does not. One that was
+acknowledged stays due: ``tripod pythia due`` lists it, ``tripod pythia run`` has it answered. Where
+its file was pruned, publish an event that names its range, and have that one answered.
 """
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from ledger.ids import parse_at
+from projections.formats.answers import Span, answers, span_of
 from projections.intake.others import CONFIG
-from verify.checkpoints import EVENT
+from verify.assessments import Posted, assessments, together
+from verify.checkpoints import EVENT, Asked, asked
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
 
@@ -61,6 +73,8 @@ def judge(evidence: Evidence) -> Outcome:
     if not published and not pending:
         return not_applicable(NAME, "no event asks for an answer", required=REQUIRED)
     found = list(_overdue(evidence, pending, timeout) if timeout else _left(evidence, pending))
+    found += _unanswered(evidence)
+    found.sort(key=lambda one: one.severity != "failure")
     if len(found) > LIMIT:
         more = f"and {len(found) - LIMIT} more"
         severity: Severity = "warning"
@@ -93,6 +107,58 @@ def _left(evidence: Evidence, pending: list[Pending]) -> Iterator[Finding]:
     for event in pending:
         if event.type == EVENT and event.seq < newest:
             yield _finding(evidence, event, "is pending while a later one was published", "warning")
+
+
+def _unanswered(evidence: Evidence) -> Iterator[Finding]:
+    """Checkpoint events that left the queue without an assessment."""
+    rows = evidence.query(
+        "SELECT a.seq FROM asked a LEFT JOIN events e ON e.seq = a.seq"
+        " WHERE (e.seq IS NULL OR e.acked IS NOT NULL)"  # a pruned one was acknowledged
+        " AND NOT EXISTS (SELECT 1 FROM assessments s WHERE s.event = a.seq)"
+    )
+    left = {seq for (seq,) in rows}
+    if not left:
+        return
+    posted = _Posted(evidence)
+    now = _newest(evidence)
+    before = -1
+    for event in asked(evidence):
+        if event.seq in left and _asks(evidence, event, before) and not posted.answers(event):
+            body = evidence.body(event.seq)
+            one = Pending(event.seq, str(body.get("name")), 0, EVENT)
+            if not _claimed(evidence, one, now):
+                severity: Severity = "warning" if evidence.past(event.seq) else "failure"
+                message = "was acknowledged, and no assessment answers it"
+                yield _finding(evidence, one, message, severity)
+        before = event.seq
+
+
+def _asks(evidence: Evidence, event: Asked, before: int) -> bool:
+    """Whether it asks for decisions that there are; of no range, for those since the one before."""
+    if event.range is None:
+        sql = "SELECT 1 FROM pieces WHERE id IS NOT NULL AND seq > ? AND seq < ? LIMIT 1"
+        return bool(evidence.query(sql, before, event.seq))
+    sql = "SELECT 1 FROM pieces WHERE id = ? LIMIT 1"
+    return all(evidence.query(sql, id_) for id_ in event.range)
+
+
+class _Posted:
+    """The assessments that stand in chats."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.every = list(assessments(evidence))
+        self.together = partial(together, evidence)
+        self.of: dict[Span | None, list[Posted]] = defaultdict(list)
+        for one in self.every:
+            self.of[span_of(one.said)].append(one)
+
+    def answers(self, event: Asked) -> bool:
+        """Whether one of them answers an event; most name the very range that was asked for."""
+        return any(
+            answers(one, one.said, event, event.range, self.together)
+            for posted in (self.of.get(event.range, ()), self.every)
+            for one in posted
+        )
 
 
 def _newest(evidence: Evidence) -> int:
