@@ -77,6 +77,7 @@ class Disk:
         self.root = root
         self.places = Places(root, places or {})
         self._straight: set[str] | None = set() if steady else None
+        self._odd: dict[str, set[str]] | None = {} if steady else None
 
     def full(self, path: str) -> str:
         """The path for the system.
@@ -206,7 +207,7 @@ class Disk:
             return None
         full = self.full(path)
         try:
-            if not stat.S_ISREG(os.lstat(full).st_mode):  # to open a device may do something
+            if self._is_odd(path, full):
                 return None
             fd = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except (FileNotFoundError, NotADirectoryError):
@@ -230,6 +231,17 @@ class Disk:
             return data, stat_of(found)
         finally:
             os.close(fd)
+
+    def _is_odd(self, path: str, full: str) -> bool:
+        """Whether no regular file stands there: to open a device may do something."""
+        if self._odd is None:
+            return not stat.S_ISREG(os.lstat(full).st_mode)
+        folder, _, name = path.rpartition("/")
+        if folder not in self._odd:
+            with os.scandir(full.rpartition("/")[0]) as found:
+                odd = {item.name for item in found if not item.is_file(follow_symlinks=False)}
+            self._odd[folder] = odd
+        return name in self._odd[folder]
 
     def write(
         self,

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -382,15 +383,45 @@ def _undead_worker(root: str) -> None:
         act.append([_ended(run)])
 
 
+def _tidied_worker(root: str) -> None:
+    """It failed, somebody wrote its log over, and it was continued: its end kept the new log."""
+    name, log = "mole-0001", "workers/mole-0001.log"
+    for attempt, said in enumerate((b"I read the chat\n", b"ok\n")):
+        run = f"{attempt}" * 32
+        digest = sha256(said).hexdigest()
+        with Team(root) as team, team.act() as act:
+            if attempt:
+                act.append([drafts_worker.worker_continued(name, "More.", "alex")])
+                act.append([_requested(name, run, 2)])
+            else:
+                act.append(_run_of(name, run))
+            end = draft_event(act, name, "task-failed", "high", "")
+            _write(f"{root}/{log}", said.decode())
+            act.append([drafts_worker.evidence_kept(log, said, 1, None)])
+            ended = drafts_worker.worker_ended(
+                name=name,
+                spawn=run,
+                state="failed",
+                logs=[(log, digest, len(said))],
+                event=end.body["name"],
+            )
+            step(act, ended, end)
+            act.append([_ended(run)])
+
+
 def _run_of(name: str, run: str) -> list[Draft]:
     return [
         drafts_worker.worker_spawned(
             name=name, slug="mole", folder="/srv/sample", task="Dig.", actor="alex"
         ),
-        drafts_agent.agent_requested(
-            spawn=run, role="worker", subject=name, attempt=1, spec=b"{}", actor="alex"
-        ),
+        _requested(name, run, 1),
     ]
+
+
+def _requested(name: str, run: str, attempt: int) -> Draft:
+    return drafts_agent.agent_requested(
+        spawn=run, role="worker", subject=name, attempt=attempt, spec=b"{}", actor="alex"
+    )
 
 
 def _ended(run: str) -> Draft:
@@ -951,6 +982,7 @@ SPECIMENS: tuple[Specimen, ...] = (
     Specimen("assessment-complete", "Scenario: nothing stands there", _half_an_answer),
     Specimen("worker-lifecycle", "no event worker-spawned tells", _silent_worker),
     Specimen("worker-lifecycle", "completed after dismissed", _undead_worker),
+    Specimen("worker-lifecycle", "held 16 bytes at entry", _tidied_worker),
     Specimen("record-agrees", "it is not what the ledger holds", _other_record),
     Specimen("drift", "differs from the ledger", _edit_event),
 )

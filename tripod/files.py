@@ -31,7 +31,8 @@ __all__ = ["Files", "digest_of"]
 
 READ_LIMIT = 2**30
 FOLDERS = ("", BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
-MANY = 100  # files; from there on the disk is waited for once a group
+SOME = 16  # files; from there on the disk is waited for once for all that are new
+MANY = 100  # events; from there on they are moved with one look at the folders
 GROUP = 2000
 NEVER = -(2**31)
 _GROWING = ("chat.sent", "decision.logged")
@@ -138,7 +139,7 @@ class Files:
                 paths.update(touched)
                 more = 1 if grows and entry.kind in _GROWING else NEVER
                 said.update((path, said.get(path, 0) + more) for path in touched)
-        many = len(paths) > MANY
+        many = len(paths) > SOME
         for path in over(paths, "writing files", len(paths)):
             if many and self.disk.stat(path) is None:
                 self._stage(path)

@@ -248,7 +248,8 @@ def continue_(team: Team, name: str, message: str, *, actor: str = "unknown") ->
 
     Raises:
         NotFoundError: we run no such worker.
-        RefusedError: it is at work, or was dismissed.
+        RefusedError: it is at work, was dismissed, or a log is not what its program left: more of
+            that would hide what was done to it.
         BadArgumentError: the message breaks its rule.
     """
     if not message.strip() or len(message.encode()) > MAX_TASK:

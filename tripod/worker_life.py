@@ -74,6 +74,7 @@ class Life(Told):
             if state not in self.legal:
                 message = f"{run.subject} is {state}: only one that ended can go on"
                 raise RefusedError(message)
+            _refuse_altered(act, run.subject)
             act.append([self.ordered])
         rows = act.transaction.tables.execute(
             "SELECT seq FROM worker_steps WHERE name = ? AND state = 'pending' ORDER BY seq",
@@ -154,6 +155,35 @@ def _end(act: Act, run: Run, state: str, problem: str) -> None:
         event=None if event is None else event.body["name"],
     )
     step(act, ended, event)
+
+
+def _refuse_altered(act: Act, name: str) -> None:
+    """A log that is not what its program left stays as it is: more of it would hide that.
+
+    What was erased since then stands there as the ledger gives it now.
+
+    Raises:
+        RefusedError: a log is gone, was edited or added to; nothing was recorded.
+    """
+    tables = act.transaction.tables
+    ended = "SELECT max(seq) FROM worker_steps WHERE name = ? AND kind = 'worker.ended'"
+    seq = tables.execute(ended, (name,)).fetchone()[0]
+    erased = (
+        "SELECT f.sha256 FROM redactions AS r JOIN files AS f ON f.path = r.place"
+        " WHERE r.place = ? AND r.kind = 'evidence.kept' AND r.entry > ?"
+    )
+    for log in () if seq is None else act.source.body(seq)["logs"]:
+        path, wanted = log["path"], log["digest"]
+        row = tables.execute(erased, (path, seq)).fetchone()
+        found = _digest_of(act, path) if act.disk.is_file(path) else None
+        if found is None or found[1] not in (wanted, row and row[0]):
+            what = "is gone" if found is None else "is not what its program left there"
+            message = (
+                f"{path} {what}: going on would hide that, so nothing was recorded. "
+                "`tripod verify` tells what is wrong, and `tripod rebuild --evidence` gives a "
+                "kept log back; else have a new worker do the rest"
+            )
+            raise RefusedError(message)
 
 
 def _keep_log(act: Act, path: str) -> tuple[str, str, int] | None:

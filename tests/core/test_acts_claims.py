@@ -70,6 +70,19 @@ def test_a_lease_that_ends_makes_it_attempt_two(story: Story) -> None:
         bus.ack(team, name, actor="bob")
 
 
+def test_once_a_lease_has_ended_another_takes_it_by_name(story: Story) -> None:
+    name = publish(story)
+    claim(story, "bob", name, lease=60)
+    story.clock.move(59.999_999)
+    with pytest.raises(NotFoundError, match="is claimed by bob"):
+        claim(story, "cy", name)
+    story.clock.move(0.000_001)
+    until = (BEGIN + 120) * 1_000_000
+    assert claim(story, "cy", name) == bus.Claim(name, "cy", until, 2)
+    with pytest.raises(NotFoundError, match="is claimed by cy"):
+        claim(story, "bob", name)
+
+
 def test_who_has_it_may_take_it_for_longer(story: Story) -> None:
     name = publish(story)
     claim(story, "bob", lease=60)

@@ -1,21 +1,25 @@
 """What a worker may not do, say or leave behind without being named."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from ledger import drafts_agent, drafts_worker
-from tripod import adopt, redact, worker
+from tripod import adopt, recover, redact, worker
 from tripod.agents.history import newest
 from tripod.agents.spool import Spool
 from tripod.drafting import draft_event
+from tripod.errors import RefusedError
 from tripod.team import Team
 from tripod.worker_life import step
 from verify.checks.worker_lifecycle import step_problem
 from verify.evidence import collect
 from verify.finding import Outcome
 from verify.run import run
+
+LOG = "workers/w-0001.log"
 
 
 def lifecycle(root: Path) -> Outcome:
@@ -109,7 +113,11 @@ def test_a_state_after_which_it_is_not(root: Path) -> None:
         with team.act() as act:
             event = draft_event(act, "w-0001", "task-failed", "high", "")
             ended = drafts_worker.worker_ended(
-                name="w-0001", spawn="s", state="failed", logs=[], event=event.body["name"]
+                name="w-0001",
+                spawn="s",
+                state="failed",
+                logs=[(LOG, sha256(b"x\n").hexdigest(), 2)],
+                event=event.body["name"],
             )
             step(act, ended, event)
 
@@ -204,6 +212,110 @@ def test_a_log_of_which_only_the_digest_is_kept(
     else:
         log.write_bytes(b"y\n")
     assert [finding.message for finding in lifecycle(tmp_path).findings] == [message]
+
+
+def go_on(team: Team) -> None:
+    worker.continue_(team, "w-0001", "More.")
+    end(team)
+
+
+def everything(root: Path) -> list[tuple[str, str, str]]:
+    with collect(str(root)) as evidence:
+        report = run(evidence)
+    return [(f.check, f.where, f.message) for o in report.outcomes for f in o.findings]
+
+
+@pytest.mark.parametrize("change", ["unlink", "edit", "append", "append and take in"])
+def test_going_on_does_not_hide_what_was_done_to_a_log(root: Path, change: str) -> None:
+    log = root / ".nbs/workers/w-0001.log"
+    if change == "unlink":
+        log.unlink()
+    else:
+        log.write_bytes(b"y\n" if change == "edit" else b"x\ny\n")
+    with Team(str(root / ".nbs")) as team:
+        if change == "append and take in":
+            adopt.sync(team)
+        found, size = everything(root), team.store.head().size
+        assert found != []
+        what = "is gone" if change == "unlink" else "is not what its program left there"
+        with pytest.raises(RefusedError, match=f"^workers/w-0001.log {what}: "):
+            worker.continue_(team, "w-0001", "More.")
+        assert team.store.head().size == size
+        assert everything(root) == found
+        if change in ("unlink", "edit"):
+            recover.rebuild(team, evidence=True)
+            go_on(team)
+            assert log.read_bytes() == b"x\nx\n"
+            assert lifecycle(root).verdict == "clean"
+
+
+def test_what_was_done_to_a_long_log_stops_it_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as team:
+        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        end(team)
+        go_on(team)
+        (tmp_path / ".nbs/workers/w-0001.log").write_bytes(b"x\ny\n")
+        with pytest.raises(RefusedError, match="is not what its program left there"):
+            worker.continue_(team, "w-0001", "More.")
+
+
+def forge_end(team: Team, held: bytes | None) -> int:
+    """Say that its program ended, and what its log held then; the number of that entry."""
+    with team.act() as act:
+        logs = []
+        if held is not None:
+            act.append([drafts_worker.evidence_kept(LOG, held, 1, None)])
+            logs = [(LOG, sha256(held).hexdigest(), len(held))]
+        ended = drafts_worker.worker_ended(name="w-0001", spawn="s", state="completed", logs=logs)
+        return act.append([ended])[0].seq
+
+
+@pytest.mark.parametrize(
+    ("logs", "problem"),
+    [
+        ((b"x\n", b"x\n"), None),
+        ((b"x\nab", b"x\nabc"), None),
+        ((b"x\nab", b"x\ncbc"), "does not begin with the 4 bytes that entry {} says"),
+        ((b"x\nab", b"x\ncb"), "does not begin with the 4 bytes that entry {} says"),
+        ((b"x\nab", b"x\n"), "held 4 bytes at entry {}, and 2 at entry {}"),
+        ((b"x\nab", None), "held 4 bytes at entry {}, and 0 at entry {}"),
+    ],
+)
+def test_a_log_only_grows_from_one_end_to_the_next(
+    root: Path, logs: tuple[bytes, bytes | None], problem: str | None
+) -> None:
+    """Whatever stands in the file now: what was kept at each end tells."""
+    with Team(str(root / ".nbs")) as team:
+        ends = [forge_end(team, held) for held in logs]
+    (root / ".nbs" / LOG).write_bytes(logs[1] or b"")
+    found = [f.message for f in lifecycle(root).findings if f.where == LOG]
+    assert found == ([] if problem is None else [problem.format(*ends)])
+
+
+def test_a_long_log_that_is_shorter_at_a_later_end_is_named(root: Path) -> None:
+    with Team(str(root / ".nbs")) as team, team.act() as act:
+        for size in (9, 8):
+            ended = drafts_worker.worker_ended(
+                name="w-0001", spawn="s", state="completed", logs=[(LOG, f"{size}" * 64, size)]
+            )
+            act.append([ended])
+    found = [f.message.partition(" at ")[0] for f in lifecycle(root).findings if f.where == LOG]
+    assert found[0] == "held 9 bytes"
+
+
+def test_an_erased_log_is_no_altered_one(root: Path) -> None:
+    with Team(str(root / ".nbs")) as team:
+        kept = [e.seq for e in team.store.read() if e.stream == f"files/{LOG}"]
+        redact.redact(team, redact.Request(kept, None, "private", "ann"))
+        assert (root / ".nbs" / LOG).read_bytes() == b"[redacted]\n"
+        assert lifecycle(root).verdict == "clean"
+        go_on(team)
+    assert (root / ".nbs" / LOG).read_bytes() == b"[redacted]\nx\n"
+    assert lifecycle(root).verdict == "clean"
 
 
 def test_a_task_that_was_erased_stays_a_task(root: Path) -> None:

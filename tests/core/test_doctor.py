@@ -224,6 +224,34 @@ def test_what_a_person_must_do_is_told_and_left(root: Path, name: str, where: st
     }
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_was_added_to_a_workers_log_is_for_a_person(
+    root: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool
+) -> None:
+    if not kept:
+        monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
+        monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 1)
+    with Team(str(root)) as team:
+        worker.spawn(team, "w", str(root.parent), "x", command=["echo", "x"], name="w-0001")
+        run_ = newest(team.store.db, "worker", "w-0001")
+        assert run_ is not None
+        Spool(f"{root}/spool/{run_.spawn}").wait()
+        worker.look_after(team)
+    assert "log-altered" not in {one.name for one in examine(str(root)).troubles}
+    log = root / "workers/w-0001.log"
+    log.write_bytes(b"x\nall is well\n")
+    (told_,) = (one for one in examine(str(root)).troubles if one.name == "log-altered")
+    assert (told_.where, told_.mends) == ("workers/w-0001.log", "")
+    assert told_.what == "12 bytes were added after its program ended"
+    assert told_.cure.startswith("evidence is never touched here: ")
+    assert told_ in mend(examine(str(root))).troubles
+    assert log.read_bytes() == b"x\nall is well\n"
+    assert run(root, "doctor").code == 1
+    log.unlink()
+    names = {(one.name, one.where) for one in examine(str(root)).troubles}
+    assert ("evidence" if kept else "log-altered", "workers/w-0001.log") in names
+
+
 def test_a_ledger_that_nobody_can_read_is_no_verdict(root: Path) -> None:
     (root / "ledger.db").write_bytes(b"no database at all, " * 100)
     before = tree(root)

@@ -199,6 +199,86 @@ def test_tool_servers_are_written_where_only_we_can_read(tmp_path: Path) -> None
     assert (tmp_path / "run").stat().st_mode & 0o077 == 0
 
 
+SERVERS = {"gate": McpServer(command="gate", env={"TOKEN": "s3cret"})}
+
+
+def holding_secrets(folder: Path) -> list[str]:
+    """Files that hold the token."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path.name for path in files if b"s3cret" in path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ("echo x", "ok"),
+        ("exit 3", "nonzero"),
+        ("exec sleep 600", "timeout"),
+        ("kill -9 $PPID", "killed"),  # nobody is left who could say how it ended
+        (None, "not_started"),
+    ],
+)
+def test_no_secret_is_left_once_the_run_is_over(
+    tmp_path: Path, program: str | None, status: str
+) -> None:
+    argv = ("no-such-program",) if program is None else ("sh", "-c", f"test -s $1 && {program}", "")
+    order = SpawnSpec(
+        argv=argv,
+        takes={"mcp_servers": ("{}",)},
+        mcp_servers=SERVERS,
+        timeout_s=0.5 if status == "timeout" else None,
+    )
+    done = asyncio.run(spawn_agent(order, Spool(str(tmp_path / "run"))))
+    assert done.status == status
+    assert holding_secrets(tmp_path) == []
+
+
+def test_no_secret_is_left_of_a_run_that_was_cancelled(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "run"))
+
+    async def cancel_it() -> None:
+        order = SpawnSpec(argv=("sleep", "600"), mcp_servers=SERVERS)
+        task = asyncio.ensure_future(spawn_agent(order, spool))
+        while spool.look().started is None:  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.005)
+        assert holding_secrets(tmp_path) == ["mcp.json"]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel_it())
+    assert holding_secrets(tmp_path) == []
+
+
+def test_the_wrapper_leaves_no_secret_to_whoever_comes_next(tmp_path: Path) -> None:
+    """Who ordered the run may be gone: nobody waits for it."""
+    spool = Spool(str(tmp_path / "run"))
+    with spool.held() as lock:
+        assert lock is not None
+        spool.launch(SpawnSpec(argv=("true",), mcp_servers=SERVERS), lock)
+    while spool.look().end is None:
+        time.sleep(0.005)
+    assert holding_secrets(tmp_path) == []
+
+
+def test_a_launch_that_fails_leaves_no_secret(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "run"))
+    (tmp_path / "run/stdin").mkdir(parents=True)
+    with spool.held() as lock:
+        assert lock is not None
+        with pytest.raises(IsADirectoryError):
+            spool.launch(SpawnSpec(argv=("true",), mcp_servers=SERVERS), lock)
+    assert holding_secrets(tmp_path) == []
+
+
+def test_a_run_that_is_given_up_leaves_no_secret(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "run"))
+    with spool.held():
+        (tmp_path / "run/mcp.json").write_text("s3cret", encoding="utf-8")
+    spool.give_up("its wrapper was killed")
+    assert holding_secrets(tmp_path) == []
+
+
 def test_parameters_are_words_and_those_it_cannot_take_are_named() -> None:
     done = python(
         "import json, sys; print(json.dumps(sys.argv[1:]))",

@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 
 from tripod.agents.outputs import read_answer
 from tripod.agents.spec import Output, SpawnResult, SpawnSpec, Status
-from tripod.agents.spool import End, Look, Spool
+from tripod.agents.spool import LOST, End, Look, Spool
 
 __all__ = ["MAX_OUTPUT", "result_of", "spawn_agent"]
 
 MAX_OUTPUT = 64 * 1024 * 1024  # bytes of output that are read; more is no answer
+_NOBODY = "whoever ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
 
 _ENDS: dict[str, Status] = {
@@ -32,7 +33,8 @@ async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResul
 
     Args:
         spec: what to run, and how.
-        spool: where its files lie; in a temporary folder by default.
+        spool: where its files lie; in a temporary folder by default. The file with secrets of tool
+            servers is gone once the run is over.
 
     Raises:
         ValueError: another run is going on in that spool.
@@ -61,7 +63,8 @@ def _run(spec: SpawnSpec, spool: Spool) -> tuple[tuple[str, ...], Look]:
             raise ValueError(message)
         spool.clear()
         unsupported = spool.launch(spec, lock)
-    return unsupported, spool.wait()
+    look = spool.wait()
+    return unsupported, spool.give_up(_NOBODY) if look.state == LOST else look
 
 
 def result_of(
@@ -84,7 +87,7 @@ def result_of(
     began = look.started
     stdout, cut = (b"", False) if began is None else _bytes_of(spool.stdout, began.stdout_from)
     stderr, _ = (b"", False) if began is None else _bytes_of(spool.stderr, began.stderr_from)
-    end = look.end or End("abandoned", None, None, "whoever ran it was killed", 0, 0)
+    end = look.end or End("abandoned", None, None, _NOBODY, 0, 0)
     answer = read_answer(output, stdout, wants_structure=wants_structure)
     status, problem = answer.status, answer.problem
     if cut:

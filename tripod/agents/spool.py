@@ -8,7 +8,8 @@ wrapper; so whoever comes later can tell the three states apart, also after any 
 - else nobody does, and nobody will: it is lost. ``give_up`` makes that final.
 
 Source: spec kernel A-3, A-4, A-8, A-9. The folder is private (0700) and no projection; secrets are
-in the file of the tool servers alone, and go with the folder.
+in the file of the tool servers alone. It goes once the run is over: the wrapper removes it, or,
+where that was killed, whoever gives the run up.
 """
 
 from __future__ import annotations
@@ -130,7 +131,14 @@ class Spool:
             spec: the order.
             lock: the descriptor that ``held`` gave.
         """
-        mcp = f"{self.path}/mcp.json"
+        try:
+            return self._launch(spec, lock)
+        except Exception:  # not an interrupt: the wrapper may be at work
+            self._forget()
+            raise
+
+    def _launch(self, spec: SpawnSpec, lock: int) -> tuple[str, ...]:
+        mcp = f"{self.path}/{wrapper.SECRETS}"
         argv, unsupported = command_line(spec, mcp)
         if spec.mcp_servers is not None:
             _write(mcp, mcp_config(spec.mcp_servers))
@@ -158,9 +166,15 @@ class Spool:
             check=False,
         )
         if done.returncode:
+            self._forget()
             reason = f"the wrapper ended with {done.returncode}"
             wrapper.write_json(f"{self.path}/exit.json", {"outcome": "not_started"} | _why(reason))
         return unsupported
+
+    def _forget(self) -> None:
+        """Remove the secrets of a run that is over; for who holds the lock."""
+        with suppress(OSError):
+            os.unlink(f"{self.path}/{wrapper.SECRETS}")
 
     # Looking -----------------------------------------------------------------------------------
 
@@ -237,11 +251,13 @@ class Spool:
     def give_up(self, reason: str) -> Look:
         """Make it final that a lost run is lost: a program that is left over is killed.
 
-        Where it turns out to run, or to have ended, nothing is done; the look says which.
+        Its secrets are removed. Where it turns out to run, nothing is done, and where it has ended,
+        nothing else; the look says which.
         """
         with self.held() as lock:
             if lock is None:
                 return Look(RUNNING, self._started(), None)
+            self._forget()
             look = Look(ENDED if (end := self._end()) else LOST, self._started(), end)
             if look.state == ENDED:
                 return look
@@ -254,7 +270,7 @@ class Spool:
 
     def clear(self) -> None:
         """Forget an earlier run in this folder; for who holds the lock."""
-        for name in ("exit.json", "started.json", "stdin", "stdout", "stderr", "mcp.json"):
+        for name in ("exit.json", "started.json", "stdin", "stdout", "stderr", wrapper.SECRETS):
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.path}/{name}")
 

@@ -35,9 +35,10 @@ import time
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["GRACE_S", "main", "start_time", "write_json"]
+__all__ = ["GRACE_S", "SECRETS", "main", "start_time", "write_json"]
 
 GRACE_S = 5.0
+SECRETS = "mcp.json"  # the file of the tool servers, the only one that may hold any
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -90,7 +91,9 @@ class Run:
         self.told = True
 
     def end(self, outcome: str, **more: Any) -> None:
-        """Say how it ended: step 6."""
+        """Say how it ended: step 6. Secrets are gone before."""
+        with suppress(OSError):
+            os.unlink(f"{self.spool}/{SECRETS}")
         wall_ms = round((time.monotonic() - self.began) * 1000)
         now = time.time_ns() // 1000
         times = {"began_us": self.began_us, "ended_us": now, "wall_ms": wall_ms}

@@ -9,6 +9,7 @@ from projections import FILES, LOG
 from projections.intake import BLOCKED
 from tripod.doctor.trouble import REBUILD, SYNC, Trouble
 from verify.checks import LEDGER_CHECKS
+from verify.checks.worker_lifecycle import logs_altered
 from verify.evidence import Evidence
 from verify.finding import Report
 from verify.run import run
@@ -21,7 +22,8 @@ _DAMAGED = (
 )
 _NEXT = "the next command that acts makes that good"
 _REBUILT = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
-_GIVEN_BACK = "evidence is never touched here: `tripod rebuild --evidence` gives it back"
+_UNTOUCHED = "evidence is never touched here"
+_GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
 
 
 def judged(evidence: Evidence) -> Report:
@@ -39,6 +41,7 @@ def stored(evidence: Evidence, report: Report) -> Iterator[Trouble]:
     yield from behind
     yield from _tables(evidence)
     yield from _files(evidence, lagging=any(one.name == "files-behind" for one in behind))
+    yield from _logs(evidence)
     yield from _inputs(evidence)
 
 
@@ -113,6 +116,12 @@ def _files(evidence: Evidence, *, lagging: bool) -> Iterator[Trouble]:
     for path in sorted(kept - told):
         if evidence.disk is not None and not evidence.disk.is_file(path):
             yield Trouble("evidence", path, "is missing, and was kept as evidence", _GIVEN_BACK)
+
+
+def _logs(evidence: Evidence) -> Iterator[Trouble]:
+    """Logs of workers that are, or at an end were, not what their programs wrote."""
+    for found in logs_altered(evidence):
+        yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
 
 
 def _inputs(evidence: Evidence) -> Iterator[Trouble]:

@@ -25,6 +25,7 @@ message near it is the one that was meant. What was wrong before adoption is tol
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from projections import CHAT
@@ -67,11 +68,18 @@ class Logged(NamedTuple):
         return "observed" not in self.body
 
 
+class Channels(NamedTuple):
+    """What happened to the files of chats: their splits, and the lines that they forgot."""
+
+    splits: dict[str, list[tuple[int, int, int]]]
+    forgotten: dict[str, list[tuple[int, int]]]
+
+
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
     found: list[Finding] = []
     refs = bound = decisions = 0
-    splits = _splits(evidence)
+    channels = Channels(_splits(evidence), _forgotten(evidence))
     for seq, id_ in evidence.source.db.execute(
         "SELECT seq, id FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     ):
@@ -83,7 +91,7 @@ def judge(evidence: Evidence) -> Outcome:
         if len(found) < LIMIT:
             found += _text(evidence, decision, listed)
             for ref in listed:
-                found += _resolve(evidence, decision, ref, splits)
+                found += _resolve(evidence, decision, ref, channels)
     if not decisions:
         return not_applicable(NAME, "no decision was logged", required=REQUIRED)
     bad = sum(finding.severity == "failure" for finding in found)
@@ -105,6 +113,16 @@ def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:
             time = None
         splits.setdefault(channel, []).append((time or 0, seq, stop))
     return splits
+
+
+def _forgotten(evidence: Evidence) -> dict[str, list[tuple[int, int]]]:
+    """For each channel the lines that its file was told to forget: (line, entry), by line."""
+    forgotten: dict[str, list[tuple[int, int]]] = {}
+    for channel, number, seq in evidence.query(
+        "SELECT channel, number, gone FROM lines WHERE gone IS NOT NULL ORDER BY channel, number"
+    ):
+        forgotten.setdefault(channel, []).append((number, seq))
+    return forgotten
 
 
 def _text(evidence: Evidence, decision: Logged, listed: list[dict[str, Any]]) -> list[Finding]:
@@ -130,33 +148,35 @@ def _resolve(
     evidence: Evidence,
     decision: Logged,
     ref: dict[str, Any],
-    splits: dict[str, list[tuple[int, int, int]]],
+    channels: Channels,
 ) -> list[Finding]:
     shown = _shown(ref)
     if "leaf" in ref or "seq" in ref:
-        problem = _bound(evidence, decision, ref, splits)
+        problem = _bound(evidence, decision, ref, channels)
         return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
     if evidence.db is not None and decision.seq < evidence.team.size and decision.ours:
         message = f"{shown} is bound to no message, and was made through us"
         found = [_finding(evidence, decision, message, "failure")]
     else:
         found = []
-    return found + _approximate(evidence, decision, ref, splits)
+    return found + _approximate(evidence, decision, ref, channels)
 
 
 def _approximate(
     evidence: Evidence,
     decision: Logged,
     ref: dict[str, Any],
-    splits: dict[str, list[tuple[int, int, int]]],
+    channels: Channels,
 ) -> list[Finding]:
     shown = _shown(ref)
-    place = _place(evidence, decision, str(ref.get("file")), splits)
+    place = _place(evidence, decision, str(ref.get("file")), channels)
     if place is None:
         return [_finding(evidence, decision, f"{shown} names no chat of this team")]
     number = place.first + int(ref["line"]) - HEADER_LINES - 1
-    for gone in _forgotten(evidence, place.channel, place.first, decision.seq):
-        number += gone <= number
+    for gone, seq in channels.forgotten.get(place.channel, ()):
+        if gone > number:
+            break
+        number += gone >= place.first and seq < decision.seq
     near = evidence.query(
         "SELECT handle, time FROM lines WHERE channel = ? AND number BETWEEN ? AND ?"
         " AND handle IS NOT NULL ORDER BY number",
@@ -194,7 +214,7 @@ def _place(
     evidence: Evidence,
     decision: Logged,
     file: str,
-    splits: dict[str, list[tuple[int, int, int]]],
+    channels: Channels,
 ) -> Place | None:
     """Which lines of a channel the file showed when the decision was logged."""
     stem = file.rpartition("/")[2].removesuffix(".chat")
@@ -208,28 +228,17 @@ def _place(
     if not rows:
         return None
     first = 0
-    for time, seq, stop in splits.get(stem, ()):
+    for time, seq, stop in channels.splits.get(stem, ()):
         if seq < decision.seq if decision.ours or not time else time <= decision.time:
             first = max(first, stop)
     return Place(stem, first, rows[0][0])
-
-
-def _forgotten(evidence: Evidence, channel: str, first: int, seq: int) -> list[int]:
-    """Lines from ``first`` on that the file had been told to forget before entry ``seq``."""
-    rows = evidence.query(
-        "SELECT number FROM lines WHERE channel = ? AND number >= ? AND gone < ? ORDER BY number",
-        channel,
-        first,
-        seq,
-    )
-    return [number for (number,) in rows]
 
 
 def _bound(
     evidence: Evidence,
     decision: Logged,
     ref: dict[str, Any],
-    splits: dict[str, list[tuple[int, int, int]]],
+    channels: Channels,
 ) -> str | None:
     """A reference that names its message exactly: None, or what does not fit."""
     seq = ref.get("seq")
@@ -252,9 +261,11 @@ def _bound(
     channel, index = rows[0]
     if ref.get("file") != f"{channel}.chat":
         return f"is bound to a message of {channel}: that is another file"
-    stops = [stop for _, split, stop in splits.get(channel, ()) if split < decision.seq]
+    stops = [stop for _, split, stop in channels.splits.get(channel, ()) if split < decision.seq]
     first = max(stops, default=0)
-    before = [n for n in _forgotten(evidence, channel, first, decision.seq) if n < index]
+    gone = channels.forgotten.get(channel, [])
+    gone = gone[bisect_left(gone, (first,)) : bisect_left(gone, (index,))]
+    before = [number for number, by in gone if by < decision.seq]
     line = index - first - len(before) + HEADER_LINES + 1
     return None if ref.get("line") == line else f"is bound to the message of line {line} then"
 

@@ -3,19 +3,23 @@
 **What it proves.** The states of each worker follow each other as they may (pending, running,
 completed, failed or died; escalated; dismissed for good; continued); behind each step stands the
 event that the team was to hear of it, once; a worker is at work if and only if its run is not over;
-the logs that it left are there, and hold what they held when its program ended. Not that what a
-worker says is true; of workers that other tools ran there are files alone, which prove nothing.
+the logs that it left are there, and hold what they held when its program ended; where it was
+continued, each log begins with what it held at the end before. (Of a log that is too large to be
+kept, and of one whose bytes were erased, only the length is compared.) Not that what a worker says
+is true; of workers that other tools ran there are files alone, which prove nothing.
 
 **Why it matters.** A state that anybody can write, an end that nobody was told of and a log that
 can be tidied up afterwards are how a failed worker comes to be called done.
 
 **What a finding looks like.** ``parser-a3f1: completed after dismissed``, ``parser-a3f1: no event
 task-failed tells that it failed``, ``workers/parser-a3f1.log: 120 bytes were added after its
-program ended``. As a warning: a task file that claims another state than the ledger has.
+program ended``, ``workers/parser-a3f1.log: does not begin with the 120 bytes that entry 31 says``.
+As a warning: a task file that claims another state than the ledger has.
 
 **What to do.** Entries that were made by other means are named by their number; ``tripod rebuild
---evidence`` gives a kept log back. A worker that cannot go on says so by ``tripod worker
-escalate``, not by what it writes into its file.
+--evidence`` gives a kept log back, and ``tripod worker continue`` refuses until it is what its
+program left. What a log held at each end stands in its ``evidence.kept`` entries. A worker that
+cannot go on says so by ``tripod worker escalate``, not by what it writes into its file.
 """
 
 from __future__ import annotations
@@ -25,16 +29,20 @@ from hashlib import sha256
 
 from projections import FILES
 from projections.formats.worker import parse_worker
+from projections.projection import content_bytes
 from projections.workers import FOLDER
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from verify.rows import one
+from verify.sources import RENDER_ERRORS
 
-__all__ = ["NAME", "REQUIRED", "judge", "step_problem"]
+__all__ = ["NAME", "REQUIRED", "judge", "logs_altered", "step_problem"]
 
 NAME = "worker-lifecycle"
 REQUIRED = False
 HELP = "`tripod show` has the entries; whoever made one by other means is its actor, by claim"
 LOG_HELP = "`tripod rebuild --evidence` gives a kept log back; what was added is for a person"
+PAST_HELP = "`tripod show` has what was kept at each end: find out who changed the log between"
 CLAIM_HELP = "the ledger's state counts; a worker that is stuck runs `tripod worker escalate`"
 LIMIT = 40
 
@@ -83,14 +91,12 @@ def judge(evidence: Evidence) -> Outcome:
     if not steps:
         return not_applicable(NAME, "no worker was run by us", required=REQUIRED)
     found = [*_steps(evidence), *_runs(evidence)]
-    logs = 0
-    for name, state, is_open, changed, noted in workers:
-        problems = [] if is_open else list(_logs(evidence, name))
-        logs += 0 if is_open else 1
-        found += problems
+    found += logs_altered(evidence)
+    for name, state, _, changed, noted in workers:
         found += _claims(evidence, name, state, changed, noted)
     at_work = sum(row[2] for row in workers)
-    seen = {"workers": len(workers), "steps": steps, "at work": at_work, "logs of": logs}
+    seen = {"workers": len(workers), "steps": steps, "at work": at_work}
+    seen["logs of"] = len(workers) - at_work
     if len(found) > LIMIT:
         more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
         found = [*found[:LIMIT], more]
@@ -132,6 +138,56 @@ def _runs(evidence: Evidence) -> Iterator[Finding]:
             yield _finding(message, f"entry {changed}", changed)
 
 
+def logs_altered(evidence: Evidence) -> Iterator[Finding]:
+    """Logs of workers that hold something else than their programs wrote, now or at an end."""
+    for name, is_open in evidence.query("SELECT name, open FROM workers ORDER BY name"):
+        yield from _past(evidence, name)
+        if not is_open:
+            yield from _logs(evidence, name)
+
+
+def _past(evidence: Evidence, name: str) -> Iterator[Finding]:
+    """Logs that did not only grow from one end of the program to the next; the ledger alone."""
+    sql = "SELECT seq FROM worker_steps WHERE name = ? AND kind = 'worker.ended' ORDER BY seq"
+    before: dict[str, tuple[int, int, str]] = {}
+    for (seq,) in evidence.query(sql, name):
+        now = {log["path"]: log for log in evidence.body(seq).get("logs", ())}
+        for path, (first, size, digest) in before.items():
+            log = now.get(path, {"bytes": 0, "digest": ""})
+            if log["digest"] == digest or _erased(evidence, path, first, seq):
+                continue
+            data = _kept(evidence, path, seq, log["digest"])
+            if log["bytes"] < size:
+                message = f"held {size} bytes at entry {first}, and {log['bytes']} at entry {seq}"
+                yield _finding(message, path, seq, PAST_HELP)
+            elif data is not None and sha256(data[:size]).hexdigest() != digest:
+                message = f"does not begin with the {size} bytes that entry {first} says"
+                yield _finding(message, path, seq, PAST_HELP)
+        before |= {path: (seq, log["bytes"], log["digest"]) for path, log in now.items()}
+
+
+def _erased(evidence: Evidence, path: str, after: int, before: int) -> bool:
+    """Whether bytes of a log were erased between two entries: its file shows that since then."""
+    sql = (
+        "SELECT 1 FROM redactions WHERE place = ? AND kind = 'evidence.kept'"
+        " AND entry > ? AND entry < ?"
+    )
+    return bool(evidence.query(sql, path, after, before))
+
+
+def _kept(evidence: Evidence, path: str, seq: int, digest: str) -> bytes | None:
+    """The bytes of a log as they were kept for an end; None where they were not, or erased."""
+    sql = "SELECT max(seq) FROM entries WHERE seq < ? AND stream = ? AND kind = 'evidence.kept'"
+    row = None if evidence.db is None else one(evidence.db, sql, (seq, f"files/{path}"))
+    if row is None or row[0] is None:
+        return None
+    try:
+        body = evidence.source.body(row[0])
+        return content_bytes(evidence.source, body["content"]) if body["sha256"] == digest else None
+    except RENDER_ERRORS:
+        return None  # the ledger's checks name that
+
+
 def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
     """Logs that are not what they were when the program last ended; what ``drift`` names is left.
 
@@ -147,7 +203,7 @@ def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
     for log in evidence.body(seq).get("logs", ()):
         path, size = log["path"], log["bytes"]
         data = evidence.file(path)
-        if path in drifted:
+        if path in drifted or _erased(evidence, path, seq, 2**62):
             continue
         if data is None:
             if path not in kept:
