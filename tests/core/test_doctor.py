@@ -344,6 +344,7 @@ def test_a_review_that_nobody_answers_is_told(
 ) -> None:
     _config(root, config)
     with Team(str(root)) as team:
+        bus.ack_all(team, None, actor="alex")
         name = bus.publish(team, "scribe", "pythia-checkpoint", "high", "")
     assert shifted(root, patience - 60, monkeypatch=monkeypatch).troubles == ()
     (one,) = shifted(root, patience + 60, monkeypatch=monkeypatch).troubles
