@@ -12,7 +12,7 @@ import pytest
 from projections.tables import source_of
 from tripod import adopt, redact
 from tripod.act import Act
-from tripod.agents import errands, history, spec, spool
+from tripod.agents import errands, history, spec, spool, wrapper
 from tripod.agents.cassette import OTHER_PROMPT, player
 from tripod.agents.errands import Errand, Told
 from tripod.agents.history import Run
@@ -275,6 +275,30 @@ def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: by
     os.kill(right.started.wrapper, signal.SIGTERM)
     run.wait()
     assert errands.settle(team, ordered, Told())
+
+
+def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ordered = begin(team, errand("sleep", "600"), Told())
+    run = errands.spool_of(team, ordered.spawn)
+    started = run.look().started
+    assert started is not None
+    os.kill(started.wrapper, signal.SIGKILL)
+    run.wait()
+    before = kinds(team)
+    with monkeypatch.context() as racing:
+        real = wrapper.write_json
+
+        def late(path: str, value: dict[str, Any]) -> None:
+            run.remove()
+            real(path, value)
+
+        racing.setattr(wrapper, "write_json", late)
+        assert not errands.settle(team, ordered, Told())
+    assert kinds(team) == before
+    assert errands.settle(team, ordered, Told())
+    assert kinds(team) == [*before, "agent.abandoned"]
 
 
 # Afterwards ------------------------------------------------------------------------------------

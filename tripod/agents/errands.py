@@ -170,7 +170,7 @@ def _state(act: Act, ordered: Run) -> str:
 
 
 def settle(team: Team, ordered: Run, told: Told) -> bool:
-    """Steps 3 to 5, as far as things are; whether the run is over.
+    """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see.
 
     Raises:
         LedgerError: nothing could be recorded; the run's folder stays.
@@ -178,7 +178,10 @@ def settle(team: Team, ordered: Run, told: Told) -> bool:
     spool = spool_of(team, ordered.spawn, told.files(team, ordered.subject))
     look = spool.look()
     if look.state == LOST:
-        look = spool.give_up(LOST_REASON)
+        try:
+            look = spool.give_up(LOST_REASON)
+        except FileNotFoundError:  # somebody else settled it meanwhile, and removed its folder
+            return False
     if look.state == RUNNING:
         if ordered.state == "requested":
             _note(team, ordered, look, told)
