@@ -167,19 +167,23 @@ def test_the_network_is_there_when_the_order_says_so() -> None:
 @pytest.mark.usefixtures("namespace")
 def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> None:
     project = tmp_path / "src"
-    (project / ".nbs/chat").mkdir(parents=True)
+    hidden = [f"{project}/.nbs", f"{project}/.nbs/events", f"{project}/.nbs/chat"]
+    for folder in hidden:
+        Path(folder).mkdir(parents=True)
     (project / ".nbs/chat/live.chat").write_text(SPOKEN)
     (project / "own").write_text("mine")
-    line = f"cat {project}/.nbs/chat/live.chat {project}/own; ls -A {project} {project}/.nbs"
-    program = resolve(["sh", "-c", line], [str(project / "own")], [str(project / ".nbs")])
+    look = f"cat {project}/.nbs/chat/live.chat {project}/own; ls -A {project}"
+    uncover = f"umount {project}; umount {project}/.nbs; unshare -Urm umount {project}"
+    line = f"{look}; {uncover}; {look}"
+    program = resolve(["sh", "-c", line], [str(project / "own")], hidden)
     with mock.patch("tripod.agents.isolated._SYSTEM", ("/usr", "/bin", "/lib", "/lib64", "/tmp")):  # noqa: S108
         (tmp_path / "home").mkdir()
-        place = isolate(program, str(tmp_path), [f"{project}/.nbs"], str(project))
+        place = isolate(program, str(tmp_path), hidden, str(project))
     assert place.level == "namespace", place.problem
     done = subprocess.run(
         place.argv, cwd=place.cwd, env=place.env, capture_output=True, text=True, check=False
     )
-    assert done.stdout == f"mine{project}:\n.nbs\nown\n\n{project}/.nbs:\n"
+    assert done.stdout == "mineown\n" * 2
 
 
 @pytest.mark.slow

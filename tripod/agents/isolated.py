@@ -172,6 +172,8 @@ def _prefix(path: str, hidden: Sequence[str]) -> str:
 
 def _namespace(visible: Sequence[str], absent: Sequence[str]) -> list[str]:
     words = ["--unshare-all", "--die-with-parent", "--tmpfs", "/tmp", "--dev", "/dev"]  # noqa: S108
+    # Run by root it would keep every right over the namespace, and could take a cover off again.
+    words += ["--cap-drop", "ALL"]
     for path in visible:
         if path in _SYSTEM and os.path.islink(path):
             words += ["--symlink", os.readlink(path), path]
@@ -181,9 +183,14 @@ def _namespace(visible: Sequence[str], absent: Sequence[str]) -> list[str]:
         if os.path.exists(f"/etc/{name}"):
             words += ["--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
     shown = [path for path in visible if path not in _SYSTEM]
+    covered: list[str] = []
     for place in sorted(os.path.realpath(path) for path in absent):
-        if place != "/" and any(_within(place, path) for path in (*_SYSTEM, *shown)):
+        # What lies below a cover is gone with it: one of its own would show its name.
+        if place == "/" or any(_within(place, cover) for cover in covered):
+            continue
+        if any(_within(place, path) for path in (*_SYSTEM, *shown)):
             words += ["--tmpfs", place]
+            covered.append(place)
     for path in shown:
         words += ["--ro-bind", path, path]
     return words
