@@ -18,13 +18,14 @@ from projections.formats.instructions import INSTRUCTIONS
 from projections.projection import content_bytes
 from tripod.agents import profiles
 from tripod.agents.history import newest
-from tripod.agents.isolated import isolate, resolve
+from tripod.agents.isolated import isolate, own_texts, refuse_secret, resolve
 from tripod.bus import NOBODY, claim_on
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.pythia_folder import CONFIG, Folder
 from tripod.pythia_points import Point, ask, pending, point_named, point_of, snapshot
 from tripod.pythia_run import HANDLE, ROLE, Order, Stand, judge, post, review, stand_of, tidy
 from tripod.team import Team
+from verify.reviews import LIMIT
 
 __all__ = [
     "PROFILE",
@@ -262,6 +263,8 @@ def order_for(team: Team, program: Program, actor: str) -> Order:
     secret, project = _secret(team)
     shows = [*program.shows, *(path for path in needs.shows if os.path.exists(_full(path)))]
     own = resolve(known.argv, shows, secret)
+    for path in filter(os.path.exists, map(_full, needs.lends)):
+        refuse_secret(path, secret)
     network = program.network or needs.network
     place = isolate(own, Folder.ANY, secret, project, network=network)
     if program.require_namespace and place.level != "namespace":
@@ -287,6 +290,7 @@ def order_for(team: Team, program: Program, actor: str) -> Order:
         hidden=_HIDDEN if place.level == "namespace" else (),
         prompt="",
         actor=_SELF if actor == NOBODY else actor,
+        texts=tuple(own_texts(own, LIMIT)),
         lends=needs.lends if needs.config is not None else (),
         config=needs.config,
         transcripts=needs.transcripts,

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ledger import drafts, drafts_bus
+from ledger.drafts_agent import delivered
 from ledger.drafts_pythia import pythia_assessed, pythia_failed, pythia_isolated
 from ledger.ids import fresh_ids
 from projections import CHAT
@@ -67,8 +68,8 @@ _LONG = 300  # characters of each
 class Order:
     """How her program is run. ``spec`` has all but the prompt; ``place`` says how isolated.
 
-    ``hidden`` are names of what does not exist for her, ``transcripts`` the folder of those that
-    she leaves, within her home ('' for none).
+    ``hidden`` are names of what does not exist for her, ``texts`` the files that her command line
+    names, ``transcripts`` the folder of those that she leaves, within her home ('' for none).
     """
 
     spec: SpawnSpec
@@ -76,6 +77,7 @@ class Order:
     hidden: tuple[str, ...]
     prompt: str
     actor: str
+    texts: tuple[bytes, ...] = ()
     lends: tuple[str, ...] = ()
     config: str | None = None
     transcripts: str = ""
@@ -219,7 +221,8 @@ class Reviewing(Told):
         )
         place = order.place
         isolated = pythia_isolated(run.spawn, place.level, order.hidden, place.problem)
-        act.append([claimed, isolated])
+        texts = [delivered(run.spawn, "file", data, ()) for data in order.texts]
+        act.append([claimed, isolated, *texts])
         folder = Folder(Folder.path(self.team, point.event, run.attempt))
         folder.make(config=order.config is not None, lends=order.lends)
         return ()

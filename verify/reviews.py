@@ -29,6 +29,8 @@ TRANSCRIPT = "its transcript"
 HIDDEN = ("chat", "events", "ledger.db", "record", "workers")
 """What must not exist where she runs, by its name in the team directory."""
 
+_GIVEN = {"prompt": "its prompt", "file": "a file that it was given"}
+
 _NETWORK = "--share-net"
 _WRAPPED = "--unshare-all"
 
@@ -184,7 +186,7 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
     prompts = []
     for (seq,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", one.spawn):
         body = evidence.body(seq)
-        what = {"prompt": "its prompt"}.get(str(body.get("channel")), "what it was given")
+        what = _GIVEN.get(str(body.get("channel")), "what it was given")
         if erased(evidence, seq):
             one.unread.append(f"{what} (entry {seq}) was erased")
             continue

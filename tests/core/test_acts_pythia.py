@@ -13,6 +13,7 @@ from reviewed import (
     EXAMPLE,
     NOW,
     PROGRAM,
+    SCRIPTED,
     SPOKEN,
     begin,
     check_once,
@@ -34,6 +35,7 @@ from tripod.pythia_points import point_of, snapshot
 from tripod.pythia_run import ROLE
 from tripod.team import Team
 from verify.evidence import collect
+from verify.reviews import LIMIT
 from verify.run import run as judge
 
 
@@ -58,6 +60,11 @@ def shell(line: str, **more: Any) -> pythia.Program:
 
 def bodies(team: Team, kind: str) -> list[dict[str, Any]]:
     return [entry.data for entry in team.store.read() if entry.kind == kind]
+
+
+def prompts(team: Team) -> list[dict[str, Any]]:
+    """What was delivered to her on standard input."""
+    return [body for body in bodies(team, "delivered") if body["channel"] == "prompt"]
 
 
 # What is due -----------------------------------------------------------------------------------
@@ -287,7 +294,7 @@ def test_she_is_given_the_log_and_nothing_else() -> None:
     with reviewed_team() as (project, team):
         decide(team, 1)
         answered(team, shell(LOOK))
-        (given,) = bodies(team, "delivered")
+        (given,) = prompts(team)
         text = content_bytes(team.source, given["content"]).decode()
         seqs = [seq for (seq,) in team.store.db.execute("SELECT seq FROM pieces ORDER BY seq")]
         assert given["sources"] == seqs[:3]
@@ -343,7 +350,7 @@ def test_of_a_very_long_log_she_is_given_the_newest(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("tripod.pythia_points.MAX_GIVEN", 4)
         first, second = (one.name for one in pythia.due(team, NOW))
         answered(team, event=second)
-        (given,) = bodies(team, "delivered")
+        (given,) = prompts(team)
         text = content_bytes(team.source, given["content"]).decode()
         assert "# Decision Log\n\n(2 older decisions are left out.)\n\n---\n" in text
         assert len(given["sources"]) == 4
@@ -405,7 +412,7 @@ def test_a_bad_answer_is_tried_once_more_and_she_is_told(first: str, problem: st
         line = f"{once}; exec {sys.executable} {EXAMPLE}"
         answered(team, shell(line))
         check_once(team, name)
-        one, other = bodies(team, "delivered")
+        one, other = prompts(team)
         before, after = (content_bytes(team.source, b["content"]).decode() for b in (one, other))
         assert "refused" not in before
         assert f"refused:\n\n- {problem}" in after
@@ -568,6 +575,71 @@ def test_no_path_into_the_team_is_handed_to_her(
         assert team.store.head().size == size
 
 
+def test_what_others_said_is_no_file_of_hers_wherever_it_was_put(tmp_path: Path) -> None:
+    (tmp_path / "tool/data").mkdir(parents=True)
+    (tmp_path / "tool/data/talk.chat").write_text("copied")
+    (tmp_path / "link").symlink_to(tmp_path / "tool/data/talk.chat")
+    with reviewed_team() as (project, team):
+        size = team.store.head().size
+        for command, shows in (
+            (("cat", str(tmp_path / "tool/data/talk.chat")), ()),
+            (("cat", str(tmp_path / "link"), "./link"), ()),
+            (("cat",), (str(tmp_path / "tool"),)),
+        ):
+            with pytest.raises(RefusedError, match="a place of what a team says"):
+                run(team, pythia.Program(command=command, shows=shows))
+        for lent, problem in (
+            (project / ".nbs/chat/live.chat", "may not see"),
+            (tmp_path / "tool/data/talk.chat", "a place of what a team says"),
+        ):
+            profile = tmp_path / "agent.toml"
+            profile.write_text(f'argv = ["cat"]\n[isolated]\nconfig = "HERS"\nlends = ["{lent}"]\n')
+            with pytest.raises(RefusedError, match=problem):
+                run(team, pythia.Program(profile=str(profile)))
+        assert team.store.head().size == size
+
+
+def test_the_files_of_her_command_line_are_delivered_to_her_and_judged(tmp_path: Path) -> None:
+    notes, script = tmp_path / "notes.txt", tmp_path / "review"
+    notes.write_text(f"They said: {SPOKEN}")
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} {EXAMPLE}\n")
+    script.chmod(0o755)
+    with reviewed_team() as (_, team):
+        answered(team, pythia.Program(command=(str(script), str(notes))))
+        given = [body for body in bodies(team, "delivered") if body["channel"] == "file"]
+        texts = [content_bytes(team.source, body["content"]) for body in given]
+        assert texts == [script.read_bytes(), notes.read_bytes()]
+        with collect(team.root) as evidence:
+            found = outcome(judge(evidence), "pythia-isolation").findings
+        assert [finding.message.partition(": ")[2] for finding in found] == [
+            "a file that it was given holds 12 words in a row of chat live, message 0"
+        ]
+
+
+def test_of_a_file_that_is_too_long_nobody_can_tell_and_one_that_is_unreadable_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("x " * (LIMIT // 2) + "yes")
+    program = pythia.Program(command=(*SCRIPTED, str(notes)))
+    with reviewed_team() as (_, team):
+        monkeypatch.setattr("tripod.agents.isolated.open", refusing, raising=False)
+        with pytest.raises(RefusedError, match="so it must be readable"):
+            run(team, program)
+        monkeypatch.undo()
+        answered(team, program)
+        assert bodies(team, "delivered")[1]["content"]["size"] == LIMIT + 1
+        with collect(team.root) as evidence:
+            told = outcome(judge(evidence), "pythia-isolation")
+        assert told.verdict == "cannot tell"
+        assert "is too long to be searched" in told.reason
+
+
+def refusing(*_: object, **__: object) -> None:
+    """An ``open`` that is not allowed to."""
+    raise PermissionError(13, "Permission denied")
+
+
 def test_a_program_and_a_profile_are_one_too_many() -> None:
     with reviewed_team() as (_, team):
         program = pythia.Program(command=("cat",), profile="pythia")
@@ -638,5 +710,5 @@ def test_an_erased_decision_is_not_given_to_her() -> None:
         seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
         redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
         answered(team)
-        (given,) = bodies(team, "delivered")
+        (given,) = prompts(team)
         assert "Number 0" not in content_bytes(team.source, given["content"]).decode()

@@ -21,9 +21,20 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from tripod.agents.chat_by_name import chat_in
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
-__all__ = ["BWRAP", "HOME", "WORK", "Isolated", "Program", "isolate", "resolve"]
+__all__ = [
+    "BWRAP",
+    "HOME",
+    "WORK",
+    "Isolated",
+    "Program",
+    "isolate",
+    "own_texts",
+    "refuse_secret",
+    "resolve",
+]
 
 BWRAP = "bwrap"
 HOME, WORK = "/home/agent", "/work"
@@ -72,7 +83,8 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
 
     Raises:
         NotFoundError: there is no such program, or nothing at a path of ``shows``.
-        RefusedError: a file of its own lies in what it may not see, or holds that.
+        RefusedError: a file of its own lies in what it may not see, or holds that, or holds what
+            some team says.
         BadArgumentError: the command line is empty.
     """
     if not argv:
@@ -94,13 +106,60 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
             message = f"--show {path}: nothing is there"
             raise NotFoundError(message)
         files.append(full)
-    hidden = [os.path.realpath(path) for path in secret]
+    places = list(secret)
     for path in (words[0], *files):
-        real = os.path.realpath(path)
-        if any(_within(real, place) or _within(place, real) for place in hidden):
-            message = f"{path} lies in what the program may not see, or holds it: put it elsewhere"
-            raise RefusedError(message)
+        refuse_secret(path, places)
     return Program(tuple(words), tuple(files))
+
+
+def refuse_secret(path: str, secret: Iterable[str]) -> None:
+    """Refuse a file or folder that a program is to have, where that shows what it may not see.
+
+    Args:
+        path: what it is to have.
+        secret: what it may not see; beside that whatever, by its name, holds what a team says.
+
+    Raises:
+        RefusedError: it does.
+    """
+    real = os.path.realpath(path)
+    hidden = [os.path.realpath(place) for place in secret]
+    if any(_within(real, place) or _within(place, real) for place in hidden):
+        message = f"{path} lies in what the program may not see, or holds it: put it elsewhere"
+        raise RefusedError(message)
+    found = chat_in(path)
+    if found is not None:
+        what = "is, by its name," if found == path else f"holds {found}, by its name"
+        message = (
+            f"{path} {what} a place of what a team says, which the program may not see: put it "
+            "elsewhere, or rename it if it is something else"
+        )
+        raise RefusedError(message)
+
+
+def own_texts(program: Program, limit: int) -> list[bytes]:
+    """The bytes of the files that its command line names, and of the script that it starts with.
+
+    Of one that is longer than ``limit`` bytes the beginning, one byte longer than that.
+
+    Raises:
+        RefusedError: one of them cannot be read.
+    """
+    start = program.argv[0]
+    texts = []
+    for path in dict.fromkeys((start, *program.files)):
+        if not os.path.isfile(path):
+            continue
+        try:
+            with open(path, "rb") as file:
+                data = file.read(limit + 1)
+        except OSError as error:
+            message = f"{path}: {error.strerror}: what she is given is kept, so it must be readable"
+            raise RefusedError(message) from error
+        is_script = data.startswith(b"#!") and not any(_within(start, top) for top in _SYSTEM)
+        if path != start or path in program.files or is_script:
+            texts.append(data)
+    return texts
 
 
 def isolate(
@@ -167,7 +226,7 @@ def _prefix(path: str, hidden: Sequence[str]) -> str:
     home = os.path.expanduser("~")
     private = [home, f"{home}/.local", *map(os.path.realpath, hidden)]
     whole = name == "bin" and not any(_within(place, above) for place in private)
-    return above if whole else path
+    return above if whole and chat_in(above) is None else path
 
 
 def _namespace(visible: Sequence[str], absent: Sequence[str]) -> list[str]:
