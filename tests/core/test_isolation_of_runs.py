@@ -319,6 +319,17 @@ def test_an_assessment_that_its_run_did_not_write_is_named(root: str) -> None:
     assert messages(isolation(root)) == ["the assessment is not what run c0ffee00 wrote"]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_assessment_that_commands_a_terminal_is_still_its_own(
+    root: str, *, stream: bool
+) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team), "It is \x1b[31mred\x1b[0m, \x1b]0;and titled\x07 so.")
+    line = json.dumps({"type": "result", "result": text})
+    review(root, text=text, stdout=(line if stream else text).encode())
+    assert messages(isolation(root)) == []
+
+
 def test_a_run_that_never_ended_wrote_nothing(root: str) -> None:
     review(root, ended=False)
     assert messages(isolation(root)) == [

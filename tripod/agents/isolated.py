@@ -131,8 +131,8 @@ def refuse_secret(path: str, secret: Iterable[str]) -> None:
     if found is not None:
         what = "is, by its name," if found == path else f"holds {found}, by its name"
         message = (
-            f"{path} {what} a place of what a team says, which the program may not see: put it "
-            "elsewhere, or rename it if it is something else"
+            f"{path} {what} a place of what a team says, which the program may not see: leave it "
+            "out, or rename it if it is something else"
         )
         raise RefusedError(message)
 

@@ -131,7 +131,7 @@ def _told(found: acts.Outcome | None, *, as_json: bool) -> int:
         said = f" (it said: {found.stderr})" if found.stderr else ""
         remark(
             f"{found.event}: no assessment came of it: {'; '.join(found.problems)}{said}; it stays "
-            "due, and `tripod show entries` has all that her program wrote"
+            "due, and `tripod show` lists the entries that hold all that her program wrote"
         )
     if as_json:
         event, problems = (None, []) if found is None else (found.event, found.problems)

@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from projections.formats.instructions import INSTRUCTIONS
 from verify.assessments import assessments
-from verify.chat_reads import as_usual, read_of_chat, usually
+from verify.chat_reads import as_usual, plain, read_of_chat, usually
 from verify.chat_side import Log, hidden_among
 from verify.echo import RUN, words_of
 from verify.echoes import Echo, echoes
@@ -215,8 +215,9 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
 
 
 def _wrote_it(run: Review, assessment: str) -> bool:
-    words = " ".join(words_of(assessment))
-    return any(words in " ".join(words_of(text.text)) for text in run.wrote)
+    # What commands a terminal is left out of her output, in whichever form it stands there.
+    words = " ".join(words_of(plain(assessment)))
+    return any(words in " ".join(words_of(plain(text.text))) for text in run.wrote)
 
 
 def _untold(run: Review, erased: int) -> Iterator[str]:
