@@ -114,13 +114,18 @@ class Channel:
         """The lines of the ledger with which a file's body begins, and as of which entries.
 
         A writer may have died between its commit and the file, or between two of its files: then
-        the file shows an earlier state. None where it shows none.
+        the file shows an earlier state. None where it shows none. Lines that were split off or
+        deleted since stand in the file yet: of the newest and the oldest state, the one that has
+        more of it.
         """
-        for before in self._states():
+        shown: tuple[bytes, int] | None = None
+        for number, before in enumerate(self._states()):
+            if shown is not None and number > 1:
+                break
             held = self.held(before)
-            if body.startswith(held):
-                return held, before
-        return None
+            if body.startswith(held) and (shown is None or len(held) > len(shown[0])):
+                shown = held, before
+        return shown
 
     def _states(self) -> Iterator[int]:
         """As of which entries the file may stand, the likely ones first."""
