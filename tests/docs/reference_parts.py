@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from ledger.kinds import KINDS, base, decision
 from ledger.kinds.base import Content, Observed
+from projections import PROJECTIONS
 from projections.formats.config import Config, parse_config
 from tripod.cli import cli
 from tripod.cli.door import DOORS, Codes
@@ -97,6 +98,13 @@ def kinds() -> str:
     for model in _closure(shared):
         parts += [f"### {model.__name__}", _doc(model), _fields(model, shared)]
     return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def tables() -> str:
+    """The tables of each projection that has any."""
+    owners = [(p.name, ", ".join(f"`{table}`" for table in p.tables)) for p in PROJECTIONS]
+    lines = [f"- {name}: {names}" for name, names in owners if names]
+    return "\n" + "\n".join(lines) + "\n\n"
 
 
 def _closure(shared: dict[str, type[BaseModel]]) -> list[type[BaseModel]]:
