@@ -5,7 +5,8 @@ All is decided anew from the ledger at each step, so whoever comes next goes on 
 - no run at the checkpoint event, or all of them lost: her program is run (``agents.errands``);
 - it ended, and its answer holds against the template: it is posted, in one transaction with
   ``pythia.assessed``, the event ``assessment-posted``, and the ack of the checkpoint event;
-- it ended otherwise: it is run once more, and told what was wrong;
+- it ended otherwise: it is run once more, and told what was wrong (unless that answer came of a
+  run that could have read the chat, and this one cannot);
 - that ended otherwise too, or it was lost twice: ``pythia.failed``; the event stays pending.
 
 Several commands at one event wait for the same run, and one of them posts. While she is at work
@@ -181,7 +182,7 @@ def tidy(team: Team) -> None:
 
 def _errand(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) -> Errand:
     prompt = order.prompt
-    if stand.problems:
+    if stand.problems and (order.place.level == "folder" or _was_apart(team, stand.tries[-1])):
         wrong = "\n".join(f"- {problem}" for problem in stand.problems)
         prompt += f"\nYour answer before this one was refused:\n\n{wrong}\n"
     given = f"{prompt}\nThe decision log:\n\n{log.text}".encode()
@@ -195,6 +196,13 @@ def _errand(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand)
         return replace(order.spec, argv=argv, set_env=env, cwd=cwd, stdin=given)
 
     return Errand(ROLE, str(point.event), spec, log.sources, order.actor)
+
+
+def _was_apart(team: Team, run: Run) -> bool:
+    """Whether a run could not read the chat: what was wrong with its answer quotes that answer."""
+    sql = "SELECT level FROM isolations WHERE spawn = ?"
+    row = team.store.db.execute(sql, (run.spawn,)).fetchone()
+    return row is not None and row[0] == "namespace"
 
 
 class Reviewing(Told):

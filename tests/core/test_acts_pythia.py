@@ -5,8 +5,9 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from reviewed import (
@@ -28,11 +29,12 @@ from team_files import outcome
 from projections.formats.assessment import parse_assessment
 from projections.projection import content_bytes
 from tripod import adopt, authors, bus, chat, claims, keys, pythia, redact
+from tripod.agents import errands
 from tripod.agents.history import newest
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.pythia_folder import Folder
-from tripod.pythia_points import point_of, snapshot
-from tripod.pythia_run import ROLE
+from tripod.pythia_points import point_named, point_of, snapshot
+from tripod.pythia_run import ROLE, review
 from tripod.team import Team
 from verify.evidence import collect
 from verify.reviews import LIMIT
@@ -419,6 +421,31 @@ def test_a_bad_answer_is_tried_once_more_and_she_is_told(first: str, problem: st
         assert one["sources"] == other["sources"]
         assert [b["attempt"] for b in bodies(team, "agent.requested")] == [1, 2]
         assert [b["attempt"] for b in bodies(team, "bus.claimed")] == [1, 2]
+
+
+@pytest.mark.parametrize("level", ["folder", "namespace"])
+def test_what_an_answer_says_that_could_quote_the_chat_is_not_told_in_a_namespace(
+    level: Literal["folder", "namespace"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with reviewed_team() as (project, team), folder_alone():
+        point = point_named(team, event_of(team))
+        program = shell(f"cat {project}/.nbs/chat/live.chat")
+        real = errands.run
+
+        async def killed(*words: Any, **more: Any) -> None:
+            await real(*words, **more)
+            raise InterruptedError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(errands, "run", killed)
+            with pytest.raises(InterruptedError):
+                run(team, program)
+        order = pythia.order_for(team, PROGRAM, "ann")
+        again = replace(order, place=order.place._replace(level=level), prompt="Review this.\n")
+        stand = asyncio.run(review(team, point, snapshot(team, point), again))
+        assert stand.answer is None  # the prompt said of no range
+        texts = [content_bytes(team.source, b["content"]).decode() for b in prompts(team)]
+        assert ["refused" in text for text in texts] == [False, level == "folder"]
 
 
 @pytest.mark.parametrize("line", [WRONG, "true", "exit 3"])
