@@ -104,6 +104,45 @@ def test_who_ignores_the_first_word_is_killed(
     assert (done.status, done.signal) == ("timeout", signal.SIGKILL)
 
 
+@pytest.mark.parametrize("freed", [True, False])
+def test_on_a_full_disk_how_it_ended_is_written_once_there_is_room(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, freed: bool
+) -> None:
+    # No disk is filled up: a copy of the wrapper finds it full while a file says so.
+    full, tried = tmp_path / "full", tmp_path / "tried"
+    found = (
+        f'    if path.endswith("exit.json") and os.path.exists({str(full)!r}):\n'
+        f"        os.close(os.open({str(tried)!r}, os.O_CREAT))\n"
+        '        raise OSError(errno.ENOSPC, "full")\n'
+    )
+    source = (
+        Path(wrapper.__file__)
+        .read_text(encoding="utf-8")
+        .replace("RETRY_S = 1.0", "RETRY_S = 0.01")
+    )
+    begin = '    temporary = f"{path}.tmp"\n'
+    assert begin in source
+    copy = tmp_path / "wrapper.py"
+    copy.write_text(source.replace(begin, found + begin), encoding="utf-8")
+    monkeypatch.setattr(wrapper, "__file__", str(copy))
+    full.touch()
+    spool = Spool(str(tmp_path / "run"))
+
+    async def watched() -> SpawnResult:
+        task = asyncio.ensure_future(spawn_agent(SpawnSpec(argv=("echo", "done")), spool))
+        while not tried.exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.005)
+        assert spool.look().state == RUNNING
+        if freed:
+            full.unlink()
+        else:
+            assert spool.cancel()
+        return await task
+
+    done = asyncio.run(watched())
+    assert (done.status, done.stdout) == ("ok" if freed else "killed", b"done\n")
+
+
 def test_what_it_leaves_behind_is_ended_with_it() -> None:
     done = spawn("sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!")
     assert done.status == "ok"

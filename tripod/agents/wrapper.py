@@ -19,7 +19,8 @@ What is done in which order, and what it means if we die in between:
 4. the program is let go. Dead here: it runs on alone, and ``started.json`` says whom to end.
 5. it ends; or the time is over, or we are told to end (SIGTERM): SIGTERM to its group, five
    seconds, SIGKILL (spec: kernel A-7). What is left of its group is killed in any case.
-6. ``exit.json`` is written. Dead before: as in 4, with nobody left to end.
+6. ``exit.json`` is written; where the disk is full, once it is not, but for a day at most, and
+   unless we are told to end. Dead before: as in 4, with nobody left to end.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ from typing import Any
 __all__ = ["GRACE_S", "SECRETS", "main", "start_time", "write_json"]
 
 GRACE_S = 5.0
+RETRY_S = 1.0  # between two tries to write on a full disk
+FULL_S = 24 * 60 * 60
 SECRETS = "mcp.json"  # the file of the tool servers, the only one that may hold any
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -97,7 +101,21 @@ class Run:
         wall_ms = round((time.monotonic() - self.began) * 1000)
         now = time.time_ns() // 1000
         times = {"began_us": self.began_us, "ended_us": now, "wall_ms": wall_ms}
-        write_json(f"{self.spool}/exit.json", {"outcome": outcome, **times, **more})
+        value = {"outcome": outcome, **times, **more}
+        until = time.monotonic() + FULL_S
+        while not self._written(f"{self.spool}/exit.json", value, until):
+            if select.select([self.wake], [], [], RETRY_S)[0]:
+                os.read(self.wake, 512)
+
+    def _written(self, path: str, value: dict[str, Any], until: float) -> bool:
+        """Write a small file; False where the disk is full, and it is to be tried again."""
+        try:
+            write_json(path, value)
+        except OSError as error:
+            if error.errno not in _FULL or self.told or time.monotonic() > until:
+                raise
+            return False
+        return True
 
     def start(self) -> int | None:
         """Steps 3 and 4; None where the program could not be started."""
