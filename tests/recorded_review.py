@@ -68,8 +68,8 @@ def review(root: str | Path, **wrong: Any) -> Asked:
 
     ``prompt``, ``extra`` (put behind the prompt), ``sources``, ``level`` (None: no entry says one),
     ``hidden``, ``argv``, ``stdout``, ``stderr``, ``text`` (of the assessment; None: none posted),
-    ``transcript``, ``order`` (of what is ordered), ``subject`` (what it is about), ``ended``
-    (False: no entry says that it did).
+    ``files`` (given beside the prompt), ``transcript``, ``order`` (of what is ordered), ``subject``
+    (what it is about), ``ended`` (False: no entry says that it did).
     """
     with Team(str(root)) as team, team.act() as act:
         asked = asked_for(team)
@@ -101,6 +101,8 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
     delivered = drafts_agent.delivered(
         RUN, "prompt", prompt.encode(), wrong.get("sources", asked.seqs)
     )
+    files = [drafts_agent.delivered(RUN, "file", data, ()) for data in wrong.get("files", ())]
+    act.append(files)
     act.append([requested, delivered, drafts_agent.agent_started(RUN, 7, 7, "0" * 64)])
     stdout = wrong.get("stdout", f"{wrong.get('text') or answer(asked)}\n".encode())
     ended = drafts_agent.agent_ended(

@@ -12,7 +12,7 @@ from verify.assessments import assessments
 from verify.chat_side import Log, Said, said
 from verify.echo import RUN, Held, words_of
 from verify.evidence import Evidence
-from verify.reviews import Review, Text
+from verify.reviews import FILE, Review, Text
 from verify.sources import RENDER_ERRORS
 
 __all__ = ["Echo", "Echoed", "echoes"]
@@ -38,25 +38,28 @@ class Echoed:
     """What was found; ``compared`` counts the texts of the chat.
 
     ``beside`` is, for each run, the longest row of words that it was given and that stands neither
-    in the log nor among our own words; ``erased`` are the messages that nobody can compare.
+    in the log nor among our own words; ``first`` is the entry that first holds a file which it was
+    given; ``erased`` are the messages that nobody can compare.
     """
 
     found: list[Echo] = field(default_factory=list)
     compared: int = 0
     beside: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
     erased: list[int] = field(default_factory=list)
 
     def erased_for(self, run: Review) -> int:
         """How many messages were erased that the run might echo.
 
         None, where it was given nothing but the log and our words, and could reach nothing else:
-        then there is no room for them.
+        then there is no room for them. A file has room for what was said before it was first given.
         """
         if run.level == "namespace" and self.beside.get(run.spawn, RUN) < RUN:
-            return 0
-        return sum(
-            seq < max((text.seq for text in run.wrote), default=run.seq) for seq in self.erased
-        )
+            files = [self.first[one.text] for one in run.given if one.text in self.first]
+            until = max(files, default=-1)
+        else:
+            until = max((text.seq for text in run.wrote), default=run.seq)
+        return sum(seq < until for seq in self.erased)
 
 
 def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
@@ -77,6 +80,8 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
             held.add(number, words_of(part), known)
             for part in log.between(text.text, sources, until)
         ]
+        if text.what == FILE and max(rows, default=0) >= RUN:
+            echoed.first.setdefault(text.text, text.seq)
         if text.sources:
             echoed.beside[run.spawn] = max([echoed.beside.get(run.spawn, 0), *rows])
     first: dict[int, tuple[Said, str, bool]] = {}

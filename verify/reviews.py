@@ -18,7 +18,7 @@ from verify.chat_reads import calls_in, plain, strings_in
 from verify.evidence import Evidence
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["ROLE", "TRANSCRIPT", "Review", "Text", "assessed_text", "erased", "reviews"]
+__all__ = ["FILE", "ROLE", "TRANSCRIPT", "Review", "Text", "assessed_text", "erased", "reviews"]
 
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024
@@ -29,7 +29,8 @@ TRANSCRIPT = "its transcript"
 HIDDEN = ("chat", "events", "ledger.db", "record", "workers")
 """What must not exist where she runs, by its name in the team directory."""
 
-_GIVEN = {"prompt": "its prompt", "file": "a file that it was given"}
+FILE = "a file that it was given"
+_GIVEN = {"prompt": "its prompt", "file": FILE}
 
 _NETWORK = "--share-net"
 _WRAPPED = "--unshare-all"

@@ -13,7 +13,7 @@ from specimens import build, copy, forge, read
 from story import Clock, Original
 from team_files import outcome
 
-from ledger import drafts_pythia
+from ledger import drafts_agent, drafts_pythia
 from ledger.entry import Draft
 from tripod import adopt, chat, redact, scribe
 from tripod.agents.spec import McpServer
@@ -443,6 +443,25 @@ def test_an_erased_message_matters_where_there_is_room_for_it(
     told = isolation(root)
     assert told.verdict == verdict
     assert ("1 message was erased" in told.reason) is bool(extra)
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "verdict"),
+    [(False, 12, "cannot tell"), (False, 11, "clean"), (True, 12, "clean")],
+)
+def test_an_erased_message_may_stand_in_a_file_that_came_later(
+    root: str, words: int, verdict: str, *, before: bool
+) -> None:
+    file = b"so " * words
+    with Team(root) as team, team.act() as act:
+        if before:  # it was the same when nobody had said that yet
+            act.append([drafts_agent.delivered(RUN, "file", file, ())])
+        seq = chat.say_in(act, "live", "alex", "what nobody should have said").seq
+    review(root, files=[file])
+    with Team(root) as team:
+        redact.redact(team, redact.Request((seq,), None, "private", "alex"))
+    told = isolation(root)
+    assert told.verdict == verdict
 
 
 # From outside ------------------------------------------------------------------------------------
