@@ -58,6 +58,8 @@ def team(tmp_path: Path) -> Team:
         (3, 2, [(2, ASKED.format(2, START + 1, START + 2))], "clean"),
         (3, 2, [(2, "")], "clean"),  # behind the decision, and it names nothing
         (5, 2, [(4, ASKED.format(2, START + 1, START + 2))], "findings"),  # it names the first
+        (3, 2, [(2, ASKED.format(2, 1, 1))], "findings"),  # decisions that there are not
+        (3, 2, [(2, ASKED.format(2, 1, START + 2))], "findings"),
         (5, 2, [(9, ""), (8, ASKED.format(2, START + 1, START + 2))], "clean"),
     ],
 )

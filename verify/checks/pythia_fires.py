@@ -3,8 +3,9 @@
 **What it proves.** For each decision whose number is a multiple of ``pythia-interval``, as the
 configuration stood when it was logged, there is a ``pythia-checkpoint`` event of its own. They are
 matched by the number or the last decision that the event names, else by order: an event between
-two such decisions answers the first. 0 switches the interval off. A decision that another program
-logged is given until the next decision.
+two such decisions answers the first. One that names decisions which are not in the log asks for
+nothing. 0 switches the interval off. A decision that another program logged is given until the next
+decision.
 
 **Why it matters.** The seeds: decisions grow and no checkpoint comes, so that nobody ever
 challenges them. The original tools leave the event to whoever remembers it.
@@ -65,8 +66,9 @@ def judge(evidence: Evidence) -> Outcome:
     if not due:
         reason = "no interval of decisions was reached, or it is off"
         return not_applicable(NAME, reason, required=REQUIRED)
+    known = {id_ for (id_,) in evidence.query("SELECT id FROM pieces WHERE id IS NOT NULL")}
     events = asked(evidence)
-    _match(due, events)
+    _match(due, [event for event in events if known.issuperset(event.range or ())])
     missing = [one for one in due if not one.asked]
     # Who logs by other tools publishes by hand, a moment later.
     newest = decisions[-1][0]
