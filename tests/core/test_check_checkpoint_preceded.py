@@ -1,11 +1,13 @@
 """Assessments and the events that ask for them: matched one to one, by range and by order."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from reviewed import NOW, PROGRAM, decide, folder_alone, reviewed_team
 from team_files import Said, judge, outcome, write_chat, write_event
 
-from tripod import adopt, chat
+from tripod import adopt, bus, chat, pythia
 from tripod.adopt import init
 from tripod.team import Team
 from verify.evidence import collect
@@ -118,3 +120,32 @@ def test_a_range_that_overlaps_is_a_warning(tmp_path: Path) -> None:
     (found,) = verdict(tmp_path, [(5, ASKED.format(1, 20))], [said(9, 1, 22)])
     assert found.startswith("warning: the assessment covers D-1 through D-22, ")
     assert found.endswith("its checkpoint event asked for D-1 through D-20")
+
+
+def of_ours(team: Team) -> list[tuple[str, str]]:
+    """Where the check finds something once the oldest event is answered by a run of ours."""
+    with folder_alone():
+        asyncio.run(pythia.run(team, PROGRAM, NOW))
+    with collect(team.root) as evidence:
+        found = outcome(run(evidence), "checkpoint-preceded").findings
+    return [(finding.where.rpartition(",")[0], finding.message) for finding in found]
+
+
+def test_an_event_without_a_range_that_a_run_answered_asked_for_it() -> None:
+    with reviewed_team(decisions=2) as (_, team):
+        assert of_ours(team) == []
+        decide(team, 1)
+        bus.publish(team, "sidecar", "pythia-checkpoint", "high", "it is time")
+        assert of_ours(team) == []
+
+
+def test_who_came_first_is_named_and_not_the_answer_that_an_entry_binds() -> None:
+    with reviewed_team(decisions=2) as (_, team):
+        (due,) = pythia.due(team, NOW)
+        assert due.first is not None
+        assert due.last is not None
+        text = said(9, 1, 20).text.replace("D-1 ", f"{due.first} ").replace("D-20 ", f"{due.last} ")
+        chat.send(team, "live", "pythia", text)
+        ((where, message),) = of_ours(team)
+        assert where == "chat live, message 1"
+        assert message.endswith("the one of its range answered another assessment")

@@ -1,11 +1,12 @@
 """Each assessment of Pythia answers a checkpoint event that came before it.
 
 **What it proves.** For every message that has the form of an assessment (either layout) there is
-a ``pythia-checkpoint`` event of its own, published earlier. They are matched by the range of
-decisions that both name, else by order; one event answers one assessment. Earlier means in the
-ledger's order: an event file that turns up later clears nothing, whatever time it claims. Claimed
-time decides only between two observed entries that were taken in together, or before adoption. An
-event without a readable range asks for what is new, if the team's Scribe published it.
+a ``pythia-checkpoint`` event of its own, published earlier. They are matched by the entry that
+binds them (``pythia.assessed``), else by the range of decisions that both name, else by order; one
+event answers one assessment. Earlier means in the ledger's order: an event file that turns up later
+clears nothing, whatever time it claims. Claimed time decides only between two observed entries that
+were taken in together, or before adoption. An event without a readable range asks for what is new,
+if such an entry binds it, or the team's Scribe published it.
 
 **Why it matters.** The seeds: every assessment has a preceding checkpoint event. An assessment
 without one was asked for by a clock or by a person, and covers whatever somebody chose.
@@ -38,15 +39,36 @@ HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
     events = asked(evidence)
-    found: list[Finding] = []
-    count = 0
-    for posted in assessments(evidence):
-        count += 1
-        found += _answer(evidence, posted, events)
-    if not count:
+    every = list(assessments(evidence))
+    if not every:
         return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
-    seen = {"assessments": count, "checkpoint events": len(events)}
+    bound = _bound(evidence, every, events)
+    found = [
+        finding
+        for posted in every
+        if posted.seq not in bound
+        for finding in _answer(evidence, posted, events)
+    ]
+    seen = {"assessments": len(every), "checkpoint events": len(events)}
     return outcome(NAME, found[:40], dict(seen), required=REQUIRED)
+
+
+def _bound(evidence: Evidence, every: list[Posted], events: list[Asked]) -> set[int]:
+    """Assessments of which an entry says which event they answer; these events are taken.
+
+    Whose range differs from the event's is none of them.
+    """
+    named = dict(evidence.query("SELECT message, event FROM assessments"))
+    by_seq = {event.seq: event for event in events}
+    bound = set()
+    for posted in every:
+        event = by_seq.get(named.get(posted.seq, -1))
+        if event is None or event.seq > posted.seq:
+            continue
+        if event.range in (None, span_of(posted.said)):
+            event.used = True
+            bound.add(posted.seq)
+    return bound
 
 
 def _answer(evidence: Evidence, posted: Posted, events: list[Asked]) -> list[Finding]:
