@@ -2,9 +2,9 @@
 
 A message keeps its channel, number, handle and time; a decision its id, number, status and
 references; an event its file name, times and size; a file its path; a run of an agent how it
-ended, and its sources; a worker its name and state. Where texts were stands
-``[redacted]``. So every fold, render and check reads it as it reads any body, projected files stay
-readable for the original tools, and counts still equal grep.
+ended, and its sources; an assessment what it answers and cites; a worker its name and state. Where
+texts were stands ``[redacted]``. So every fold, render and check reads it as it reads any body,
+projected files stay readable for the original tools, and counts still equal grep.
 
 ``stand_in`` of a stand-in is that stand-in again: by this the verifier tells that a ``redacted``
 entry keeps nothing else. That what is kept is what the erased body said, nobody can tell once it is
@@ -182,6 +182,18 @@ def _delivered(body: Body) -> Body:
     return keep | {"content": _text(MARK), "sha256": sha256(MARK.encode()).hexdigest()}
 
 
+def _assessed(body: Body) -> Body:
+    keep = _only(
+        body, "cited", "confidence", "decisions", "event", "first", "last", "message", "origin",
+        "spawn",
+    )  # fmt: skip
+    return keep | {"content": _text(MARK), "sha256": sha256(MARK.encode()).hexdigest()}
+
+
+def _failed(body: Body) -> Body:
+    return _only(body, "event", "spawns") | {"problems": [MARK]}
+
+
 def _spawned(body: Body) -> Body:
     return _only(body, "folder", "name", "slug") | {"task": _text(MARK)}
 
@@ -217,6 +229,8 @@ _STAND_INS: dict[str, Callable[[Body], Body]] = {
     "agent.requested": _spec_of,
     "agent.ended": _ended,
     "delivered": _delivered,
+    "pythia.assessed": _assessed,
+    "pythia.failed": _failed,
     "worker.spawned": _spawned,
     "worker.continued": _continued,
     "worker.escalated": _escalated,

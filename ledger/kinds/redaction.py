@@ -9,6 +9,7 @@ from ledger.kinds.base import BodyModel, Count, Name
 from ledger.kinds.bus import Published
 from ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
 from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
+from ledger.kinds.pythia import PythiaAssessed, PythiaFailed
 from ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
 from ledger.kinds.worker import WorkerContinued, WorkerEnded, WorkerEscalated, WorkerSpawned
 
@@ -32,6 +33,8 @@ ERASABLE: dict[str, type[BodyModel]] = {
     "agent.requested": AgentRequested,
     "agent.ended": AgentEnded,
     "delivered": Delivered,
+    "pythia.assessed": PythiaAssessed,
+    "pythia.failed": PythiaFailed,
     "worker.spawned": WorkerSpawned,
     "worker.continued": WorkerContinued,
     "worker.escalated": WorkerEscalated,

@@ -739,3 +739,34 @@ def test_an_erased_decision_is_not_given_to_her() -> None:
         answered(team)
         (given,) = prompts(team)
         assert "Number 0" not in content_bytes(team.source, given["content"]).decode()
+
+
+def test_what_she_wrote_can_be_erased_everywhere() -> None:
+    secret = "sesame-open-4711"
+    said = f"{sys.executable} {EXAMPLE} | sed 's/^overall:/{secret}&/'"
+    with reviewed_team() as (project, team):
+        run(team, shell(said))
+        answered(team, shell(f"{said.replace('^overall:', '^In six')}"))
+        held = [path for path in project.rglob("*") if path.is_file()]
+        assert any(secret.encode() in path.read_bytes() for path in held)
+        done = redact.redact(team, redact.Request((), secret, "it leaked", "ann"))
+        assert {"pythia.assessed", "chat.sent", "agent.ended"} <= {one.kind for one in done.erased}
+        assert done.cannot == []
+        assert [path for path in held if secret.encode() in path.read_bytes()] == []
+        assert pythia.show(team).text == "[redacted]"
+        assert pythia.due(team, NOW) == []
+        with collect(team.root) as evidence:
+            assert judge(evidence).failures == 0
+
+
+def test_why_no_assessment_came_of_it_can_be_erased() -> None:
+    secret = "sesame-open-4711"
+    with reviewed_team() as (_, team):
+        found = run(team, shell(f"{sys.executable} {EXAMPLE}; echo '### {secret}'"))
+        assert found is not None
+        assert secret in str(found.problems)
+        done = redact.redact(team, redact.Request((), secret, "it leaked", "ann"))
+        assert "pythia.failed" in {one.kind for one in done.erased}
+        (failed,) = bodies(team, "pythia.failed")
+        assert failed["problems"] == ["[redacted]"]
+        assert [one.state for one in pythia.due(team, NOW)] == ["failed"]

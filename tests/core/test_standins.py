@@ -10,6 +10,8 @@ from story import Step, Story, folder
 from strategies import FEWER, stories
 
 from ledger.canonical import check_value
+from ledger.drafts_pythia import pythia_assessed, pythia_failed
+from ledger.entry import Draft
 from ledger.kinds import BY_NAME, KINDS
 from ledger.kinds.redaction import ERASABLE
 from projections.formats.chat import parse_line
@@ -103,6 +105,24 @@ def test_nothing_of_the_text_is_kept(kind: str) -> None:
     assert keep["observed"]["path"] == "a/b"
     assert stand_in(kind, keep) == keep
     BY_NAME[kind].model.model_validate(keep)
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        pythia_assessed(
+            event=3, spawn="a", first="D-1", last="D-2", decisions=2, confidence="low",
+            cited=["D-1"], text=TEXT, message=9, actor="pythia",
+        ),
+        pythia_failed(3, ["a", "b"], [TEXT, TEXT]),
+    ],
+)  # fmt: skip
+def test_nothing_of_what_she_said_is_kept(draft: Draft) -> None:
+    keep = stand_in(draft.kind, draft.body)
+    assert TEXT not in json.dumps(keep)
+    assert keep["event"] == 3
+    assert stand_in(draft.kind, keep) == keep
+    BY_NAME[draft.kind].model.model_validate(keep)
 
 
 def test_what_the_rules_need_is_kept() -> None:
