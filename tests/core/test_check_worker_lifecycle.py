@@ -176,6 +176,31 @@ def test_a_log_that_grew_after_the_end(root: Path) -> None:
             adopt.sync(team)
 
 
+@pytest.mark.parametrize("way", ["unlink", "link"])
+@pytest.mark.parametrize("name", ["w-0001.log", "w-0001.err.log"])
+def test_a_log_that_went_while_its_program_ran_is_named(
+    tmp_path: Path, name: str, way: str
+) -> None:
+    adopt.init(str(tmp_path))
+    go_on = tmp_path / "go-on"
+    line = f"echo x; while [ ! -e {go_on} ]; do sleep 0.02; done"
+    with Team(str(tmp_path / ".nbs")) as team:
+        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["sh", "-c", line], name="w-0001")
+        log = tmp_path / ".nbs/workers" / name
+        log.unlink()
+        if way == "link":
+            log.symlink_to("/dev/null")
+        go_on.touch()
+        found = newest(team.store.db, "worker", "w-0001")
+        assert found is not None
+        Spool(f"{team.root}/spool/{found.spawn}").wait()
+        worker.look_after(team)
+    told = lifecycle(tmp_path)
+    assert [(f.where, f.message) for f in told.findings] == [
+        (f"workers/{name}", "was gone when its program ended")
+    ]
+
+
 @pytest.mark.parametrize("change", ["unlink", "edit"])
 def test_a_kept_log_that_is_gone_or_edited_is_named_once(root: Path, change: str) -> None:
     log = root / ".nbs/workers/w-0001.log"

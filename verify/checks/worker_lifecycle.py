@@ -13,8 +13,9 @@ can be tidied up afterwards are how a failed worker comes to be called done.
 
 **What a finding looks like.** ``parser-a3f1: completed after dismissed``, ``parser-a3f1: no event
 task-failed tells that it failed``, ``workers/parser-a3f1.log: 120 bytes were added after its
-program ended``, ``workers/parser-a3f1.log: does not begin with the 120 bytes that entry 31 says``.
-As a warning: a task file that claims another state than the ledger has.
+program ended``, ``workers/parser-a3f1.log: does not begin with the 120 bytes that entry 31 says``,
+``… was gone when its program ended``. As a warning: a task file that claims another state than the
+ledger has.
 
 **What to do.** Entries that were made by other means are named by their number; ``tripod rebuild
 --evidence`` gives a kept log back, and ``tripod worker continue`` refuses until it is what its
@@ -150,8 +151,13 @@ def _past(evidence: Evidence, name: str) -> Iterator[Finding]:
     """Logs that did not only grow from one end of the program to the next; the ledger alone."""
     sql = "SELECT seq FROM worker_steps WHERE name = ? AND kind = 'worker.ended' ORDER BY seq"
     before: dict[str, tuple[int, int, str]] = {}
+    last = -1
     for (seq,) in evidence.query(sql, name):
         now = {log["path"]: log for log in evidence.body(seq).get("logs", ())}
+        for path in _unkept(evidence, name, now, last, seq):
+            if path not in before or before[path][1] == 0:
+                yield _finding("was gone when its program ended", path, seq, PAST_HELP)
+        last = seq
         for path, (first, size, digest) in before.items():
             log = now.get(path, {"bytes": 0, "digest": ""})
             if log["digest"] == digest or _erased(evidence, path, first, seq):
@@ -164,6 +170,19 @@ def _past(evidence: Evidence, name: str) -> Iterator[Finding]:
                 message = f"does not begin with the {size} bytes that entry {first} says"
                 yield _finding(message, path, seq, PAST_HELP)
         before |= {path: (seq, log["bytes"], log["digest"]) for path, log in now.items()}
+
+
+def _unkept(
+    evidence: Evidence, name: str, now: dict[str, object], after: int, seq: int
+) -> Iterator[str]:
+    """Logs of a program that began behind entry ``after``, and were not there at its end."""
+    sql = (
+        "SELECT 1 FROM worker_steps WHERE name = ? AND kind = 'worker.running'"
+        " AND seq > ? AND seq < ?"
+    )
+    if evidence.query(sql, name, after, seq):
+        both = (f"{FOLDER}/{name}.log", f"{FOLDER}/{name}.err.log")
+        yield from (path for path in both if path not in now)
 
 
 def _erased(evidence: Evidence, path: str, after: int, before: int) -> bool:
