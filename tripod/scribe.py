@@ -71,7 +71,7 @@ MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047
 _NO_REF = (
     "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
-    "now on (what is recorded cannot be changed); give --ref live.chat:~L342 with the next"
+    "now on (what is recorded cannot be changed); with the next, name the message: live.chat:~L342"
 )
 _SOME_ID = r"\bD-[0-9]"
 _NO_REFERENCE = (
