@@ -25,7 +25,7 @@ from tripod.opening import opened, opened_at, tell
 from tripod.output import one_line, remark
 from tripod.team import DATABASE, FOLDER, Team
 
-__all__ = ["actor_of", "leave", "team_here", "team_of", "team_of_project"]
+__all__ = ["actor_of", "leave", "may_have_ledger", "team_here", "team_of", "team_of_project"]
 
 
 def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
@@ -115,6 +115,15 @@ def team_here() -> Iterator[Team]:
     """
     with opened(None) as team:
         yield team
+
+
+def may_have_ledger(folder: str) -> bool:
+    """Whether what is not in ``folder`` may be in a ledger: none is begun to ask for it."""
+    around = os.path.dirname(folder)
+    places = (around, os.path.join(around, FOLDER))
+    return elsewhere() is not None or any(
+        os.path.lexists(os.path.join(place, DATABASE)) for place in places
+    )
 
 
 def _is_kept(disk: Disk, front: str, full: str) -> bool:
