@@ -194,6 +194,15 @@ def test_a_link_to_a_chat_is_the_chat(talk: Chat) -> None:
     assert [path.name for path in talk.project.parent.glob("ledger.db")] == []
 
 
+def test_a_chat_whose_place_a_link_has_taken_is_read_from_the_ledger(talk: Chat) -> None:
+    talk.file.rename(talk.project / "moved.chat")
+    talk.file.symlink_to("../../moved.chat")
+    done = talk("read", FILE, "--last=1")
+    assert (done.code, done.out.decode()) == (0, LAST)
+    assert "it is a symbolic link to" in done.err
+    assert talk("send", FILE, "ann", "x").code == 1
+
+
 def test_a_link_to_no_chat_begins_no_ledger(tmp_path: Path) -> None:
     made = Chat(tmp_path / "project")
     link = made.project / "talk.chat"

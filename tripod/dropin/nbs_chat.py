@@ -14,7 +14,7 @@ from typing import NamedTuple
 from projections import CHAT
 from tripod import chat as acts
 from tripod.doors import DOORS
-from tripod.dropin.common import actor_of, leave, may_have_ledger, team_of
+from tripod.dropin.common import actor_of, chat_path, leave, may_have_ledger, team_of
 from tripod.dropin.words import Words, option_number, take_apart
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.inputs import text_argument, whole_number
@@ -88,7 +88,7 @@ def _text_apart(words: Sequence[str], place: int, command: Command) -> list[str]
 @contextmanager
 def _chat(file: str, *, new: bool = False) -> Iterator[tuple[Team, str]]:
     """The team that keeps a chat's file, and the chat's name in it; a link to it is the chat."""
-    full = os.path.realpath(file) if os.path.islink(file) else os.path.abspath(file)
+    full = chat_path(file)
     folder, name = os.path.split(full)
     if not name.endswith(".chat") or name == ".chat":
         raise BadArgumentError(f"{file!r} names no chat: give the path of a file NAME.chat")

@@ -14,7 +14,7 @@ from projections.decision_log import LIVE
 from projections.formats.decision_log import valid_id
 from tripod import scribe
 from tripod.doors import DOORS
-from tripod.dropin.common import leave, may_have_ledger, team_of
+from tripod.dropin.common import chat_path, leave, may_have_ledger, team_of
 from tripod.dropin.decisions import SCRIBE
 from tripod.dropin.words import Words, asks_for_help, option_number, take_apart
 from tripod.errors import BadArgumentError, NotFoundError
@@ -71,7 +71,7 @@ def _folder(chat: str) -> str:
     Raises:
         NotFoundError: neither the chat nor a ledger is there: it is nobody's.
     """
-    full = os.path.realpath(chat) if os.path.islink(chat) else os.path.abspath(chat)
+    full = chat_path(chat)
     folder = os.path.dirname(full)
     strange = os.path.isdir(folder) and not os.path.lexists(full) and not may_have_ledger(folder)
     if strange and not os.path.isfile(os.path.join(os.path.dirname(folder), SCRIBE, LIVE)):
