@@ -30,16 +30,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from projections import FILES, LOG
-from projections.intake import Conflict
+from projections.intake import BLOCKED, Conflict
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
+__all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
 
 NAME = "drift"
 REQUIRED = False
 HELP = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
+IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 AHEAD = (
     "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
     "from this one with `tripod rebuild`"
@@ -108,17 +109,18 @@ def _files(evidence: Evidence, found: list[Finding]) -> int:
             more += 1
             continue
         shown = difference(want, have) if want != have else ()
-        found.append(Finding(NAME, _words(problem, conflict), path, shown, HELP))
+        help_ = HELP if conflict is None else _help(conflict)
+        found.append(Finding(NAME, _words(problem, conflict), path, shown, help_))
     kept = set(FILES.evidence(evidence.source))
     rest = [
-        (c.path, f"{c.what}: {c.detail}")
+        (c.path, f"{c.what}: {c.detail}", _help(c))
         for c in conflicts.values()
         if not c.path.startswith(f"{LOG.folder}/")
     ]
-    rest += _gone(evidence, kept - conflicts.keys())
+    rest += ((*one, EVIDENCE) for one in _gone(evidence, kept - conflicts.keys()))
     room = max(0, LIMIT - len(found))
-    for path, message in rest[:room]:
-        help_ = EVIDENCE if path in kept else HELP
+    for path, message, cure in rest[:room]:
+        help_ = EVIDENCE if path in kept else cure
         found.append(Finding(NAME, message, path, (), help_))
     more += max(0, len(rest) - room)
     if more > 0:
@@ -190,6 +192,11 @@ def _displaced(evidence: Evidence) -> list[Finding]:
         help_ = "`tripod show` lists them"
         found.append(Finding(NAME, message, "ledger", (), help_, "warning"))
     return found
+
+
+def _help(conflict: Conflict) -> str:
+    """What to do: nothing is written over what is no file, or cannot be read."""
+    return IN_THE_WAY if conflict.what in (BLOCKED, "unreadable") else HELP
 
 
 def _words(problem: str, conflict: Conflict | None) -> str:
