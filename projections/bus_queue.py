@@ -99,6 +99,11 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
             return [f"{self.folder}/processed/{name}" for name in body["names"]]
         return ()  # acked-all: `moved_by` tells which, from the table
 
+    def left_by(self, entry: Entry) -> list[str]:
+        """Where pruned events still stand if the files did not follow when they were moved."""
+        names = entry.data["names"] if entry.kind == "bus.pruned" else ()
+        return [f"{self.folder}/{name}" for name in names]
+
     def moved_by(self, source: Source, seq: int) -> list[str]:
         """Names of the events that the entry ``seq`` moved to ``processed/``."""
         rows = source.db.execute(

@@ -38,7 +38,8 @@ class Act:
 
     ``conflicts`` are files that contradict the ledger, by path; ``rewrite`` those to be written
     besides the ones that the entries change, ``later`` what is done behind the commit, in the
-    writer's place. ``full`` also looks at evidence and read positions.
+    writer's place, each thing once. ``full`` also looks at evidence and read positions.
+    ``blind``: it looked at no file, and writes none.
     ``triggers`` of the database were put back.
     ``signing`` signs for the actors that have a key, where any has.
     """
@@ -66,8 +67,9 @@ class Act:
         self.conflicts: dict[str, Conflict] = {}
         self.entries: list[Entry] = []
         self.rewrite: set[str] = set()
-        self.later: list[Callable[[], None]] = []
+        self.later: dict[tuple[str, ...], Callable[[], None]] = {}
         self.may_lag = False
+        self.blind = False
         self.left_alone: list[str] = []
         self.files = 0
         self.ahead = False

@@ -333,10 +333,11 @@ def _keep_edited(act: Act, names: list[str]) -> None:
     for name in names:
         path = f"{BUS.folder}/processed/{name}"
         want = BUS.render(act.source, path)
-        if want is not None and digest_of(act.disk, path) not in (
-            "",
-            sha256(want.data).hexdigest(),
-        ):
+        have = digest_of(act.disk, path)
+        if not have:  # who acknowledged it died before it was moved
+            path = f"{BUS.folder}/{name}"
+            have = digest_of(act.disk, path)
+        if want is not None and have not in ("", sha256(want.data).hexdigest()):
             act.displace(path, "it differed from the ledger when it was pruned")
 
 

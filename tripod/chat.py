@@ -137,7 +137,7 @@ def _say(team: Team, name: str, handle: str, text: str, *, tell: bool, human: bo
     if problem is not None:
         raise BadArgumentError(problem)
     channel, path = writable(team, name)
-    with team.act(locks=[path], hasty=True, by=handle) as act:
+    with team.act(locks=[path], hasty=True, adds=True, by=handle) as act:
         if live_of(act, channel) is None:
             raise missing(team, channel)
         return say_in(act, channel, handle, text, tell=tell, human=human)
@@ -159,7 +159,8 @@ def say_in(
     live = live_of(act, channel)
     assert live is not None
     said = mentions(text)[:MAX_MENTIONS] if tell else ()
-    take_positions(act, channel)
+    if not act.blind:
+        take_positions(act, channel)
     time = act.now_us // 1_000_000
     draft = drafts.sent(
         channel=channel, index=live.stop, handle=handle, time=time, text=text, mentions=said

@@ -120,12 +120,12 @@ class Files:
     # Writing -----------------------------------------------------------------------------------
 
     def project(
-        self, entries: Iterable[Entry], also: Iterable[str] = (), *, grows: bool = False
+        self, entries: Iterable[Entry], also: Iterable[str], *, grows: bool, behind: bool
     ) -> None:
         """Bring every file that ``entries`` may have changed to what the ledger says.
 
         ``grows``: all older entries are in the files, so a chat that only got messages need not
-        be rendered whole.
+        be rendered whole. ``behind``: these entries are of more than one act.
         """
         paths: dict[str, None] = dict.fromkeys(also)
         said: dict[str, int] = dict.fromkeys(paths, NEVER)
@@ -136,7 +136,7 @@ class Files:
                 self._move([entry.data["name"]])
             else:
                 touched = touched_by((entry,), self.source)
-                paths.update(touched)
+                paths |= touched | dict.fromkeys(BUS.left_by(entry) if behind else ())
                 more = 1 if grows and entry.kind in _GROWING else NEVER
                 said.update((path, said.get(path, 0) + more) for path in touched)
         many = len(paths) > SOME

@@ -22,16 +22,18 @@ class Lag:
         self.seconds = seconds
         self.over = False
         self._written = time.monotonic()
-        self._later: list[Callable[[], None]] = []
+        self._later: dict[tuple[str, ...], Callable[[], None]] = {}
+
+    def is_fresh(self) -> bool:
+        """Whether the files were written, and looked at, so lately that both can wait."""
+        return not self.over and time.monotonic() - self._written < self.seconds
 
     def puts_off(self, act: Act) -> bool:
         """Whether this act's files can wait; if not, it does what was put off behind its own."""
-        now = time.monotonic()
-        quick = now - self._written < self.seconds
-        if act.may_lag and quick and not self.over and not act.rewrite:
-            self._later += act.later
+        if act.blind or (act.may_lag and self.is_fresh() and not act.rewrite):
+            self._later |= act.later
             return True
-        act.later[:0] = self._later
-        self._later = []
-        self._written = now
+        act.later = self._later | act.later
+        self._later = {}
+        self._written = time.monotonic()
         return False

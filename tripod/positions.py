@@ -41,7 +41,7 @@ class _Act(Protocol):
 
     source: Source
     disk: Disk
-    later: list[Callable[[], None]]
+    later: dict[tuple[str, ...], Callable[[], None]]
 
     @property
     def writer(self) -> _Writer:
@@ -84,7 +84,8 @@ def take_positions(act: _Act, channel: str, *, locked: bool = True) -> None:
 
 def show_positions(act: _Act, channel: str, handles: Collection[str] | None = None) -> None:
     """Behind the commit, write where ``handles`` stand now; None: all that the file tells of."""
-    act.later.append(lambda: _show_locked(act, channel, handles))
+    key = ("cursors", channel) if handles is None else ("cursors", channel, "", *handles)
+    act.later[key] = lambda: _show_locked(act, channel, handles)
 
 
 def _show_locked(act: _Act, channel: str, handles: Collection[str] | None) -> None:

@@ -11,18 +11,24 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from ledger.durable import sync_path
+from ledger.errors import LedgerError
 from ledger.places import RECORD
 from ledger.redaction import named_blobs
 from projections.disk import TEMPORARY, Disk
 from projections.projection import File
 from tripod.staging import alone
 
-__all__ = ["Forgotten", "forget", "forget_copies"]
+if TYPE_CHECKING:
+    from ledger.sqlite import SQLiteStore
+
+__all__ = ["Forgotten", "forget", "forget_copies", "sweep"]
+
+WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
 
 _SEQ = re.compile(rb'"seq":([0-9]{1,16})\}$')
 _AUTH = re.compile(rb'\{"auth":"[0-9a-f]+",')
@@ -60,6 +66,23 @@ def forget_copies(root: str, seqs: Collection[int]) -> None:
 
     forget(f"{root}/{RECORD}", seqs)
     drop(root)
+
+
+def sweep(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
+    """Finish a redaction: its copies, and every page in which the erased bytes may still lie.
+
+    Whoever acts does it, until it succeeds; who erased is ``patient``. Gives what hinders it.
+    """
+    try:
+        forget_copies(root, store.unswept())
+        swept = store.sweep(WAIT_MS if patient else 0)
+    except (LedgerError, OSError) as error:
+        return [f"erased, but its bytes may still lie in the files: {error}"]
+    if swept:
+        return []
+    wal = f"{os.path.basename(store.path)}-wal"
+    where = f"its bytes lie in {wal} until it ends; the next command that acts removes them"
+    return [f"erased, but another program still reads older pages of the ledger: {where}"]
 
 
 def _forget(directory: str, seqs: Collection[int]) -> Forgotten:

@@ -26,7 +26,7 @@ class _Act(Protocol):
     writer: Files
     full: bool
     rewrite: set[str]
-    later: list[Callable[[], None]]
+    later: dict[tuple[str, ...], Callable[[], None]]
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
         """Append."""
@@ -53,7 +53,7 @@ def take_strays(act: _Act) -> None:
         if taken.is_news:
             act.rewrite.add(stray.path)
         if taken.is_done:
-            act.later.append(lambda kept=stray.kept: act.writer.drop(kept))  # type: ignore[misc]
+            act.later["drop", stray.kept] = lambda kept=stray.kept: act.writer.drop(kept)  # type: ignore[misc]
         else:
             act.writer.keep_open(stray.kept, stray.data)
             if act.full:

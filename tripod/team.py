@@ -24,11 +24,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from ledger.entry import Draft, Entry
-from ledger.errors import LedgerDamagedError, LedgerError, UnwritableError
+from ledger.errors import LedgerDamagedError, UnwritableError
 from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
-from ledger.sqlite import SQLiteStore, SQLiteTransaction
+from ledger.sqlite import SQLiteStore
 from projections import BUS, CHAT, COUNTS, manifest
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import RACY_NS, Disk
@@ -48,7 +48,6 @@ __all__ = ["DATABASE", "FOLDER", "Team"]
 
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
-WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 LAG_S = 0.25  # how far files may fall behind an act, where that is allowed
 MAX_TRIES = 5  # how often we begin again because others write the same file
@@ -117,6 +116,7 @@ class Team:
         full: bool = False,
         anew: bool = False,
         hasty: bool = False,
+        adds: bool = False,
         opened: Draft | None = None,
         by: str | None = None,
     ) -> Iterator[Act]:
@@ -127,6 +127,7 @@ class Team:
             full: also take in evidence, read positions and what is unknown.
             anew: fold all tables again first, and trust no file unread.
             hasty: do not count a full queue for what came in the very tick of our last write.
+            adds: it decides nothing by what others may just have written (see ``files_later``).
             opened: the first entry, for a ledger that has none yet.
             by: who acts. Their key, if they have one, is fetched before others have to wait.
 
@@ -138,7 +139,10 @@ class Team:
         signing = self._signing() if by else None
         if signing is not None and by is not None:
             signing.fetch(by)
-        with self._once(locks=locks, full=full, anew=anew, hasty=hasty, opened=opened) as act:
+        blind = adds and self._lag is not None and self._lag.is_fresh()
+        with self._once(
+            locks=locks, full=full, anew=anew, hasty=hasty, blind=blind, opened=opened
+        ) as act:
             yield act
         for _ in range(MAX_TRIES):
             if not self.files.late:
@@ -156,8 +160,10 @@ class Team:
 
             seal_if_due(self, act.entries)
         if self.store.unswept() and not self.files.failed and not self.files.late:
+            from tripod.record_forget import sweep
+
             erased = any(entry.kind == REDACTED for entry in act.entries)
-            self._sweep(WAIT_MS if erased else 0)
+            self.warnings += sweep(self.store, self.root, patient=erased)
 
     @contextmanager
     def files_later(self) -> Iterator[None]:
@@ -165,6 +171,8 @@ class Team:
 
         What an act says is durable and seen by every command at once, as always, but by who reads
         the files later. If we die within, the next command writes them, as after any crash.
+        What others write to the files meanwhile is taken in that much later, too, where an act
+        only adds.
         """
         if self._lag is not None:
             yield
@@ -212,25 +220,6 @@ class Team:
                 transaction.tables.execute("UPDATE head SET files = size WHERE files = ?", (size,))
         return entries
 
-    def _sweep(self, wait_ms: int) -> None:
-        """Finish a redaction: its copies, and every page in which the erased bytes may still lie.
-
-        Whoever acts does it, until it succeeds. What hinders it is told.
-        """
-        from tripod.record_forget import forget_copies
-
-        try:
-            forget_copies(self.root, self.store.unswept())
-            swept = self.store.sweep(wait_ms)
-        except (LedgerError, OSError) as error:
-            self.warnings.append(f"erased, but its bytes may still lie in the files: {error}")
-            return
-        if not swept:
-            self.warnings.append(
-                "erased, but another program still reads older pages of the ledger: its bytes lie "
-                f"in {DATABASE}-wal until it ends; the next command that acts removes them"
-            )
-
     @contextmanager
     def _once(
         self,
@@ -239,19 +228,20 @@ class Team:
         full: bool = False,
         anew: bool = False,
         hasty: bool = False,
+        blind: bool = False,
         opened: Draft | None = None,
         late: Sequence[str] = (),
     ) -> Iterator[Act]:
         pending: list[Act] = []
         with ExitStack() as held:
             names = [path for path in sorted(locks) if path.endswith((".chat", "/log.md"))]
-            for path in names:
+            for path in () if blind else names:
                 self._lock_foreign(held, path)
             write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
             with self.store.transaction(after=write) as transaction:
-                act = self._begin(
-                    transaction, names, full=full, anew=anew, hasty=hasty, late=late, opened=opened
-                )
+                act = Act(transaction, self.store, self.files, self.warnings, full=full)
+                act.blind = blind
+                self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)
                 pending.append(act)
                 yield act
                 act.refuse_blocked()
@@ -295,16 +285,15 @@ class Team:
 
     def _begin(
         self,
-        transaction: SQLiteTransaction,
+        act: Act,
         held: Iterable[str],
         *,
-        full: bool,
         anew: bool,
         hasty: bool,
         late: Sequence[str],
         opened: Draft | None,
-    ) -> Act:
-        act = Act(transaction, self.store, self.files, self.warnings, full=full)
+    ) -> None:
+        transaction = act.transaction
         if transaction.size == 0 and opened is not None:
             refold(transaction.tables, ())
             act.append([opened])
@@ -313,7 +302,7 @@ class Team:
         if transaction.size == 0:
             message = f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it"
             raise NoTeamError(message)
-        if not anew:
+        if not (anew or act.blind):
             self._check_places()
         if transaction.at > format_at(now_us() + FUTURE_US):
             self.warnings.append(
@@ -330,25 +319,27 @@ class Team:
             entries = self.store.read()
             refold(transaction.tables, sound_entries(entries) if anew else entries)
         act.signing = self._signing()
+        if act.blind:
+            self.files.begin({}, ())
+            return
         self.files.begin(manifest.load(transaction.tables), held)
         for path, known in written.items():
             self.files.account(path, known.digest)
         act.ahead = act.refuse_if_ahead(anew=anew)
         if act.ahead:
-            return act
-        behind = full or anew or late or (self._lag is None and self._files_behind())
+            return
+        behind = act.full or anew or late or (self._lag is None and self._files_behind())
         uncounted: list[str] | None = [] if hasty else None
         if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
             self.files.uncounted.update(uncounted or ())
             act.may_lag = True
-            return act
+            return
         if anew:  # all chats are compared once, for the intake and for who compares behind it
             self.files.agreed = agreed_chats(self.source, self.disk)
         act.take_in()
         for entry in act.entries:
             self.files.agreed.pop(CHAT.live(entry.stream), None)
         act.settle(late)
-        return act
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
         return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known, **lists)
@@ -378,8 +369,10 @@ class Team:
 
         if any(entry.kind in COUNTS.kinds for entry in act.entries):
             act.rewrite.add(COUNTS_PATH)  # ours alone: also what others did is counted in it
-        self.files.project(entries(), act.rewrite, grows=files >= first_new)
-        for work in act.later:
+        late = files < first_new
+        grows = not late or self._lag is not None
+        self.files.project(entries(), act.rewrite, grows=grows, behind=late)
+        for work in act.later.values():
             work()
         if healed or act.full:
             self.files.clear()

@@ -29,6 +29,11 @@ __all__ = ["FOREVER", "Archive", "Channel", "body_of", "cut_lines", "people_of",
 RANK = 1
 FOREVER = 2**62
 MOST_STATES = 50  # of a file that is behind, besides the oldest and the newest
+_CAME = "SELECT seq + 1 FROM lines WHERE channel = ?1 AND seq >= ?2"
+_WENT = (
+    "SELECT gone + 1 FROM lines WHERE channel = ?1 AND gone >= ?2"
+    " UNION SELECT seq + 1 FROM archives WHERE channel = ?1 AND seq >= ?2"
+)
 
 
 class Archive(NamedTuple):
@@ -135,16 +140,21 @@ class Channel:
         return None
 
     def _states(self) -> Iterator[int]:
-        """As of which entries the file may stand, the likely ones first."""
-        yield FOREVER
+        """As of which entries the file may stand, the likely ones first.
+
+        Where lines went since, by a deletion or into an archive, what is left of them may be how
+        the old file begins: what stood behind would look new. So the old state comes first.
+        """
         reader = self.reader
-        if reader.files < reader.size:
-            yield reader.files
-            sql = (
-                "SELECT seq + 1 FROM lines WHERE channel = ? AND seq >= ? ORDER BY seq DESC LIMIT ?"
-            )
-            rows = reader.source.db.execute(sql, (self.channel, reader.files, MOST_STATES))
-            yield from (before for (before,) in rows.fetchall())
+        db = reader.source.db
+        if reader.files >= reader.size:
+            yield FOREVER
+            return
+        since = (self.channel, reader.files)
+        went = db.execute(f"SELECT 1 FROM ({_WENT}) LIMIT 1", since).fetchone() is not None
+        yield from (reader.files, FOREVER) if went else (FOREVER, reader.files)
+        rows = db.execute(f"{_CAME} UNION {_WENT} ORDER BY 1 DESC LIMIT {MOST_STATES}", since)
+        yield from (before for (before,) in rows.fetchall())
 
     def unshown(self, before: int) -> list[bytes]:
         """The lines of the entries from ``before`` on, as they are rendered."""

@@ -43,7 +43,7 @@ def take_events(reader: Reader, retention: int) -> None:
     unmoved = _unwritten(reader)
     new, whole = _strangers(reader, queue, PENDING)
     for name in new:
-        if name in unmoved:
+        if name in unmoved or name in reader.pruned:
             continue
         if _when(reader, name, DONE) is not None:
             reader.conflict(f"{queue}/{name}", "moved back", "it was acknowledged before")

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,18 +12,20 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from story import Step, Story, entries, folder, tree
 from strategies import stories
 
 from ledger.errors import UnwritableError
 from projections.disk import Disk
+from projections.projection import content_bytes
 from projections.rebuild import differences
 from tripod import bus, chat
 from tripod.errors import NotFoundError
 from tripod.team import Team
 
 LIVE = "chat/live.chat"
+SAID: list[Step] = [("create", "live"), ("say", "live", "ann", "x")]
 
 
 @pytest.fixture
@@ -117,6 +120,59 @@ def test_what_others_write_meanwhile_is_taken_in_once(story: Story) -> None:
         assert [event.source for event in bus.check(team)].count("bob") == 1
 
 
+def test_who_only_adds_looks_at_no_file_before_they_are_written(story: Story) -> None:
+    with story.team() as team:
+        with team.files_later():
+            story.original.say("live", "bob", "from elsewhere")
+            with mock.patch.object(Disk, "foreign_lock", side_effect=AssertionError):
+                chat.send(team, "live", "ann", "one")
+                chat.send(team, "live", "ann", "two")
+            bus.ack(team, next(iter(bus.check(team))).name)  # this one decides: it looks
+            chat.send(team, "live", "ann", "three")
+        said = [message.text for message in chat.messages(team, "live")]
+        assert said == ["one", "two", "from elsewhere", "three"]
+        whole(team)
+
+
+@pytest.mark.parametrize("step", [("archive", "live", 0), ("delete", "live", 3)])
+def test_who_writes_a_file_that_is_behind_brings_nothing_back(tmp_path: Path, step: Step) -> None:
+    story = Busy(tmp_path)
+    for before in ("create", "live"), ("say", "live", "ann", "one"), ("say", "live", "ann", "two"):
+        story.step(before)
+    story.run([step, ("they_say", "live", "bob", "three")])
+    with story.team() as team:
+        said = [e.data["handle"] for e in team.store.read() if e.kind == "chat.sent"]
+        assert said == ["ann", "ann", "bob"]
+        assert [message.text for message in chat.messages(team, "live")] == ["three"]
+        assert team.warnings == []
+        whole(team)
+
+
+def test_a_chat_that_another_program_holds_stops_nobody_who_only_adds(story: Story) -> None:
+    program = f"""
+import fcntl, sys
+file = open({str(story.root / LIVE) + ".lock"!r}, "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+    with (
+        story.team() as team,
+        subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as holder,
+    ):
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        with team.files_later():
+            assert holder.stdout.readline() == b"held\n"
+            chat.send(team, "live", "ann", "one")
+            assert [message.text for message in chat.messages(team, "live")] == ["one"]
+            holder.stdin.close()
+            holder.wait()
+        whole(team)
+
+
 def test_who_dies_meanwhile_leaves_what_the_next_command_writes(story: Story) -> None:
     program = f"""
 import os, time
@@ -193,6 +249,7 @@ class Busy(Story):
 
 @settings(max_examples=25)
 @given(stories(others=False, max_size=10))
+@example([*SAID, ("create", "side"), ("ack_all", None), ("prune", 1)])
 def test_any_story_ends_the_same(steps: list[Step]) -> None:
     with folder() as one, folder() as two:
         usual, busy = Story(one), Busy(two)
@@ -202,6 +259,45 @@ def test_any_story_ends_the_same(steps: list[Step]) -> None:
             assert entries(first) == entries(second)
             whole(second)
         assert _without_ids(one) == _without_ids(two)
+
+
+class Crowded(Busy):
+    """The same, with others at work meanwhile, and a clock by which the files fall due."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.theirs: Counter[tuple[str, str]] = Counter()
+        self.seconds = 0.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def step(self, step: Step) -> None:
+        self.seconds += 0.1
+        super().step(step)
+
+    def they_say(self, channel: str, handle: str, text: str) -> None:
+        if (self.root / f"chat/{channel}.chat").exists():
+            self.theirs[handle, text] += 1
+        super().they_say(channel, handle, text)
+
+
+@settings(max_examples=25)
+@given(stories())
+def test_what_others_say_in_between_is_neither_lost_nor_doubled(steps: list[Step]) -> None:
+    with folder() as root:
+        story = Crowded(root)
+        with mock.patch.object(time, "monotonic", story.now):
+            story.run([step for step in steps if step[0] != "redact"])
+        with story.team() as team:
+            team.refresh()
+            whole(team)
+            taken = Counter(
+                (entry.data["handle"], content_bytes(team.source, entry.data["text"]).decode())
+                for entry in team.store.read()
+                if entry.kind == "chat.sent" and "observed" in entry.data
+            )
+        assert taken == story.theirs
 
 
 def _without_ids(root: Path) -> dict[str, tuple[bytes, int]]:

@@ -89,6 +89,16 @@ def test_only_the_system_and_its_own_files_are_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("made")
+@pytest.mark.parametrize("place", ["/work", "/home/agent", "/home", "/tmp", "/srv/app", "/opt"])  # noqa: S108
+def test_nothing_covers_what_it_is_to_see(place: str) -> None:
+    own = f"{place}/review.py"
+    argv = isolate(Program(("/usr/bin/true",), (own,)), "/f", ["/srv/app/.nbs"], "/srv/app").argv
+    inside = argv[: argv.index("--")]
+    behind = inside[inside.index(own) + 2 :]
+    assert [word for word in behind if word != "/" and own.startswith(f"{word}/")] == []
+
+
+@pytest.mark.usefixtures("made")
 def test_what_is_hidden_below_a_folder_of_the_system_is_covered() -> None:
     place = isolate(Program(("/usr/bin/true",), ()), "/f", ["/usr/src/app/.nbs"], "/usr/src/app")
     covered = options(place.argv, "--tmpfs")

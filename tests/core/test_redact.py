@@ -386,7 +386,7 @@ def test_readers_of_old_pages_delay_the_sweep_and_the_next_command_does_it(
     with closing(read_only(database(root))) as reader, Team(root) as team:
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM entries").fetchone()
-        monkeypatch.setattr("tripod.team.WAIT_MS", 50)
+        monkeypatch.setattr("tripod.record_forget.WAIT_MS", 50)
         done = redact(team, ask())
         assert not done.done
         assert any("another program still reads" in text for text in team.warnings)

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from ledger.kinds import KINDS, base, decision
 from ledger.kinds.base import Content, Observed
+from projections import PROJECTIONS
 from projections.formats.config import Config, parse_config
 from tripod.cli import cli
 from tripod.cli.door import DOORS, Codes
@@ -97,6 +98,15 @@ def kinds() -> str:
     for model in _closure(shared):
         parts += [f"### {model.__name__}", _doc(model), _fields(model, shared)]
     return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def tables() -> str:
+    """The tables of each projection that has any."""
+    owned: dict[str, list[str]] = {}
+    for projection in PROJECTIONS:
+        owned.setdefault(projection.name, []).extend(f"`{table}`" for table in projection.tables)
+    lines = [f"- {name}: {', '.join(tables)}" for name, tables in owned.items() if tables]
+    return "\n" + "\n".join(lines) + "\n\n"
 
 
 def _closure(shared: dict[str, type[BaseModel]]) -> list[type[BaseModel]]:

@@ -26,8 +26,9 @@ from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 __all__ = ["BWRAP", "HOME", "WORK", "Isolated", "Program", "isolate", "resolve"]
 
 BWRAP = "bwrap"
-HOME, WORK = "/home/agent", "/work"
-"""Where its private home and its empty folder are, in the namespace."""
+HOME, WORK = "/run/tripod/home", "/run/tripod/work"
+"""Where its private home and its empty folder are, in the namespace: nobody keeps programs there,
+so that these cover none."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = (

@@ -40,12 +40,13 @@ __all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
 NAME = "drift"
 REQUIRED = False
 HELP = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
-IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 AHEAD = (
     "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
     "from this one with `tripod rebuild`"
 )
 UNSEALED = "the record ends at its seal: what came after it is judged by the files alone"
+IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
+UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
 LIMIT = 40
 DISPLACED = 10
@@ -109,19 +110,18 @@ def _files(evidence: Evidence, found: list[Finding]) -> int:
             more += 1
             continue
         shown = difference(want, have) if want != have else ()
-        help_ = HELP if conflict is None else _help(conflict)
+        help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
         found.append(Finding(NAME, _words(problem, conflict), path, shown, help_))
     kept = set(FILES.evidence(evidence.source))
     rest = [
-        (c.path, f"{c.what}: {c.detail}", _help(c))
+        (c.path, f"{c.what}: {c.detail}", _help(c, UNREAD))
         for c in conflicts.values()
         if not c.path.startswith(f"{LOG.folder}/")
     ]
-    rest += ((*one, EVIDENCE) for one in _gone(evidence, kept - conflicts.keys()))
+    rest += [(path, message, HELP) for path, message in _gone(evidence, kept - conflicts.keys())]
     room = max(0, LIMIT - len(found))
-    for path, message, cure in rest[:room]:
-        help_ = EVIDENCE if path in kept else cure
-        found.append(Finding(NAME, message, path, (), help_))
+    for path, message, help_ in rest[:room]:
+        found.append(Finding(NAME, message, path, (), EVIDENCE if path in kept else help_))
     more += max(0, len(rest) - room)
     if more > 0:
         found.append(Finding(NAME, f"and {more} more files differ", evidence.what, help=HELP))
@@ -194,9 +194,9 @@ def _displaced(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _help(conflict: Conflict) -> str:
+def _help(conflict: Conflict, unread: str) -> str:
     """What to do: nothing is written over what is no file, or cannot be read."""
-    return IN_THE_WAY if conflict.what in (BLOCKED, "unreadable") else HELP
+    return unread if conflict.what in (BLOCKED, "unreadable") else HELP
 
 
 def _words(problem: str, conflict: Conflict | None) -> str:

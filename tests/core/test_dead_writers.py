@@ -1,0 +1,93 @@
+"""Writers that die between the ledger and its files, one after the other, and others at work there.
+
+``tests/deep/test_crash_files.py`` kills one process at each point; here several die in a row, so
+that the files are behind by more than one act, and other programs write to what is left.
+"""
+
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from unittest import mock
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_ledger import faults
+from story import Step, Story, folder
+from strategies import our_steps, their_steps
+
+from projections.projection import content_bytes
+from projections.rebuild import differences
+from tripod.team import Team
+
+# There is a log: of two that are begun at one moment, the ledger's stays and theirs is displaced.
+BEGUN: list[Step] = [
+    ("create", "live"),
+    ("say", "live", "ann", "one"),
+    ("decide", "first", "because", ()),
+]
+
+
+class Killed(BaseException):
+    """The power went."""
+
+
+class Dying(Story):
+    """A story in which acts of ours may die behind their commit; notes what others wrote."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.said: Counter[tuple[str, str]] = Counter()
+        self.published: list[str] = []
+        self.logged = 0
+
+    def die_in(self, name: str, *arguments: object) -> None:
+        with (
+            mock.patch.object(Team, "_write_files", side_effect=Killed),
+            suppress(Killed),
+        ):
+            getattr(self, name)(*arguments)
+
+    def they_say(self, channel: str, handle: str, text: str) -> None:
+        if (self.root / f"chat/{channel}.chat").exists():
+            self.said[handle, text] += 1
+        super().they_say(channel, handle, text)
+
+    def they_publish(self, source: str, type_: str, payload: str) -> None:
+        self.published.append(self.original.publish(source, type_, payload=payload))
+
+    def they_log(self, title: str) -> None:
+        self.logged += 1
+        super().they_log(title)
+
+
+def lives() -> st.SearchStrategy[list[Step]]:
+    """What is acted, what dies, and what others do in between."""
+    ours = our_steps().filter(lambda step: step[0] != "redact")
+    dying = ours.map(lambda step: ("die_in", *step))
+    return st.lists(st.one_of(ours, dying, dying, their_steps()), max_size=12)
+
+
+@settings(max_examples=60)
+@given(lives())
+def test_nothing_that_others_wrote_is_lost_or_doubled(steps: list[Step]) -> None:
+    with folder() as root:
+        story = Dying(root)
+        story.run([*BEGUN, *steps])
+        with story.team() as team:
+            team.refresh()
+            assert faults(team.store) == []
+            assert list(differences(team.source, team.disk)) == []
+            assert [text for text in team.warnings if "outside" in text] == []
+            entries = list(team.store.read())
+            taken = [entry for entry in entries if "observed" in entry.data]
+            said = Counter(
+                (entry.data["handle"], content_bytes(team.source, entry.data["text"]).decode())
+                for entry in taken
+                if entry.kind == "chat.sent"
+            )
+            names = [entry.data["name"] for entry in entries if entry.kind == "bus.published"]
+        assert said == story.said
+        logged = [entry for entry in taken if entry.kind in ("decision.logged", "log.noted")]
+        assert len(logged) == story.logged
+        assert len(set(names)) == len(names)
+        assert set(story.published) <= set(names)
