@@ -333,12 +333,16 @@ class Team:
         if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
             self.files.uncounted.update(uncounted or ())
             act.may_lag = True
+            if self._lag is not None:
+                self._lag.look(act)
             return
         if anew:  # all chats are compared once, for the intake and for who compares behind it
             self.files.agreed = agreed_chats(self.source, self.disk)
         act.take_in()
         for entry in act.entries:
             self.files.agreed.pop(CHAT.live(entry.stream), None)
+        if self._lag is not None:
+            self._lag.look(act)
         act.settle(late)
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
