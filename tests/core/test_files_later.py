@@ -173,6 +173,33 @@ sys.stdin.read()
         whole(team)
 
 
+def test_what_was_taken_in_is_added_to_no_file_again_behind_one_that_others_held(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = Disk.foreign_lock
+    refused: list[str] = []
+
+    @contextmanager
+    def held_at_first(disk: Disk, path: str, *, wait: bool = True) -> Iterator[bool]:
+        if wait or refused:
+            with lock(disk, path, wait=wait) as is_ours:
+                yield is_ours
+        else:
+            refused.append(path)
+            yield False
+
+    story.step(("decide", "first", "because", ()))
+    with story.team() as team:
+        with team.files_later():
+            chat.send(team, "live", "ann", "one")
+            story.clock.move()
+            story.original.log("theirs")
+            story.clock.move()
+            monkeypatch.setattr(Disk, "foreign_lock", held_at_first)
+        assert refused == [LIVE]
+        whole(team)
+
+
 def test_who_dies_meanwhile_leaves_what_the_next_command_writes(story: Story) -> None:
     program = f"""
 import os, time
