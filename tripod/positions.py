@@ -168,7 +168,9 @@ def _show(act: _Act, channel: str, handles: Collection[str] | None) -> bool:
             act.warn(f"{path}: not written: {error.strerror}; the original tool shows more as new")
             return True
     if stat is not None and data is not None:
-        act.writer.wrote(path, stat, sha256(data).hexdigest())
+        digest = sha256(data).hexdigest()
+        act.writer.account(path, digest)
+        act.writer.wrote(path, stat, digest)
     return True
 
 
