@@ -137,7 +137,6 @@ class Files:
             else:
                 touched = touched_by((entry,), self.source)
                 paths |= touched | dict.fromkeys(BUS.left_by(entry) if behind else ())
-                # What was taken in stands there already, in the place where others put it.
                 new = grows and entry.kind in _GROWING and "observed" not in entry.data
                 said.update((path, said.get(path, 0) + (1 if new else NEVER)) for path in touched)
         many = len(paths) > SOME
