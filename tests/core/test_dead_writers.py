@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_ledger import faults
@@ -17,6 +18,7 @@ from strategies import our_steps, their_steps
 
 from projections.projection import content_bytes
 from projections.rebuild import differences
+from tripod import redact
 from tripod.team import Team
 
 # There is a log: of two that are begun at one moment, the ledger's stays and theirs is displaced.
@@ -47,6 +49,11 @@ class Dying(Story):
         ):
             getattr(self, name)(*arguments)
 
+    def erase(self, kind: str) -> None:
+        with self.team() as team:
+            seq = next(entry.seq for entry in team.store.read() if entry.kind == kind)
+            redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
+
     def they_say(self, channel: str, handle: str, text: str) -> None:
         if (self.root / f"chat/{channel}.chat").exists():
             self.said[handle, text] += 1
@@ -58,6 +65,21 @@ class Dying(Story):
     def they_log(self, title: str) -> None:
         self.logged += 1
         super().they_log(title)
+
+
+@pytest.mark.parametrize("kind", ["chat.sent", "decision.logged"])
+def test_what_others_write_behind_an_erasure_that_died_is_taken_in(
+    tmp_path: Path, kind: str
+) -> None:
+    story = Dying(tmp_path)
+    story.run([*BEGUN, ("die_in", "erase", kind)])
+    story.run([("they_say", "live", "bob", "two"), ("they_log", "second")])
+    with story.team() as team:
+        team.refresh()
+        assert [text for text in team.warnings if "outside" in text] == []
+        taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
+        assert taken == ["decision.logged", "chat.sent"]
+        assert list(differences(team.source, team.disk)) == []
 
 
 def lives() -> st.SearchStrategy[list[Step]]:
