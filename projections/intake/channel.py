@@ -22,7 +22,7 @@ from projections.formats.chat import (
     parse_line,
     parse_time,
 )
-from projections.intake.piece import Reader, beside, make_piece
+from projections.intake.piece import Reader, beside, erased_since, make_piece, same_but
 
 __all__ = ["FOREVER", "Archive", "Channel", "body_of", "cut_lines", "people_of", "readable"]
 
@@ -119,13 +119,25 @@ class Channel:
         """The lines of the ledger with which a file's body begins, and as of which entries.
 
         A writer may have died between its commit and the file, or between two of its files: then
-        the file shows an earlier state. None where it shows none.
+        the file shows an earlier state. None where it shows none. What was erased since stands
+        there as it was: it is known by who said it when.
         """
+        erased = self._erased()
         for before in self._states():
             held = self.held(before)
             if body.startswith(held):
                 return held, before
+            if erased:
+                parts, shown = cut_lines(held), cut_lines(body)
+                if same_but(erased, parts, shown, _who_and_when):
+                    return b"".join(shown[: len(parts)]), before
         return None
+
+    def _erased(self) -> set[bytes]:
+        """The lines that stand for those which were erased, and which the file still shows."""
+        source = self.reader.source
+        seqs = erased_since(self.reader, self.path, ("chat.sent", "chat.unreadable"))
+        return {line_bytes(source, body) for body in source.each_body(seqs)}
 
     def _states(self) -> Iterator[int]:
         """As of which entries the file may stand, the likely ones first.
@@ -289,6 +301,11 @@ class Channel:
             ordinal=self.next,
             blobs=blobs,
         )
+
+
+def _who_and_when(line: bytes) -> tuple[str, int] | None:
+    message = readable(line)
+    return None if message is None else (message.handle, message.time)
 
 
 def _ours(message: Message) -> bytes:

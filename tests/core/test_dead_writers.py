@@ -78,7 +78,7 @@ def test_what_others_write_behind_an_erasure_that_died_is_taken_in(
         team.refresh()
         assert [text for text in team.warnings if "outside" in text] == []
         taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
-        assert taken == ["decision.logged", "chat.sent"]
+        assert taken == ["chat.sent", "decision.logged"]
         assert list(differences(team.source, team.disk)) == []
 
 
