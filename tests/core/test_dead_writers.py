@@ -18,7 +18,8 @@ from strategies import our_steps, their_steps
 
 from projections.projection import content_bytes
 from projections.rebuild import differences
-from tripod import redact
+from tripod import chat, redact
+from tripod.files import Files
 from tripod.team import Team
 
 # There is a log: of two that are begun at one moment, the ledger's stays and theirs is displaced.
@@ -43,10 +44,16 @@ class Dying(Story):
         self.logged = 0
 
     def die_in(self, name: str, *arguments: object) -> None:
+        """Before its files."""
         with (
             mock.patch.object(Team, "_write_files", side_effect=Killed),
             suppress(Killed),
         ):
+            getattr(self, name)(*arguments)
+
+    def die_behind(self, name: str, *arguments: object) -> None:
+        """Behind its files, before it noted that they are written."""
+        with mock.patch.object(Files, "note", side_effect=Killed), suppress(Killed):
             getattr(self, name)(*arguments)
 
     def erase(self, kind: str) -> None:
@@ -82,11 +89,25 @@ def test_what_others_write_behind_an_erasure_that_died_is_taken_in(
         assert list(differences(team.source, team.disk)) == []
 
 
+def test_what_the_file_forgets_of_a_split_that_nobody_noted_is_not_taken_in(
+    tmp_path: Path,
+) -> None:
+    story = Dying(tmp_path)
+    story.run([*BEGUN, *[("say", "live", "ann", str(number)) for number in range(3)]])
+    story.run([("die_behind", "archive", "live", 2), ("die_in", "delete", "live", 2)])
+    with story.team() as team:
+        team.refresh()
+        assert [entry.kind for entry in team.store.read() if "observed" in entry.data] == []
+        assert chat.count(team, "live") == 1
+        assert list(differences(team.source, team.disk)) == []
+
+
 def lives() -> st.SearchStrategy[list[Step]]:
     """What is acted, what dies, and what others do in between."""
     ours = our_steps().filter(lambda step: step[0] != "redact")
     dying = ours.map(lambda step: ("die_in", *step))
-    return st.lists(st.one_of(ours, dying, dying, their_steps()), max_size=12)
+    behind = ours.map(lambda step: ("die_behind", *step))
+    return st.lists(st.one_of(ours, dying, dying, behind, their_steps()), max_size=12)
 
 
 @settings(max_examples=60)
