@@ -101,6 +101,7 @@ class Channel:
         sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
         self.people: dict[str, int] = dict(db.execute(sql, (channel,)).fetchall())
         self.when = 0
+        self.went = False
         self.stream = f"chat/{channel}"
 
     def held(self, before: int = FOREVER) -> bytes:
@@ -121,16 +122,27 @@ class Channel:
         A writer may have died between its commit and the file, or between two of its files: then
         the file shows an earlier state. None where it shows none. What was erased since stands
         there as it was: it is known by who said it when.
+
+        Where lines went since, what is left of them may be how an older file begins as well, and
+        what stood behind would look new: the state that explains most of the file holds.
         """
+        found: tuple[bytes, int] | None = None
         erased = self._erased()
         for before in self._states():
-            held = self.held(before)
-            if body.startswith(held):
-                return held, before
-            if erased:
-                parts, shown = cut_lines(held), cut_lines(body)
-                if same_but(erased, parts, shown, _who_and_when):
-                    return b"".join(shown[: len(parts)]), before
+            held = self._begins(body, self.held(before), erased)
+            if held is not None and (found is None or len(held) > len(found[0])):
+                found = held, before
+                if held == body or not self.went:
+                    break
+        return found
+
+    def _begins(self, body: bytes, held: bytes, erased: set[bytes]) -> bytes | None:
+        """The bytes with which ``body`` begins, if these are ``held`` but for what was erased."""
+        if body.startswith(held):
+            return held
+        parts, shown = cut_lines(held), cut_lines(body)
+        if erased and same_but(erased, parts, shown, _who_and_when):
+            return b"".join(shown[: len(parts)])
         return None
 
     def _erased(self) -> set[bytes]:
@@ -142,8 +154,7 @@ class Channel:
     def _states(self) -> Iterator[int]:
         """As of which entries the file may stand, the likely ones first.
 
-        Where lines went since, by a deletion or into an archive, what is left of them may be how
-        the old file begins: what stood behind would look new. So the old state comes first.
+        Lines ``went`` by a deletion or into an archive.
         """
         reader = self.reader
         db = reader.source.db
@@ -151,8 +162,8 @@ class Channel:
             yield FOREVER
             return
         since = (self.channel, reader.files)
-        went = db.execute(f"SELECT 1 FROM ({_WENT}) LIMIT 1", since).fetchone() is not None
-        yield from (reader.files, FOREVER) if went else (FOREVER, reader.files)
+        self.went = db.execute(f"SELECT 1 FROM ({_WENT}) LIMIT 1", since).fetchone() is not None
+        yield from (reader.files, FOREVER) if self.went else (FOREVER, reader.files)
         rows = db.execute(f"{_CAME} UNION {_WENT} ORDER BY 1 DESC LIMIT {MOST_STATES}", since)
         yield from (before for (before,) in rows.fetchall())
 
