@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from authority import Authority, serving
-from doors.inside import begin, run
+from doors.inside import begin, keyed, run
 from sealed import LOG, WITNESSES
 from witnessing import NAME, served
 
@@ -27,13 +27,7 @@ from tripod.witness.folder import WitnessFolder
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A team at work whose ledger has a key."""
-    monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
-    folder = tmp_path / "project"
-    folder.mkdir()
-    begin(folder)
-    with Team(f"{folder}/.nbs") as team:
-        new_key(team)
-    return folder
+    return keyed(tmp_path, monkeypatch)
 
 
 @pytest.fixture

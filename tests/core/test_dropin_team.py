@@ -56,6 +56,18 @@ def test_a_ledger_is_begun_around_the_folder_and_said(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_file_that_is_named_as_the_team_directory_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = a_queue(tmp_path / ".nbs/events")
+    for place in (tmp_path / "notes", Path(os.devnull)):
+        monkeypatch.setenv(LEDGER, str(place))
+        (tmp_path / "notes").write_text("mine")
+        with pytest.raises(NoTeamError, match=f"{place} is no folder: name a team directory in"):
+            events_of("events", folder)
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
 def test_what_is_odd_in_the_past_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = a_queue(tmp_path / ".nbs/events")
     (folder / "config.yaml").write_text("dedup-window: soon\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from authority import Authority, serving
-from doors.inside import Done, begin, run
+from doors.inside import Done, keyed, run
 from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, TIME, WITNESSES
@@ -19,7 +19,6 @@ from ledger.policy import Group, Policy, Witness
 from ledger.seal import Cosignature, Seal, format_seal, sign_seal
 from tripod import anchoring, bus
 from tripod.anchoring import Receipt
-from tripod.sealing import new_key
 from tripod.team import Team
 from verify.evidence import collect
 from verify.finding import Anchored, Report
@@ -33,13 +32,7 @@ Change = Callable[[Receipt], Receipt]
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A team at work whose ledger has a key, and what has it anchored."""
-    monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
-    folder = tmp_path / "project"
-    folder.mkdir()
-    begin(folder)
-    with Team(f"{folder}/.nbs") as team:
-        new_key(team)
-    return folder
+    return keyed(tmp_path, monkeypatch)
 
 
 def done(project: Path, *words: str, code: int = 0) -> Done:

@@ -56,6 +56,15 @@ def test_a_kept_log_that_is_gone_or_edited_is_a_failure(team: str, edit: bytes |
     assert judge(database(team)).exit_code == 0
 
 
+def test_what_was_never_taken_in_is_not_said_to_be_written_anew(team: str) -> None:
+    path = Path(team, "events", "1-bob-done-1.event")
+    path.write_bytes(b"source: bob\ntype: done\npriority: low\npayload: |\n" + b"  x\n" * 500_000)
+    (found,) = outcome(judge(team), "drift").findings
+    assert found.where == "events/1-bob-done-1.event"
+    assert found.message.startswith("unreadable: ")
+    assert found.help.startswith("nothing of it is in the ledger: ")
+
+
 def test_a_malformed_heading_of_the_past_is_a_warning(tmp_path: Path) -> None:
     root = tmp_path / ".nbs"
     write_chat(root, "live", [Said(1, "alex", "hello")])

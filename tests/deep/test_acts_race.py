@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from children import let_go
 from story import Story
 
 from projections.rebuild import differences
@@ -49,13 +50,7 @@ def together(root: Path, act: str, names: list[str]) -> list[list[str]]:
         )
         for _ in range(4)
     ]
-    for child in children:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-    for child in children:
-        assert child.stdin is not None
-        child.stdin.write(" ".join(names) + "\n")
-        child.stdin.flush()
+    let_go(children, " ".join(names))
     answered = [child.communicate()[0].split() for child in children]
     assert [child.returncode for child in children] == [0] * 4
     return answered

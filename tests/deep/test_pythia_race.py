@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from children import let_go
 from doors.inside import TRIPOD
 from reviewed import EXAMPLE, SCRIPTED, begin, check_once, kinds
 from story import folder
@@ -71,13 +72,7 @@ def test_of_ten_who_race_one_has_it_answered(who: str) -> None:
     with folder() as project:
         name = begin(project)
         children = [start(project, who) for _ in range(MANY)]
-        for child in children:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-        for child in children:
-            assert child.stdin is not None
-            child.stdin.write("go\n")
-            child.stdin.flush()
+        let_go(children)
         wait_for(project / "ran")
         if who == "waits":
             children[MANY // 2].send_signal(signal.SIGKILL)

@@ -102,8 +102,10 @@ def kinds() -> str:
 
 def tables() -> str:
     """The tables of each projection that has any."""
-    owners = [(p.name, ", ".join(f"`{table}`" for table in p.tables)) for p in PROJECTIONS]
-    lines = [f"- {name}: {names}" for name, names in owners if names]
+    owned: dict[str, list[str]] = {}
+    for projection in PROJECTIONS:
+        owned.setdefault(projection.name, []).extend(f"`{table}`" for table in projection.tables)
+    lines = [f"- {name}: {', '.join(tables)}" for name, tables in owned.items() if tables]
     return "\n" + "\n".join(lines) + "\n\n"
 
 

@@ -11,9 +11,12 @@ from typing import NamedTuple
 from unittest import mock
 
 import click
+import pytest
 
 from ledger.reader import read_entries, read_only
 from tripod.cli import cli, main
+from tripod.sealing import new_key
+from tripod.team import Team
 
 __all__ = [
     "CODES",
@@ -23,6 +26,7 @@ __all__ = [
     "begin",
     "commands",
     "door_of",
+    "keyed",
     "run",
     "run_as",
     "state",
@@ -119,6 +123,17 @@ def begin(folder: Path) -> Path:
         done = run(folder, *arguments)
         assert done.code == 0, done.err
     return folder
+
+
+def keyed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same in a folder ``project``, whose ledger has a key; its home is beside it."""
+    monkeypatch.setenv("TRIPOD_HOME", str(folder / "home"))
+    project = folder / "project"
+    project.mkdir()
+    begin(project)
+    with Team(f"{project}/.nbs") as team:
+        new_key(team)
+    return project
 
 
 def state(folder: Path) -> tuple[list[bytes], dict[str, bytes]]:

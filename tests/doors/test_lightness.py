@@ -38,6 +38,17 @@ except SystemExit as left:
 print(json.dumps([code, sorted(set(sys.modules) - before)]))
 """
 
+HOT = pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bus", "publish", "ann", "done", "low"),
+        ("bus", "check"),
+        ("chat", "send", "live", "ann", "hello @bob"),
+    ],
+    ids=" ".join,
+)
+"""The commands that are called most."""
+
 
 def imported(folder: Path, *arguments: str, door: str = "tripod.cli") -> set[str]:
     """The modules that a command brought into a fresh process."""
@@ -108,15 +119,7 @@ def test_a_drop_in_command_does_without_the_parser_too(
     assert roots & {*HEAVY, "click", "tripod.cli"} == set()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("bus", "publish", "ann", "done", "low"),
-        ("bus", "check"),
-        ("chat", "send", "live", "ann", "hello @bob"),
-    ],
-    ids=" ".join,
-)
+@HOT
 def test_a_key_weighs_nothing_where_no_seal_is_due(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -133,15 +136,7 @@ def test_a_seal_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: Pat
     assert {name.partition(".")[0] for name in names} & HEAVY == {"cryptography"}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("bus", "publish", "ann", "done", "low"),
-        ("bus", "check"),
-        ("chat", "send", "live", "ann", "hello @bob"),
-    ],
-    ids=" ".join,
-)
+@HOT
 def test_the_keys_of_others_weigh_next_to_nothing(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:

@@ -121,7 +121,7 @@ def run(
     if waiting:
         remark("no review can be given now: the checkpoint events that are due are told above")
     elif found is None:
-        remark("no review is due: every checkpoint event is answered (--manual asks for one)")
+        remark("no review is due: no checkpoint event waits for one (--manual asks for one)")
     return _told(found, as_json=as_json)
 
 

@@ -150,6 +150,9 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     if os.path.lexists(f"{root}/{DATABASE}"):
         with adopt.alone(root):  # another process is just beginning it; or it lost what it held
             return
+    if os.path.lexists(root) and not os.path.isdir(root):
+        message = f"{root} is no folder: name a team directory in {LEDGER}"
+        raise NoTeamError(message)
     from tripod.cli.progress import shown
     from tripod.record import has_record
 

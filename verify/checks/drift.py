@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from projections import FILES, LOG
-from projections.intake import Conflict
+from projections.intake import BLOCKED, Conflict
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
@@ -45,6 +45,7 @@ AHEAD = (
     "from this one with `tripod rebuild`"
 )
 UNSEALED = "the record ends at its seal: what came after it is judged by the files alone"
+UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
 LIMIT = 40
 DISPLACED = 10
@@ -111,15 +112,14 @@ def _files(evidence: Evidence, found: list[Finding]) -> int:
         found.append(Finding(NAME, _words(problem, conflict), path, shown, HELP))
     kept = set(FILES.evidence(evidence.source))
     rest = [
-        (c.path, f"{c.what}: {c.detail}")
+        (c.path, f"{c.what}: {c.detail}", UNREAD if c.what in (BLOCKED, "unreadable") else HELP)
         for c in conflicts.values()
         if not c.path.startswith(f"{LOG.folder}/")
     ]
-    rest += _gone(evidence, kept - conflicts.keys())
+    rest += [(path, message, HELP) for path, message in _gone(evidence, kept - conflicts.keys())]
     room = max(0, LIMIT - len(found))
-    for path, message in rest[:room]:
-        help_ = EVIDENCE if path in kept else HELP
-        found.append(Finding(NAME, message, path, (), help_))
+    for path, message, help_ in rest[:room]:
+        found.append(Finding(NAME, message, path, (), EVIDENCE if path in kept else help_))
     more += max(0, len(rest) - room)
     if more > 0:
         found.append(Finding(NAME, f"and {more} more files differ", evidence.what, help=HELP))
