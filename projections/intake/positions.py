@@ -67,18 +67,7 @@ def seen_positions(
     stat = disk.stat(path)
     if row is None or stat is None:
         return None
-    pictures, most = _pictures(source, channel, row[0], row[1], files)
-    moved = []
-    for handle, index in parse_cursors(data).items():
-        known = position(source, channel, handle)
-        ours = index_of(source, channel, handle)
-        if index <= (-1 if ours is None else ours) or (known and not index):
-            continue
-        places = [picture.at(index) for picture in pictures]
-        upto = min(most, *(stop for stop, _ in places))
-        is_own = handle in [speaker for _, speaker in places]
-        if upto if known is None else not is_own and upto > known.upto:
-            moved.append({"handle": handle, "upto": upto})
+    moved = _moved(source, channel, data, _pictures(source, channel, row[0], row[1], files))
     last = source.db.execute(
         "SELECT sha256, seq FROM read_positions WHERE channel = ?", (channel,)
     ).fetchone()
@@ -110,6 +99,25 @@ def seen_positions(
         mtime_us=stat.mtime_us,
     )
     return found.pieces[0].draft
+
+
+def _moved(
+    source: Source, channel: str, data: bytes, shown: tuple[list[_Picture], int]
+) -> list[dict[str, str | int]]:
+    """What is news of a cursors file beside a live file that shows these pictures."""
+    pictures, most = shown
+    moved: list[dict[str, str | int]] = []
+    for handle, index in parse_cursors(data).items():
+        known = position(source, channel, handle)
+        ours = index_of(source, channel, handle)
+        if index <= (-1 if ours is None else ours) or (known and not index):
+            continue
+        places = [picture.at(index) for picture in pictures]
+        upto = min(most, *(stop for stop, _ in places))
+        is_own = handle in [speaker for _, speaker in places]
+        if upto if known is None else not is_own and upto > known.upto:
+            moved.append({"handle": handle, "upto": upto})
+    return moved
 
 
 def _pictures(
