@@ -21,6 +21,12 @@ __all__ = ["block_nodes", "read_entries", "read_only", "sound_entries"]
 
 _BLOCK = 256
 _TILES = 64  # kept at once
+_NO_ROOM = (
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+)
 _HINT = "nothing was written; `tripod verify` says what else is wrong"
 
 
@@ -37,14 +43,24 @@ def read_only(path: str) -> sqlite3.Connection:
     try:
         try:
             return _open(path, "mode=ro")
-        except sqlite3.OperationalError:
-            if os.path.exists(path + "-wal"):
+        except sqlite3.OperationalError as error:
+            refused = error.sqlite_errorcode & 0xFF in _NO_ROOM
+            log = _size(f"{path}-wal")
+            if log > 0 or (log == 0 and not refused):
                 raise
             # SQLite cannot make its shared memory here; without a log there is nothing to share.
             return _open(path, "mode=ro&immutable=1")
     except sqlite3.DatabaseError as error:
         message = f"{path}: {error}"
         raise LedgerDamagedError(message) from error
+
+
+def _size(path: str) -> int:
+    """Bytes of a file; -1 where there is none."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return -1
 
 
 def _open(path: str, how: str) -> sqlite3.Connection:

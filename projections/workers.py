@@ -124,6 +124,7 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         from projections.formats import worker  # most commands render no task file
 
         slug, seq, state, changed, started, completed, noted, mode = row
+        task = content_bytes(source, source.body(seq)["task"]).decode()
         log = worker.EMPTY_LOG
         if noted is not None:
             data = content_bytes(source, source.body(noted)["content"])
@@ -133,10 +134,20 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
             row = source.db.execute(sql, (worker_of(path), left.state, noted)).fetchone()
             if noted > changed and (left.state == state or row is None):
                 return File(data, mode)
-            log = left.log or log
-        task = content_bytes(source, source.body(seq)["task"]).decode()
+            log = worker.log_below(data, slug, task) or log
         text = worker.WorkerText(state, started, completed, task, log, slug)
         return File(worker.format_worker(text), MODE if mode is None else mode)
+
+    def log(self, source: Source, path: str, data: bytes) -> str:
+        """What stands in a task file's log; ``data`` are its bytes."""
+        from projections.formats import worker
+
+        sql = "SELECT slug, seq FROM workers WHERE name = ?"
+        row = source.db.execute(sql, (worker_of(path),)).fetchone()
+        if row is None:
+            return worker.parse_worker(data).log
+        task = content_bytes(source, source.body(row[1])["task"]).decode()
+        return worker.log_below(data, row[0], task)
 
 
 def worker_of(path: str) -> str:

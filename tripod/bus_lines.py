@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from projections.formats.event import age, format_time
 from tripod.bus import Claim, Pending, Pruned, Status
-from tripod.output import emit, remark
+from tripod.output import emit, one_line, remark
 from tripod.team import Team
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ __all__ = [
 def pending_lines(events: Iterable[Pending], now_us: int) -> Iterator[str]:
     """One line an event: its priority, its file, its age."""
     for priority, name, us, *_ in events:
-        yield f"[{priority}] {name} ({age(now_us, us)} ago)"
+        yield f"[{priority}] {one_line(name)} ({age(now_us, us)} ago)"
 
 
 def show_unseen(team: Team, reader: str, found: Unseen, now_us: int) -> None:
@@ -44,7 +44,7 @@ def show_unseen(team: Team, reader: str, found: Unseen, now_us: int) -> None:
 
 def show_claim(taken: Claim) -> None:
     """The event's name, to go on with; and a word where somebody began on it before."""
-    emit([taken.name])
+    emit([one_line(taken.name)])
     if taken.attempt > 1:
         remark(f"attempt {taken.attempt}: it was begun before and not acknowledged")
 

@@ -115,7 +115,7 @@ def tell(warnings: Sequence[str]) -> None:
     for warning in warnings[:MAX_WARNINGS]:
         remark(f"warning: {warning}")
     if len(warnings) > MAX_WARNINGS:
-        remark(f"warning: and {len(warnings) - MAX_WARNINGS} more; `tripod verify` tells all")
+        remark(f"warning: and {len(warnings) - MAX_WARNINGS} more")
 
 
 def _begun(root: str, begin: Callable[[], None] | None) -> Team:

@@ -71,7 +71,7 @@ MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047
 _NO_REF = (
     "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
-    "now on (what is recorded cannot be changed); give --ref live.chat:~L342 with the next"
+    "now on (what is recorded cannot be changed); with the next, name the message: live.chat:~L342"
 )
 _SOME_ID = r"\bD-[0-9]"
 _NO_REFERENCE = (
@@ -265,9 +265,9 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
             )
             raise MalformedEntryError(message)
         ref = refs[0]
-        channel = ref.file.removesuffix(".chat")
-        shown = span_of(db, channel)
-        if shown is None or ref.file != f"{channel}.chat" or shown.channel != channel:
+        stem = ref.file.removesuffix(".chat")
+        shown = span_of(db, stem)
+        if shown is None or ref.file != f"{stem}.chat":
             message = f"ref: {format_ref(ref)} names no chat file of this team"
             raise MalformedEntryError(message)
         line = line_at(db, shown, ref.line)
@@ -285,7 +285,7 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
         header = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
         bound.append(
             {
-                "channel": channel,
+                "channel": shown.channel,
                 "file": ref.file,
                 "index": number,
                 "leaf": leaf_hash(header).hex(),

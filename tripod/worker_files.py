@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from projections import FILES, WORKERS
 from projections.disk import UnreadableError
-from projections.formats.worker import WorkerText, parse_worker
+from projections.formats.worker import parse_worker
 from projections.projection import content_bytes
 from projections.workers import FOLDER, worker_of
 from tripod.agents.errands import newest, recorded, spool_of
@@ -66,22 +66,21 @@ def about(team: Team, name: str) -> About:
     row = team.store.db.execute("SELECT state, open FROM workers WHERE name = ?", (name,))
     found = row.fetchone()
     if found is None:
-        return About(
-            name, _text(team, name).state or "unknown", running=False, log=size, ours=False
-        )
+        claimed = parse_worker(_task_file(team, name)[1]).state
+        return About(name, claimed or "unknown", running=False, log=size, ours=False)
     run = newest(team.store.db, ROLE, name) if found[1] else None
     running = run is not None and spool_of(team, run.spawn).look().state == RUNNING
     return About(name, found[0], running, size, ours=True)
 
 
-def _text(team: Team, name: str) -> WorkerText:
+def _task_file(team: Team, name: str) -> tuple[str, bytes]:
     judge_name(name)
     path = f"{FOLDER}/{name}.md"
     file = WORKERS.render(team.source, path) or FILES.render(team.source, path)
     if file is None:
         message = f"no worker {name}: `tripod worker list` shows those that are there"
         raise NotFoundError(message)
-    return parse_worker(file.data)
+    return path, file.data
 
 
 def findings(team: Team, name: str) -> str:
@@ -90,7 +89,7 @@ def findings(team: Team, name: str) -> str:
     Raises:
         NotFoundError: there is none of that name.
     """
-    return _text(team, name).log
+    return WORKERS.log(team.source, *_task_file(team, name))
 
 
 def answer(team: Team, name: str) -> str:

@@ -38,6 +38,7 @@ __all__ = [
     "STATES",
     "WorkerText",
     "format_worker",
+    "log_below",
     "parse_worker",
     "valid_slug",
     "valid_worker_name",
@@ -50,6 +51,7 @@ _NAME = re.compile(r"[a-z0-9]+-(?:[0-9a-f]{4}|[0-9a-f]{8})")
 _SLUG = re.compile(r"[a-z0-9]{1,54}")
 _SECTION = re.compile(r"^## (Task|Tooling|Status|Log)[ \t]*\r?$", re.MULTILINE)
 _TITLE = re.compile(r"^# Worker:(.*)$", re.MULTILINE)
+_LOG = re.compile(r"^## Log[ \t]*\r?$", re.MULTILINE)
 _FIELD = re.compile(r"^(State|Started|Completed):(.*)$", re.MULTILINE)
 
 
@@ -65,11 +67,15 @@ class WorkerText:
     title: str = ""
 
 
+def _head(title: str, task: str) -> str:
+    return f"# Worker: {title}\n\n## Task\n\n{task}\n\n## Status\n"
+
+
 def format_worker(worker: WorkerText) -> bytes:
     """Give the bytes of a task file, in the layout above."""
     completed = f"Completed: {worker.completed}" if worker.completed else "Completed:"
     return (
-        f"# Worker: {worker.title}\n\n## Task\n\n{worker.task}\n\n## Status\n\n"
+        f"{_head(worker.title, worker.task)}\n"
         f"State: {worker.state}\nStarted: {worker.started}\n{completed}\n\n"
         f"## Log\n\n{worker.log}\n"
     ).encode()
@@ -109,6 +115,18 @@ def parse_worker(data: bytes) -> WorkerText:
         log=text[logs[0] :].strip() if logs else "",
         title=title[1].strip() if title else "",
     )
+
+
+def log_below(data: bytes, title: str, task: str) -> str:
+    """Give the log of a task file whose title and task are known, to the end of the file.
+
+    It begins with the first heading of that name below the task: what the worker wrote there may
+    hold a status of its own, with a state, which is the last in the file and begins nothing.
+    """
+    head = _head(title, task)
+    text = data.decode("utf-8", "replace")
+    found = _LOG.search(text, len(head)) if text.startswith(head) else None
+    return parse_worker(data).log if found is None else text[found.end() :].strip()
 
 
 def valid_worker_name(name: str) -> str | None:

@@ -62,6 +62,18 @@ def readable(line: bytes) -> Message | None:
     return None if message is not None and "\n" in message.handle else message
 
 
+def _continued(torn: bytes, line: bytes) -> Message | None:
+    """The message that a line has become, of which ``torn`` was read before it was whole.
+
+    Two messages that nothing parts are two, though the original tool reads neither.
+    """
+    message = readable(line)
+    parted = message is not None and message.time and readable(torn) is not None
+    if not torn or parted or line == b"\n":
+        return message
+    return readable(torn + line) or message
+
+
 def body_of(file: ChatFile) -> bytes:
     """What stands behind the header."""
     return join_file(file)[len(file.header_raw) :]
@@ -198,11 +210,15 @@ class Channel:
             mode=None if mode == MODE else mode,
         )
 
-    def take(self, lines: list[bytes], archives: list[Archive]) -> None:
-        """New lines in order, each rotation behind the last line that it found there."""
+    def take(self, lines: list[bytes], archives: list[Archive], torn: bytes = b"") -> None:
+        """New lines in order, each rotation behind the last line that it found there.
+
+        ``torn`` is what the ledger has of the first: its writer was at work when it was read.
+        """
         waiting = list(archives)
         for line in lines:
-            message = readable(line)
+            message = _continued(torn, line)
+            torn = b""
             time = message.time * 1_000_000 if message is not None else 0
             while waiting:
                 stop = self._behind(len(waiting[0].file.lines))

@@ -161,7 +161,8 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
         messages = (readable(line) for line in lines)
         first = next((m.time for m in messages if m is not None and m.time), 0)
         taker.create(first * 1_000_000 or stat.mtime_us, stat.mode)
-    taker.take(lines, archives)
+    torn = b"" if behind or archives else held[held.rfind(b"\n") + 1 :]
+    taker.take(lines, archives, torn)
     # Behind, the file will be written anew, with the header that is ours.
     if not behind:
         taker.check_header(file, grew=bool(lines) or bool(archives) or is_new)

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from story import Story, folder, tree
 
+from projections.formats.event import MAX_FILE
 from tripod import adopt, bus, chat, recover, scribe
 from tripod.errors import RefusedError
 from tripod.team import Team
+from verify.checks.drift import IN_THE_WAY, UNREAD
 from verify.evidence import collect
 from verify.run import run
 
@@ -96,6 +98,17 @@ def test_other_acts_go_on_and_say_so(story: Story, path: str) -> None:
         decide(team)
         chat.send(team, "live", "ann", "more")
         assert recover.rebuild(team).written == []
+
+
+def test_the_judge_promises_no_rebuild_of_what_stands_in_the_way(story: Story) -> None:
+    link(story, "chat/live.chat")
+    (story.root / "events/1-a-b-1.event").write_bytes(b"#" * (MAX_FILE + 1))
+    with collect(str(story.root)) as evidence:
+        (drift,) = (one for one in run(evidence).outcomes if one.check == "drift")
+    assert {found.where: found.help for found in drift.findings} == {
+        "chat/live.chat": IN_THE_WAY,
+        "events/1-a-b-1.event": UNREAD,
+    }
 
 
 def test_a_dangling_link_and_a_pipe_are_not_replaced_either(story: Story) -> None:

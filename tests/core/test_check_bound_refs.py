@@ -8,7 +8,9 @@ import pytest
 from specimens import build, copy, database, forge, read
 from team_files import outcome
 
+from projections.live_lines import ref_to
 from tripod import chat, chat_keeping, scribe
+from tripod.errors import BadArgumentError
 from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run
@@ -83,6 +85,35 @@ def test_bound_refs_hold_when_lines_went_to_an_archive(
         assert evidence.db is not None
         assert evidence.db.execute("SELECT count(*) FROM archives").fetchone() == (1,)
         assert outcome(run(evidence), "chat-refs-resolve").findings == ()
+
+
+def test_a_message_in_an_archive_can_be_referred_to(
+    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the file in which it stands, as `scribe advise` gives it."""
+    monkeypatch.setattr(chat_keeping, "ROTATE_ABOVE", 6)
+    monkeypatch.setattr(chat_keeping, "ROTATE_COUNT", 4)
+    root = copy(sound, str(tmp_path))
+    with Team(root) as team:
+        chat.send(team, "live", "bench", "one more")
+        (archive,) = team.store.db.execute("SELECT archive FROM archives").fetchone()
+        ref = ref_to(team.store.db, "live", 2)
+        assert ref == f"{archive}.chat:~L9"
+        logged = scribe.log(team, scribe.Request("Look back", ("bench",), "Yes.", refs=[ref]))
+        with pytest.raises(BadArgumentError, match="messages in lines 7 to 10"):
+            scribe.log(team, scribe.Request("No", ("bench",), "No.", [f"{archive}.chat:~L11"]))
+        (history,) = scribe.find(team, logged.id)
+        assert history.refs[0].message is not None
+    with collect(root) as evidence:
+        assert outcome(run(evidence), "chat-refs-resolve").findings == ()
+    rows = read(database(root))
+    seq = next(n for n, row in reversed(list(enumerate(rows))) if "refs" in row.data)
+    (bound,) = rows[seq].data["refs"]
+    rows[seq] = rows[seq].saying(refs=[bound | {"line": 8}])
+    forge(root, rows)
+    with collect(root) as evidence:
+        found = outcome(run(evidence), "chat-refs-resolve").findings
+    assert any("is bound to the message of line 9 then" in one.message for one in found)
 
 
 def test_no_ref_after_adoption_is_a_failure(sound: str, tmp_path: Path) -> None:

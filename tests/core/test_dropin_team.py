@@ -1,6 +1,7 @@
 """Which team a folder belongs to, and the ledger that is begun for it where there is none."""
 
 import os
+import shutil
 from pathlib import Path
 from threading import Thread
 
@@ -10,6 +11,7 @@ from story import tree
 
 from projections.formats.event import Event, format_event
 from tripod import adopt, bus
+from tripod.drafting import MAX_PAYLOAD
 from tripod.dropin.common import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.finding import LEDGER
@@ -101,6 +103,21 @@ def test_logs_and_workers_are_where_they_always_are(tmp_path: Path, front: str) 
     (tmp_path / "other").mkdir()
     with pytest.raises(RefusedError, match=rf"no folder that a ledger .* {front} are in"):
         events_of(front, tmp_path / "other")
+
+
+@pytest.mark.parametrize("text", ["\x01", "a\n"])
+def test_the_largest_events_of_ours_are_events_of_the_next_ledger(
+    tmp_path: Path, text: str
+) -> None:
+    folder = tmp_path / "old/.nbs/events"
+    folder.mkdir(parents=True)
+    payload = text * (MAX_PAYLOAD // len(text))
+    with team_of("events", str(folder)) as team:
+        name = bus.publish(team, "ann", "done", "low", payload)
+    new = tmp_path / "new/.nbs/events"
+    new.mkdir(parents=True)
+    shutil.copy(folder / name, new)
+    assert events_of("events", new) == [name]
 
 
 def test_a_project_that_records_the_folder_is_its_team(tmp_path: Path) -> None:

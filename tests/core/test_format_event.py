@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from projections.formats import event
 from projections.formats.event import Event
+from tripod.drafting import MAX_PAYLOAD
 
+TIME = "2026-02-12T14:00:00Z"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 LINES = st.text(st.sampled_from(" \n\txé#:'\"|-\\\r\x85\u2028\x1b\ufeff"))
 ODD_WORDS = st.sampled_from(
@@ -221,6 +223,17 @@ def test_another_order_and_line_breaks_of_another_system() -> None:
 )
 def test_what_is_no_event(data: bytes) -> None:
     assert event.parse_event(data) is None
+
+
+@pytest.mark.parametrize("letter", ["x", "\x01", "\n", "\x85", "\u2028", "ü", "\U0001f600"])
+def test_the_largest_event_that_we_write_is_read(letter: str) -> None:
+    text = letter * (MAX_PAYLOAD // len(letter.encode()))
+    word = '"' * event.MAX_WORD  # each is escaped
+    data = event.format_event(Event(word, word, "critical", TIME, f"{word}:{word}", text))
+    assert len(data) <= event.MAX_FILE
+    got = event.parse_event(data)
+    assert got is not None
+    assert got.payload in (text, text.removesuffix("\n"))
 
 
 # Names and times --------------------------------------------------------------------------------

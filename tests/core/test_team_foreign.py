@@ -145,6 +145,38 @@ def test_their_message_is_taken_in_with_its_header_where_ours_would_differ(
     whole(story)
 
 
+@pytest.mark.parametrize("at", [1, 8, 11, 24, -4, -1])
+def test_a_line_that_is_read_while_it_is_written_is_a_message_when_it_is_whole(
+    story: Story, at: int
+) -> None:
+    text = "a text that comes in two parts"
+    line = chat_format.format_line("eve", 1600000000, text) + b"\n"
+    path = story.root / "chat/live.chat"
+    for part in (line[:at], line[at:]):
+        with path.open("ab") as file:
+            file.write(part)
+        sync(story)
+    with story.team() as team:
+        found = [(one.handle, one.text) for one in chat.messages(team, "live")]
+        chat.send(team, "live", "ann", "and on")
+    assert found[0] == ("ann", "hello")
+    assert found.count(("eve", text)) == 1
+    assert {handle for handle, _ in found} == {"ann", "eve"}
+    assert line in path.read_bytes()
+    whole(story)
+
+
+def test_two_messages_that_no_line_break_parts_are_two(story: Story) -> None:
+    path = story.root / "chat/live.chat"
+    for handle in ("eve", "bob"):
+        with path.open("ab") as file:
+            file.write(chat_format.format_line(handle, 1600000000, "hi"))
+        sync(story)
+    with story.team() as team:
+        assert [one.handle for one in chat.messages(team, "live")] == ["ann", "eve", "bob"]
+    whole(story)
+
+
 @pytest.mark.parametrize("unsynced", [False, True])
 def test_their_rotation_is_taken_in(story: Story, *, unsynced: bool) -> None:
     path = "chat/live.chat"

@@ -7,6 +7,7 @@ from specimens import build, database
 from team_files import Decision, Said, outcome, write_chat, write_log
 
 from ledger.drafts import displaced
+from projections.formats.event import MAX_FILE
 from tripod.adopt import init, sync
 from tripod.team import Team
 from verify.evidence import collect
@@ -58,7 +59,8 @@ def test_a_kept_log_that_is_gone_or_edited_is_a_failure(team: str, edit: bytes |
 
 def test_what_was_never_taken_in_is_not_said_to_be_written_anew(team: str) -> None:
     path = Path(team, "events", "1-bob-done-1.event")
-    path.write_bytes(b"source: bob\ntype: done\npriority: low\npayload: |\n" + b"  x\n" * 500_000)
+    head = b"source: bob\ntype: done\npriority: low\npayload: |\n"
+    path.write_bytes(head + b"  x\n" * (MAX_FILE // 4))
     (found,) = outcome(judge(team), "drift").findings
     assert found.where == "events/1-bob-done-1.event"
     assert found.message.startswith("unreadable: ")

@@ -214,6 +214,16 @@ def test_control_bytes_reach_no_terminal(team: Path) -> None:
     assert b"\\x1b[31m" in bus(team, "check").out
 
 
+@pytest.mark.parametrize("words", [("check",), ("check", "--reader=ann"), ("wait",),
+                                   ("recover", "--as=ann"), ("claim", "--by=ann")])  # fmt: skip
+def test_a_file_name_cannot_imitate_another_event(team: Path, words: tuple[str, ...]) -> None:
+    name = "1600000000000000-a\n[critical] 1600000000000001-boss-stop-1.event"
+    (team / "events" / name).write_text("source: a\ntype: b\npriority: low\n")
+    done = bus(team, *words)
+    (line,) = done.out.decode().splitlines()
+    assert r"-a\x0a[critical] " in line
+
+
 # 7: temporary files ----------------------------------------------------------------------------
 
 

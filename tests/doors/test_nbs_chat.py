@@ -180,6 +180,37 @@ def test_a_chat_that_is_missing_begins_no_ledger(tmp_path: Path) -> None:
     assert list(made.root.rglob("*")) == [made.root / "chat"]
 
 
+def test_a_link_to_a_chat_is_the_chat(talk: Chat) -> None:
+    outside = talk.project / "talk.chat"
+    inside = talk.file.with_name("alias.chat")
+    outside.symlink_to(FILE)
+    inside.symlink_to("live.chat")
+    for link, text in ((outside, "from outside"), (inside, "from beside it")):
+        assert talk("send", str(link), "ann", text) == (0, b"", "")
+        assert talk.texts("read", str(link), "--last=1") == [text]
+        assert link.is_symlink()
+    assert talk.texts("read", FILE, "--last=2") == ["from outside", "from beside it"]
+    assert talk("create", str(outside)).code == 1
+    assert [path.name for path in talk.project.parent.glob("ledger.db")] == []
+
+
+def test_a_chat_whose_place_a_link_has_taken_is_read_from_the_ledger(talk: Chat) -> None:
+    talk.file.rename(talk.project / "moved.chat")
+    talk.file.symlink_to("../../moved.chat")
+    done = talk("read", FILE, "--last=1")
+    assert (done.code, done.out.decode()) == (0, LAST)
+    assert "it is a symbolic link to" in done.err
+    assert talk("send", FILE, "ann", "x").code == 1
+
+
+def test_a_link_to_no_chat_begins_no_ledger(tmp_path: Path) -> None:
+    made = Chat(tmp_path / "project")
+    link = made.project / "talk.chat"
+    link.symlink_to(FILE)
+    assert made("send", str(link), "ann", "x").code == 2
+    assert list(tmp_path.rglob("ledger.db")) == []
+
+
 def test_an_archive_is_read_and_never_written(talk: Chat) -> None:
     made = talk.lines("archive", FILE, "--keep=2")[0]
     assert made.startswith("Archived 3 message(s) to ")

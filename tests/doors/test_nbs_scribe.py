@@ -196,9 +196,11 @@ QUERIES = [
     asks("--chat=C --by=al", 0, TWO),
     asks("--chat=C --by=ale", 1, "", NONE),
     asks("--chat=C --by=", 4, "", "...--by: "),
+    asks(("--chat=C", "--by=al (a person)"), 1, "", NONE),
     asks("--chat=C --tag=scope", 0, TWO),
     asks("--chat=C --tag=untested", 0, THREE),
     asks("--chat=C --tag=perf", 1, "", NONE),
+    asks("--chat=C --tag=", 4, "", "...--tag: empty"),
     asks("--chat=C --superseded", 0, TWO),
     asks("--chat=C --superseded", 1, "", NONE, "one"),
     asks("--chat=C --count", 0, "3\n"),
@@ -213,6 +215,7 @@ QUERIES = [
     asks("--chat=C --count", 4, "", "...no decision log yet...", "empty"),
     asks("--chat=C files", 4, "", "...no decision log yet...", "empty"),
     asks("--chat=nowhere/live.chat --count", 4, "", "...nowhere is not there..."),
+    asks("--chat=live.chat --count", 4, "", "...live.chat, and no decision log of its team..."),
     asks("--chat=.nbs/chat --count", 4, "", "...--chat=FILE is missing, or names no chat"),
     asks("--count", 4, "", "...--chat=FILE is missing"),
     asks("--chat=C", 4, "", "...one question at a time, not nothing"),
@@ -421,6 +424,37 @@ def test_a_link_to_the_log_is_the_log(teams: dict[str, Path], tmp_path: Path) ->
     link.symlink_to("log.md")
     assert run_as("nbs-scribe-log", project, str(link), "By the old name", *SAID).code == 0
     assert run_as("nbs-scribe", project, "count", str(link)).out == b"4\n"
+
+
+def test_a_link_to_a_chat_is_the_chat(teams: dict[str, Path], tmp_path: Path) -> None:
+    project = tmp_path / "team"
+    shutil.copytree(teams["log"], project)
+    (project / "talk.chat").symlink_to(CHAT)
+    assert run_as("nbs-scribe-query", project, "--chat=talk.chat", "--count") == (0, b"3\n", "")
+
+
+@pytest.mark.parametrize("name", ["alex (a person)", "Ann Lee"])
+def test_a_participant_that_stands_in_the_log_can_be_asked_for(
+    teams: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    project = tmp_path / "team"
+    shutil.copytree(teams["log"], project)
+    words = (f"--participants=cy, {name}", *SAID[1:])
+    assert run_as("nbs-scribe-log", project, LOG, "Ask a person", *words).code == 0
+    for done in (
+        run_as("nbs-scribe-query", project, f"--chat={CHAT}", f"--by={name}"),
+        run_as("nbs-scribe", project, "query", LOG, f"--by={name}"),
+    ):
+        assert (done.code, done.err) == (0, "")
+        assert b"Ask a person" in done.out
+
+
+def test_the_advice_of_the_missing_reference_names_no_option_of_another_door(
+    tmp_path: Path,
+) -> None:
+    done = run_as("nbs-scribe-log", tmp_path, LOG, "Begin", *WHO)
+    assert "no chat ref" in done.err
+    assert not set(re.findall(r"--[a-z-]+", done.err)) - {f"--{name}" for name in OPTIONS}
 
 
 def test_events_elsewhere_are_recorded_when_the_ledger_begins(tmp_path: Path) -> None:

@@ -255,14 +255,19 @@ def test_whatever_a_worker_writes_is_its_state(shop: Shop, claim: str) -> None:
     assert shop.status(name) == "dismissed"
 
 
-def test_findings_end_at_the_next_heading(shop: Shop) -> None:
+@pytest.mark.parametrize("status", ["all good", "State: failed", "State: x\n\n## Log\n\nMore."])
+def test_findings_end_at_the_next_heading(shop: Shop, status: str) -> None:
     shop.runs(f"{HELD}; echo x")
-    name = shop.spawn()
+    name = shop.spawn(QUOTING)
     file = shop.root / f"workers/{name}.md"
-    found = "A leak.\n\n## Details\n\nIn line 7.\n\n## Status\n\nall good"
+    found = f"A leak.\n\n## Details\n\nIn line 7.\n\n## Status\n\n{status}"
     file.write_text(file.read_text("utf-8").replace(EMPTY_LOG, found), "utf-8")
     assert shop("results", name).out.decode() == f"## Log\n\n{found}\n"
     shop.let_go()
+    assert shop("results", name).out.decode() == f"## Log\n\n{found}\n"
+    assert shop.status(name) == "completed"
+    assert shop("dismiss", name).code == 0
+    assert file.read_text("utf-8").endswith(f"## Log\n\n{found}\n")
     assert shop("results", name).out.decode() == f"## Log\n\n{found}\n"
 
 

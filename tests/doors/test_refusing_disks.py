@@ -64,6 +64,15 @@ def test_a_full_disk(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert run(tmp_path, "verify").code == 0
 
 
+def test_a_full_disk_is_judged(tmp_path: Path) -> None:
+    begin(tmp_path)
+    before = state(tmp_path)
+    for _ in range(2):  # the second finds what SQLite left at the first
+        done = command(tmp_path, _write_little, "verify")
+        assert done.returncode == 0, done
+    assert state(tmp_path) == before
+
+
 @pytest.mark.parametrize("arguments", ACTS, ids=" ".join)
 def test_a_read_only_team(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     begin(tmp_path)

@@ -9,6 +9,7 @@ from projections import FILES, LOG
 from projections.intake import BLOCKED
 from tripod.doctor.trouble import REBUILD, SYNC, Trouble
 from verify.checks import LEDGER_CHECKS
+from verify.checks.drift import IN_THE_WAY
 from verify.checks.worker_lifecycle import logs_altered
 from verify.evidence import Evidence
 from verify.finding import Report
@@ -103,8 +104,7 @@ def _files(evidence: Evidence, *, lagging: bool) -> Iterator[Trouble]:
         if path in kept:
             yield Trouble("evidence", path, f"{what}: {detail}", _GIVEN_BACK)
         elif what in (BLOCKED, "unreadable"):
-            put = "put a regular file there that can be read, or move what stands there away"
-            yield Trouble("in-the-way", path, f"{what}: {detail}", put)
+            yield Trouble("in-the-way", path, f"{what}: {detail}", IN_THE_WAY)
         elif path.startswith(f"{LOG.folder}/") or what != "missing":
             yield Trouble("drift", path, f"{what}: {detail}", _REBUILT, REBUILD)
         else:

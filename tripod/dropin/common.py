@@ -25,7 +25,15 @@ from tripod.opening import opened, opened_at, tell
 from tripod.output import one_line, remark
 from tripod.team import DATABASE, FOLDER, Team
 
-__all__ = ["actor_of", "leave", "team_here", "team_of", "team_of_project"]
+__all__ = [
+    "actor_of",
+    "chat_path",
+    "leave",
+    "may_have_ledger",
+    "team_here",
+    "team_of",
+    "team_of_project",
+]
 
 
 def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
@@ -115,6 +123,31 @@ def team_here() -> Iterator[Team]:
     """
     with opened(None) as team:
         yield team
+
+
+def chat_path(file: str) -> str:
+    """The full path of a chat that is given; of one that a symbolic link leads to, where it is.
+
+    A link in the place of a team's own chat that leads out of every team is not followed: the
+    ledger has the chat, and nothing is read or written through the link.
+    """
+    full = os.path.abspath(file)
+    if not os.path.islink(full):
+        return full
+    there = os.path.realpath(full)
+    own, other = (_has_ledger(os.path.dirname(path)) for path in (full, there))
+    return full if own and not other else there
+
+
+def may_have_ledger(folder: str) -> bool:
+    """Whether what is not in ``folder`` may be in a ledger: none is begun to ask for it."""
+    return elsewhere() is not None or _has_ledger(folder)
+
+
+def _has_ledger(folder: str) -> bool:
+    around = os.path.dirname(folder)
+    places = (around, os.path.join(around, FOLDER))
+    return any(os.path.lexists(os.path.join(place, DATABASE)) for place in places)
 
 
 def _is_kept(disk: Disk, front: str, full: str) -> bool:

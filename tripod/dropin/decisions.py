@@ -16,9 +16,10 @@ from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.output import remark
 from tripod.team import Team
 
-__all__ = ["OPTIONS", "log", "team_of_log"]
+__all__ = ["OPTIONS", "SCRIBE", "log", "team_of_log"]
 
 SCRIBE = "scribe"
+"""The folder of a team's log."""
 OPTIONS = (
     "participants",
     "rationale",

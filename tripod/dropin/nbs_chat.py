@@ -14,13 +14,12 @@ from typing import NamedTuple
 from projections import CHAT
 from tripod import chat as acts
 from tripod.doors import DOORS
-from tripod.dropin.common import actor_of, leave, team_of
+from tripod.dropin.common import actor_of, chat_path, leave, may_have_ledger, team_of
 from tripod.dropin.words import Words, option_number, take_apart
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.finding import LEDGER
 from tripod.inputs import text_argument, whole_number
 from tripod.output import emit, emit_json, emit_report
-from tripod.team import DATABASE, FOLDER, Team
+from tripod.team import Team
 
 __all__ = ["main"]
 
@@ -88,26 +87,17 @@ def _text_apart(words: Sequence[str], place: int, command: Command) -> list[str]
 
 @contextmanager
 def _chat(file: str, *, new: bool = False) -> Iterator[tuple[Team, str]]:
-    """The team that keeps a chat's file, and the chat's name in it."""
-    full = os.path.abspath(file)
+    """The team that keeps a chat's file, and the chat's name in it; a link to it is the chat."""
+    full = chat_path(file)
     folder, name = os.path.split(full)
     if not name.endswith(".chat") or name == ".chat":
         raise BadArgumentError(f"{file!r} names no chat: give the path of a file NAME.chat")
     if new and not os.path.isdir(folder):
         raise RefusedError(f"Error: no folder {folder}: make it first")
-    if not new and not os.path.lexists(full) and not _has_ledger(folder):
+    if not new and not os.path.lexists(full) and not may_have_ledger(folder):
         raise NotFoundError(f"no chat {full}: `nbs-chat create {file}` makes it")
     with team_of(CHAT.folder, folder) as team:
         yield team, name.removesuffix(".chat")
-
-
-def _has_ledger(folder: str) -> bool:
-    """Whether a lost file may be one that a ledger can give back: none is begun to ask for it."""
-    around = os.path.dirname(folder)
-    places = (around, os.path.join(around, FOLDER))
-    return LEDGER in os.environ or any(
-        os.path.lexists(os.path.join(place, DATABASE)) for place in places
-    )
 
 
 # Commands --------------------------------------------------------------------------------------
@@ -190,8 +180,7 @@ def _poll(words: Words, usage: str) -> int | None:
     file, handle = words.texts
     seconds = option_number(words, "timeout", 0, MAX_WAIT, usage)
     until = time.monotonic() + (WAIT if seconds is None else seconds)
-    folder = os.path.dirname(os.path.abspath(file))
-    with _chat(file) as (team, name), Watch([folder], every=LOOK) as watch:
+    with _chat(file) as (team, name), Watch([team.disk.full(CHAT.folder)], every=LOOK) as watch:
         found = acts.poll(team, name, handle, lambda: until - time.monotonic(), watch.wait)
     _print(words, found)
     return None if found else TIMEOUT

@@ -10,13 +10,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from projections.formats.chat import valid_handle
+from projections.decision_log import LIVE
 from projections.formats.decision_log import valid_id
 from tripod import scribe
 from tripod.doors import DOORS
-from tripod.dropin.common import leave, team_of
+from tripod.dropin.common import chat_path, leave, may_have_ledger, team_of
+from tripod.dropin.decisions import SCRIBE
 from tripod.dropin.words import Words, asks_for_help, option_number, take_apart
-from tripod.errors import BadArgumentError
+from tripod.errors import BadArgumentError, NotFoundError
 from tripod.output import emit, remark
 from tripod.scribe import Standing
 from tripod.team import Team
@@ -52,8 +53,7 @@ def _run(arguments: Sequence[str]) -> int:
     words = take_apart(arguments, SHORT, texts=(0, 1), options=_OPTIONS, flags=_FLAGS)
     which = _which(words)
     fits, last = _fits(words, which), option_number(words, "last", 1, MAX_LAST, SHORT)
-    chat = words.options["chat"]
-    with team_of("chat", os.path.dirname(os.path.abspath(chat))) as team:
+    with team_of("chat", _folder(words.options["chat"])) as team:
         team.refresh()
         if which == "count":
             emit([str(scribe.count(team))])
@@ -63,6 +63,21 @@ def _run(arguments: Sequence[str]) -> int:
     if not found:
         remark("no decision fits")
     return 0 if found else 1
+
+
+def _folder(chat: str) -> str:
+    """The folder of a chat, by whose side the team is; a link to the chat is the chat.
+
+    Raises:
+        NotFoundError: neither the chat nor a ledger is there: it is nobody's.
+    """
+    full = chat_path(chat)
+    folder = os.path.dirname(full)
+    strange = os.path.isdir(folder) and not os.path.lexists(full) and not may_have_ledger(folder)
+    if strange and not os.path.isfile(os.path.join(os.path.dirname(folder), SCRIBE, LIVE)):
+        message = f"no chat {full}, and no decision log of its team: give the path of the right one"
+        raise NotFoundError(message)
+    return folder
 
 
 def _which(words: Words) -> str:
@@ -82,16 +97,17 @@ def _which(words: Words) -> str:
 
 def _fits(words: Words, which: str) -> Callable[[Standing], bool]:
     """What tells whether a decision is one that is asked for."""
-    if which in ("id", "by"):
+    if which == "id":
         value = words.options[which]
-        problem = valid_id(value) if which == "id" else valid_handle(value)
+        problem = valid_id(value)
         if problem is not None:
-            raise BadArgumentError(f"--{which}: {problem.removeprefix('handle: ')}")
-        if which == "id":
-            return lambda one: one.decision.id == value
-        return lambda one: scribe.Filters(by=value).fit(one.decision)
-    if which == "tag":
-        filters = scribe.Filters(tag=words.options["tag"])
+            raise BadArgumentError(f"--id: {problem}")
+        return lambda one: one.decision.id == value
+    if which in ("by", "tag"):
+        value = words.options[which]
+        if not value:
+            raise BadArgumentError(f"--{which}: empty; say which, or leave it out")
+        filters = scribe.Filters(by=value) if which == "by" else scribe.Filters(tag=value)
         return lambda one: filters.fit(one.decision)
     if which == "superseded":
         return lambda one: (

@@ -35,7 +35,7 @@ from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
+__all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
 
 NAME = "drift"
 REQUIRED = False
@@ -45,6 +45,7 @@ AHEAD = (
     "from this one with `tripod rebuild`"
 )
 UNSEALED = "the record ends at its seal: what came after it is judged by the files alone"
+IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
 LIMIT = 40
@@ -109,10 +110,11 @@ def _files(evidence: Evidence, found: list[Finding]) -> int:
             more += 1
             continue
         shown = difference(want, have) if want != have else ()
-        found.append(Finding(NAME, _words(problem, conflict), path, shown, HELP))
+        help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
+        found.append(Finding(NAME, _words(problem, conflict), path, shown, help_))
     kept = set(FILES.evidence(evidence.source))
     rest = [
-        (c.path, f"{c.what}: {c.detail}", UNREAD if c.what in (BLOCKED, "unreadable") else HELP)
+        (c.path, f"{c.what}: {c.detail}", _help(c, UNREAD))
         for c in conflicts.values()
         if not c.path.startswith(f"{LOG.folder}/")
     ]
@@ -190,6 +192,11 @@ def _displaced(evidence: Evidence) -> list[Finding]:
         help_ = "`tripod show` lists them"
         found.append(Finding(NAME, message, "ledger", (), help_, "warning"))
     return found
+
+
+def _help(conflict: Conflict, unread: str) -> str:
+    """What to do: nothing is written over what is no file, or cannot be read."""
+    return unread if conflict.what in (BLOCKED, "unreadable") else HELP
 
 
 def _words(problem: str, conflict: Conflict | None) -> str:
