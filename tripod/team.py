@@ -243,6 +243,8 @@ class Team:
                 act = Act(transaction, self.store, self.files, self.warnings, full=full)
                 act.blind = blind
                 self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)
+                if self._lag is not None and not blind:
+                    self._lag.look(act)
                 pending.append(act)
                 yield act
                 act.refuse_blocked()
@@ -334,16 +336,12 @@ class Team:
         if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
             self.files.uncounted.update(uncounted or ())
             act.may_lag = True
-            if self._lag is not None:
-                self._lag.look(act)
             return
         if anew:  # all chats are compared once, for the intake and for who compares behind it
             self.files.agreed = agreed_chats(self.source, self.disk)
         act.take_in()
         for entry in act.entries:
             self.files.agreed.pop(CHAT.live(entry.stream), None)
-        if self._lag is not None:
-            self._lag.look(act)
         act.settle(late)
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
