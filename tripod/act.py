@@ -157,6 +157,7 @@ class Act:
         take_strays(self)
         if self.full:
             self._take_positions()
+        self._tell_positions()
         self._note_gone(gone, shown)
 
     def _take_positions(self) -> None:
@@ -166,6 +167,14 @@ class Act:
         for name in self.disk.names(CHAT.folder):
             if name.endswith(".chat.cursors"):
                 take_positions(self, name.removesuffix(".chat.cursors"), locked=False)
+
+    def _tell_positions(self) -> None:
+        """Of chats that are about to be written for a writer that died, or waits."""
+        from tripod.positions import behind, show_positions, take_positions
+
+        for channel in behind(self):
+            take_positions(self, channel)
+            show_positions(self, channel)
 
     def _look(self) -> Found:
         from projections.intake import take_in

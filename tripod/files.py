@@ -137,8 +137,8 @@ class Files:
             else:
                 touched = touched_by((entry,), self.source)
                 paths |= touched | dict.fromkeys(BUS.left_by(entry) if behind else ())
-                more = 1 if grows and entry.kind in _GROWING else NEVER
-                said.update((path, said.get(path, 0) + more) for path in touched)
+                new = grows and entry.kind in _GROWING and "observed" not in entry.data
+                said.update((path, said.get(path, 0) + (1 if new else NEVER)) for path in touched)
         many = len(paths) > SOME
         for path in over(paths, "writing files", len(paths)):
             if many and self.disk.stat(path) is None:

@@ -28,6 +28,13 @@ class Lag:
         """Whether the files were written, and looked at, so lately that both can wait."""
         return not self.over and time.monotonic() - self._written < self.seconds
 
+    def look(self, act: Act) -> None:
+        """Take in the read positions of files that are to be written, perhaps behind this act."""
+        from tripod.positions import take_positions
+
+        for channel in {what[1] for what in self._later if what[0] == "cursors"}:
+            take_positions(act, channel)
+
     def puts_off(self, act: Act) -> bool:
         """Whether this act's files can wait; if not, it does what was put off behind its own."""
         if act.blind or (act.may_lag and self.is_fresh() and not act.rewrite):

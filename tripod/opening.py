@@ -87,8 +87,8 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
             tell(team.warnings)
             if team.healed:
                 remark(
-                    f"healed: the files lacked {team.healed} recorded entries (a writer was "
-                    "stopped before it wrote them); they were written now"
+                    f"healed: the files lacked {team.healed} recorded entries (who "
+                    "recorded them was stopped, or lets files follow later); they were written now"
                 )
 
 

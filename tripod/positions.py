@@ -3,7 +3,8 @@
 The ledger holds the read positions; that file is shared with a tool that knows no ledger. In every
 act on a chat, under the chat's own lock, what the tool moved is taken in, and behind the commit the
 file is told as much as it can hold: the last message before the first unread one. It is never
-waited for: lost in a power cut, it is written again.
+waited for: lost in a power cut, it is written again, in any case with the chat that it belongs to:
+an index there means another message behind lines that came, or went, since it was written.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from ledger.entry import Draft, Entry
+from ledger.sqlite import SQLiteTransaction
 from projections import CHAT
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.formats.cursors import format_cursors, parse_cursors
@@ -20,7 +22,7 @@ from projections.manifest import Manifest
 from projections.projection import File, Source
 from projections.reading import index_of
 
-__all__ = ["show_positions", "take_positions"]
+__all__ = ["behind", "show_positions", "take_positions"]
 
 LIMIT = 1024 * 1024  # bytes
 MODE = 0o600
@@ -31,6 +33,13 @@ class _Writer(Protocol):
 
     known: Manifest
     held: set[str]
+    late: dict[str, None]
+
+    def account(self, path: str, digest: str) -> None:
+        """These bytes of a file are in the ledger."""
+
+    def is_accounted(self, path: str, digest: str) -> bool:
+        """Whether these are bytes that we wrote, or took in."""
 
     def wrote(self, path: str, stat: Stat, digest: str) -> None:
         """A file looks so now."""
@@ -39,6 +48,8 @@ class _Writer(Protocol):
 class _Act(Protocol):
     """What this needs of an act; ``tripod.act``, which uses this, is above."""
 
+    transaction: SQLiteTransaction
+    entries: list[Entry]
     source: Source
     disk: Disk
     later: dict[tuple[str, ...], Callable[[], None]]
@@ -71,15 +82,35 @@ def take_positions(act: _Act, channel: str, *, locked: bool = True) -> None:
     ):
         return
     data = _read(act, path)
-    if data is None or (known is not None and known.digest == sha256(data).hexdigest()):
+    if data is None:
+        return
+    digest = sha256(data).hexdigest()
+    if known is not None and known.digest == digest:
         return
     from projections.intake.positions import seen_positions
 
-    draft = seen_positions(act.source, act.disk, channel, data)
+    act.writer.account(path, digest)
+    files = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+    draft = seen_positions(act.source, act.disk, channel, data, files=files)
     if draft is not None:
         act.append([draft])
     if locked:
         show_positions(act, channel)
+
+
+def behind(act: _Act) -> list[str]:
+    """Channels whose live files a writer that died, or waits, should have written.
+
+    Which message an index in the file beside such a one means is known until it is written, and
+    not behind that.
+    """
+    stop = act.entries[0].seq if act.entries else act.transaction.size
+    sql = (
+        "SELECT DISTINCT stream FROM entries WHERE seq >= (SELECT files FROM head) AND seq < ?"
+        " AND kind IN ('chat.sent', 'chat.rotated', 'chat.deleted')"
+    )
+    rows = act.transaction.tables.execute(sql, (stop,)).fetchall()
+    return sorted(stream.removeprefix("chat/") for (stream,) in rows)
 
 
 def show_positions(act: _Act, channel: str, handles: Collection[str] | None = None) -> None:
@@ -91,25 +122,31 @@ def show_positions(act: _Act, channel: str, handles: Collection[str] | None = No
 def _show_locked(act: _Act, channel: str, handles: Collection[str] | None) -> None:
     """Under the chat's lock: what was put off may be done by an act that has not got it.
 
-    It must not wait for it; where others have it, the file is told by who reads or speaks next.
+    It must not wait for it; where others have it, or moved a position since we looked, the file is
+    told by who reads or speaks next. All positions cannot wait: then the chat is written again.
     """
     chat = f"{CHAT.folder}/{channel}.chat"
     if chat in act.writer.held:
-        _show(act, channel, handles)
-        return
-    try:
-        with act.disk.foreign_lock(chat, wait=False) as is_ours:
-            if is_ours:
-                _show(act, channel, handles)
-    except OSError as error:
-        act.warn(f"{_path(channel)}: not written: {error.strerror}")
+        is_told = _show(act, channel, handles)
+    else:
+        try:
+            with act.disk.foreign_lock(chat, wait=False) as is_ours:
+                is_told = is_ours and _show(act, channel, handles)
+        except OSError as error:
+            act.warn(f"{_path(channel)}: not written: {error.strerror}")
+            return
+    if not is_told and handles is None:
+        act.writer.late[chat] = None
 
 
-def _show(act: _Act, channel: str, handles: Collection[str] | None) -> None:
+def _show(act: _Act, channel: str, handles: Collection[str] | None) -> bool:
+    """False where others moved a position that is not in the ledger."""
     path = _path(channel)
     data = _read(act, path)
     if data is None and act.disk.stands(path):
-        return
+        return True
+    if data is not None and not act.writer.is_accounted(path, sha256(data).hexdigest()):
+        return False
     before = parse_cursors(data or b"")
     if handles is None:
         rows = act.source.db.execute("SELECT handle FROM cursors WHERE channel = ?", (channel,))
@@ -129,9 +166,12 @@ def _show(act: _Act, channel: str, handles: Collection[str] | None) -> None:
             stat = act.disk.write(path, File(data, MODE), durable=False)
         except OSError as error:
             act.warn(f"{path}: not written: {error.strerror}; the original tool shows more as new")
-            return
+            return True
     if stat is not None and data is not None:
-        act.writer.wrote(path, stat, sha256(data).hexdigest())
+        digest = sha256(data).hexdigest()
+        act.writer.account(path, digest)
+        act.writer.wrote(path, stat, digest)
+    return True
 
 
 def _read(act: _Act, path: str) -> bytes | None:

@@ -29,8 +29,9 @@ from ledger.ids import format_at, now_us
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
-from projections import BUS, CHAT, COUNTS, manifest
+from projections import BUS, CHAT, COUNTS, LOG, manifest
 from projections.counts import PATH as COUNTS_PATH
+from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk
 from projections.places import Places, recorded
 from projections.quiet import is_quiet
@@ -242,6 +243,8 @@ class Team:
                 act = Act(transaction, self.store, self.files, self.warnings, full=full)
                 act.blind = blind
                 self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)
+                if self._lag is not None and not blind:
+                    self._lag.look(act)
                 pending.append(act)
                 yield act
                 act.refuse_blocked()
@@ -378,6 +381,8 @@ class Team:
             self.files.clear()
         noted = self.files.note(act.seen_ns, act.conflicts)
         shown = files if self.files.late or self.files.failed else size
+        if shown < size:  # these entries come again: nothing is to be added behind the log then
+            noted.pop(f"{LOG.folder}/{LIVE}", None)
         if shown > files or noted:
             try:
                 with self.store.derived() as derived:

@@ -22,7 +22,7 @@ from projections.formats.chat import (
     parse_line,
     parse_time,
 )
-from projections.intake.piece import Reader, beside, make_piece
+from projections.intake.piece import Reader, beside, erased_since, make_piece, same_but
 
 __all__ = ["FOREVER", "Archive", "Channel", "body_of", "cut_lines", "people_of", "readable"]
 
@@ -113,6 +113,7 @@ class Channel:
         sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
         self.people: dict[str, int] = dict(db.execute(sql, (channel,)).fetchall())
         self.when = 0
+        self.went = False
         self.stream = f"chat/{channel}"
 
     def held(self, before: int = FOREVER) -> bytes:
@@ -131,19 +132,41 @@ class Channel:
         """The lines of the ledger with which a file's body begins, and as of which entries.
 
         A writer may have died between its commit and the file, or between two of its files: then
-        the file shows an earlier state. None where it shows none.
+        the file shows an earlier state. None where it shows none. What was erased since stands
+        there as it was: it is known by who said it when.
+
+        Where lines went since, what is left of them may be how an older file begins as well, and
+        what stood behind would look new: the state that explains most of the file holds.
         """
+        found: tuple[bytes, int] | None = None
+        erased = self._erased()
         for before in self._states():
-            held = self.held(before)
-            if body.startswith(held):
-                return held, before
+            held = self._begins(body, self.held(before), erased)
+            if held is not None and (found is None or len(held) > len(found[0])):
+                found = held, before
+                if held == body or not self.went:
+                    break
+        return found
+
+    def _begins(self, body: bytes, held: bytes, erased: set[bytes]) -> bytes | None:
+        """The bytes with which ``body`` begins, if these are ``held`` but for what was erased."""
+        if body.startswith(held):
+            return held
+        parts, shown = cut_lines(held), cut_lines(body)
+        if erased and same_but(erased, parts, shown, _who_and_when):
+            return b"".join(shown[: len(parts)])
         return None
+
+    def _erased(self) -> set[bytes]:
+        """The lines that stand for those which were erased, and which the file still shows."""
+        source = self.reader.source
+        seqs = erased_since(self.reader, self.path, ("chat.sent", "chat.unreadable"))
+        return {line_bytes(source, body) for body in source.each_body(seqs)}
 
     def _states(self) -> Iterator[int]:
         """As of which entries the file may stand, the likely ones first.
 
-        Where lines went since, by a deletion or into an archive, what is left of them may be how
-        the old file begins: what stood behind would look new. So the old state comes first.
+        Lines ``went`` by a deletion or into an archive.
         """
         reader = self.reader
         db = reader.source.db
@@ -151,8 +174,8 @@ class Channel:
             yield FOREVER
             return
         since = (self.channel, reader.files)
-        went = db.execute(f"SELECT 1 FROM ({_WENT}) LIMIT 1", since).fetchone() is not None
-        yield from (reader.files, FOREVER) if went else (FOREVER, reader.files)
+        self.went = db.execute(f"SELECT 1 FROM ({_WENT}) LIMIT 1", since).fetchone() is not None
+        yield from (reader.files, FOREVER) if self.went else (FOREVER, reader.files)
         rows = db.execute(f"{_CAME} UNION {_WENT} ORDER BY 1 DESC LIMIT {MOST_STATES}", since)
         yield from (before for (before,) in rows.fetchall())
 
@@ -305,6 +328,11 @@ class Channel:
             ordinal=self.next,
             blobs=blobs,
         )
+
+
+def _who_and_when(line: bytes) -> tuple[str, int] | None:
+    message = readable(line)
+    return None if message is None else (message.handle, message.time)
 
 
 def _ours(message: Message) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ledger.drafts import content
 from projections import LOG
-from projections.decision_log import LIVE, MODE
+from projections.decision_log import LIVE, MODE, piece_bytes
 from projections.disk import UnreadableError
 from projections.formats.chat import parse_time
 from projections.formats.decision_log import (
@@ -21,7 +21,7 @@ from projections.formats.decision_log import (
     parse_refs,
     split_log,
 )
-from projections.intake.piece import Reader, beside, fits, make_piece
+from projections.intake.piece import Reader, beside, erased_since, fits, make_piece, same_but
 
 __all__ = ["LogTaker", "log_archives", "take_log"]
 
@@ -114,7 +114,31 @@ def _take_behind(taker: LogTaker, reader: Reader, path: str, data: bytes) -> Non
         if data.startswith(shorter):  # a writer died before it wrote the rest
             taker.add(_foreign(data[len(shorter) :], held[len(shorter) - len(header) :]))
             return
+        if (behind := _behind_erased(reader, data, header + held)) is not None:
+            taker.add(behind)
+            return
     reader.conflict(path, "edited", _difference(header + held, data))
+
+
+def _behind_erased(reader: Reader, data: bytes, held: bytes) -> bytes | None:
+    """What stands behind a log that still shows decisions which were erased; None: it is none."""
+    source = reader.source
+    seqs = erased_since(reader, f"{LOG.folder}/{LIVE}", ("decision.logged", "log.noted"))
+    erased = {piece_bytes(source, body) for body in source.each_body(seqs)}
+    ours, shown = _cut(held), _cut(data)
+    if not same_but(erased, ours, shown, _id_of):
+        return None
+    return b"".join(shown[len(ours) :])
+
+
+def _cut(data: bytes) -> list[bytes]:
+    header, pieces = split_log(data)
+    return [header, *pieces]
+
+
+def _id_of(piece: bytes) -> str | None:
+    decision = parse_decision(piece)[0]
+    return None if decision is None else decision.id
 
 
 def _foreign(shown: bytes, ours: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -23,9 +23,11 @@ __all__ = [
     "Piece",
     "Reader",
     "beside",
+    "erased_since",
     "fits",
     "make_piece",
     "names_in_bodies",
+    "same_but",
     "sort_pieces",
 ]
 
@@ -135,6 +137,31 @@ class Reader:
     def conflict(self, path: str, what: str, detail: str) -> None:
         """Report what is not taken in."""
         self.found.conflicts.append(Conflict(path, what, detail))
+
+
+def erased_since(reader: Reader, place: str, kinds: Sequence[str]) -> list[int]:
+    """Entries that were erased, and of which the file at ``place`` may still show the text."""
+    if reader.files >= reader.size:
+        return []
+    sql = "SELECT seq, kind FROM redactions WHERE place = ? AND entry >= ?"
+    rows = reader.source.db.execute(sql, (place, reader.files))
+    return [seq for seq, kind in rows if kind in kinds]
+
+
+def same_but(
+    erased: Collection[bytes],
+    held: Sequence[bytes],
+    shown: Sequence[bytes],
+    mark: Callable[[bytes], object],
+) -> bool:
+    """Whether a file's parts begin with those that the ledger holds, but for the ``erased``.
+
+    Where one of these belongs, any part will do that has the same ``mark``.
+    """
+    return len(shown) >= len(held) and all(
+        one == other or (one in erased and mark(one) == mark(other))
+        for one, other in zip(held, shown, strict=False)
+    )
 
 
 def as_blob(data: bytes, blobs: list[bytes]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tripod import worker_files as files
 from tripod.agents.history import newest
 from tripod.agents.spool import Spool
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.lag import Lag
 from tripod.team import Team
 from tripod.worker_life import ROLE, logs_of
 from verify.evidence import collect
@@ -74,6 +75,16 @@ def clean(team: Team, *, taken_in: bool = True) -> None:
 
 
 # From beginning to end -------------------------------------------------------------------------
+
+
+def test_a_program_finds_its_task_also_where_files_may_follow_later(
+    team: Team, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lag, "is_fresh", lambda lag: not lag.over)
+    with team.files_later():
+        name = spawn(team, "cat .nbs/workers/*.md >seen")
+        spool_of(team, name).wait()
+        assert b"Do it." in (project / "seen").read_bytes()
 
 
 def test_spawning_does_not_wait_and_the_end_is_found_out_later(team: Team, project: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_ledger import faults
@@ -17,6 +18,8 @@ from strategies import our_steps, their_steps
 
 from projections.projection import content_bytes
 from projections.rebuild import differences
+from tripod import chat, redact
+from tripod.files import Files
 from tripod.team import Team
 
 # There is a log: of two that are begun at one moment, the ledger's stays and theirs is displaced.
@@ -41,11 +44,22 @@ class Dying(Story):
         self.logged = 0
 
     def die_in(self, name: str, *arguments: object) -> None:
+        """Before its files."""
         with (
             mock.patch.object(Team, "_write_files", side_effect=Killed),
             suppress(Killed),
         ):
             getattr(self, name)(*arguments)
+
+    def die_behind(self, name: str, *arguments: object) -> None:
+        """Behind its files, before it noted that they are written."""
+        with mock.patch.object(Files, "note", side_effect=Killed), suppress(Killed):
+            getattr(self, name)(*arguments)
+
+    def erase(self, kind: str) -> None:
+        with self.team() as team:
+            seq = next(entry.seq for entry in team.store.read() if entry.kind == kind)
+            redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
 
     def they_say(self, channel: str, handle: str, text: str) -> None:
         if (self.root / f"chat/{channel}.chat").exists():
@@ -60,11 +74,41 @@ class Dying(Story):
         super().they_log(title)
 
 
+@pytest.mark.parametrize("kind", ["chat.sent", "decision.logged"])
+def test_what_others_write_behind_an_erasure_that_died_is_taken_in(
+    tmp_path: Path, kind: str
+) -> None:
+    story = Dying(tmp_path)
+    story.run([*BEGUN, ("die_in", "erase", kind)])
+    story.run([("they_say", "live", "bob", "two"), ("they_log", "second")])
+    with story.team() as team:
+        team.refresh()
+        assert [text for text in team.warnings if "outside" in text] == []
+        taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
+        assert taken == ["chat.sent", "decision.logged"]
+        assert list(differences(team.source, team.disk)) == []
+
+
+def test_what_the_file_forgets_of_a_split_that_nobody_noted_is_not_taken_in(
+    tmp_path: Path,
+) -> None:
+    story = Dying(tmp_path)
+    story.run([*BEGUN, *[("say", "live", "ann", str(number)) for number in range(3)]])
+    story.run([("die_behind", "archive", "live", 2), ("die_in", "delete", "live", 2)])
+    with story.team() as team:
+        team.refresh()
+        taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
+        assert "chat.sent" not in taken
+        assert chat.count(team, "live") == 1
+        assert list(differences(team.source, team.disk)) == []
+
+
 def lives() -> st.SearchStrategy[list[Step]]:
     """What is acted, what dies, and what others do in between."""
     ours = our_steps().filter(lambda step: step[0] != "redact")
     dying = ours.map(lambda step: ("die_in", *step))
-    return st.lists(st.one_of(ours, dying, dying, their_steps()), max_size=12)
+    behind = ours.map(lambda step: ("die_behind", *step))
+    return st.lists(st.one_of(ours, dying, dying, behind, their_steps()), max_size=12)
 
 
 @settings(max_examples=60)

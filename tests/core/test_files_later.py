@@ -20,7 +20,7 @@ from ledger.errors import UnwritableError
 from projections.disk import Disk
 from projections.projection import content_bytes
 from projections.rebuild import differences
-from tripod import bus, chat
+from tripod import bus, chat, scribe
 from tripod.errors import NotFoundError
 from tripod.team import Team
 
@@ -170,6 +170,59 @@ sys.stdin.read()
             assert [message.text for message in chat.messages(team, "live")] == ["one"]
             holder.stdin.close()
             holder.wait()
+        whole(team)
+
+
+def test_what_was_taken_in_is_added_to_no_file_again_behind_one_that_others_held(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = Disk.foreign_lock
+    refused: list[str] = []
+
+    @contextmanager
+    def held_at_first(disk: Disk, path: str, *, wait: bool = True) -> Iterator[bool]:
+        if wait or refused:
+            with lock(disk, path, wait=wait) as is_ours:
+                yield is_ours
+        else:
+            refused.append(path)
+            yield False
+
+    story.step(("decide", "first", "because", ()))
+    with story.team() as team:
+        with team.files_later():
+            chat.send(team, "live", "ann", "one")
+            story.clock.move()
+            story.original.log("theirs")
+            story.clock.move()
+            monkeypatch.setattr(Disk, "foreign_lock", held_at_first)
+        assert refused == [LIVE]
+        whole(team)
+
+
+@pytest.mark.parametrize("full", [LIVE, "chat/side.chat"])
+def test_what_was_written_is_not_added_again_behind_what_the_disk_refused(
+    story: Story, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    story.run([("create", "side"), ("decide", "first", "because", ())])
+    stage = Disk.stage
+
+    def refuses(disk: Disk, path: str, *args: Any, **more: Any) -> Any:
+        if path == full:
+            raise OSError(28, "No space left on device")
+        return stage(disk, path, *args, **more)
+
+    with story.team() as team:
+        with team.files_later():
+            for channel in "live", "side":
+                chat.send(team, channel, "ann", "one")
+            monkeypatch.setattr(Disk, "stage", refuses)
+            monkeypatch.setattr(time, "monotonic", lambda: 1000.3)
+            scribe.log(team, scribe.Request("second", ["ann"], "because"))
+            assert team.warnings != []
+            monkeypatch.setattr(Disk, "stage", stage)
+            for channel in "live", "side":
+                chat.send(team, channel, "ann", "two")
         whole(team)
 
 
