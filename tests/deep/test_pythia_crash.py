@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dying import RUN
 from reviewed import EXAMPLE, NOW, SCRIPTED, begin, check_once, event_of, folder_alone, kinds
 from story import folder
 
@@ -18,45 +19,23 @@ HERE = Path(__file__).resolve().parents[1]
 
 # The child gives the command and is killed in it: no handler of its own runs.
 CHILD = """
-import asyncio, os, signal, sys
+import asyncio, sys
 sys.path[:0] = sys.argv[3:5]
+from dying import RUN, behind, die, die_at
 from tripod import pythia, pythia_run
 from tripod.agents import errands, isolated, spool
 from tripod.files import Files
 from tripod.team import Team
 
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def behind(real):
-    def patched(*arguments, **options):
-        real(*arguments, **options)
-        die()
-    return patched
-
 root, step, manual = sys.argv[1], sys.argv[2], sys.argv[5] == "manual"
 if sys.argv[5] != "namespace":
     isolated.BWRAP = "no-such-bwrap"
-if step == "behind the event":
+if step in RUN:
+    die_at(step)
+elif step == "behind the event":
     pythia.summon = behind(pythia.summon)
-elif step == "before the request":
-    errands.drafts_agent.agent_requested = die
 elif step == "before the files of the request":
     errands.Spool.clear = die
-elif step == "behind the request":
-    spool.Spool.launch = die
-elif step == "while it orders":
-    spool.json.dumps = die
-elif step == "behind the launch":
-    spool.Spool.launch = behind(spool.Spool.launch)
-elif step == "before the start is recorded":
-    errands._append_started = die
-elif step == "behind the start":
-    errands._note = behind(errands._note)
-elif step == "before the end is recorded":
-    errands._ended = die
-elif step == "behind the end":
-    spool.Spool.remove = die
 elif step == "before the answer is judged":
     pythia_run.judge = die
 elif step == "before the answer is posted":
@@ -98,15 +77,8 @@ with Team(root) as team:
     asyncio.run(pythia.run(team, program, 2**50, manual=manual))
 """
 STEPS = (
-    "before the request",
+    *RUN,
     "before the files of the request",
-    "behind the request",
-    "while it orders",
-    "behind the launch",
-    "before the start is recorded",
-    "behind the start",
-    "before the end is recorded",
-    "behind the end",
     "before the answer is judged",
     "before the answer is posted",
     "behind the message, before the answer",

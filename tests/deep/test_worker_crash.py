@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dying import RUN
 from story import folder
 
 from projections.rebuild import differences
@@ -22,41 +23,19 @@ PROGRAM = "echo ran >> ran; until [ -e go ]; do sleep 0.01; done; echo done"
 
 # The child gives the command and is killed in it: no handler of its own runs.
 CHILD = """
-import os, signal, sys
+import sys
 sys.path[:0] = sys.argv[3:5]
+from dying import RUN, die, die_at
 from tripod import worker
-from tripod.agents import errands, spool
+from tripod.agents import errands
 from tripod.files import Files
 from tripod.team import Team
 
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def behind(real):
-    def patched(*arguments, **options):
-        real(*arguments, **options)
-        die()
-    return patched
-
 root, step, project = sys.argv[1], sys.argv[2], sys.argv[5]
-if step == "before the request":
-    errands.drafts_agent.agent_requested = die
-elif step == "behind the request":
-    spool.Spool.launch = die
+if step in RUN:
+    die_at(step)
 elif step == "before the files":
     Files.project = die
-elif step == "while it orders":
-    spool.json.dumps = die
-elif step == "behind the launch":
-    spool.Spool.launch = behind(spool.Spool.launch)
-elif step == "before the start is recorded":
-    errands._append_started = die
-elif step == "behind the start":
-    errands._note = behind(errands._note)
-elif step == "before the end is recorded":
-    errands._ended = die
-elif step == "behind the end":
-    spool.Spool.remove = die
 
 with Team(root) as team:
     worker.spawn(team, "w", project, "Do it.", command=["sh", "-c", sys.argv[6]], name="w-0001")
@@ -67,18 +46,7 @@ with Team(root) as team:
     errands.spool_of(team, run.spawn).wait()
     worker.look_after(team)
 """
-STEPS = (
-    "before the request",
-    "before the files",
-    "behind the request",
-    "while it orders",
-    "behind the launch",
-    "before the start is recorded",
-    "behind the start",
-    "behind the answer",
-    "before the end is recorded",
-    "behind the end",
-)
+STEPS = (*RUN, "before the files", "behind the answer")
 
 
 def command_for(project: Path, step: str) -> list[str]:
