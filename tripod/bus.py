@@ -192,8 +192,8 @@ def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
         f" WHERE acked IS NULL{where} ORDER BY priority, us, name",
         values,
     )
-    for priority, *rest in rows:
-        yield Pending(PRIORITIES[priority], *rest)
+    for priority, name, us, source, type_ in rows:
+        yield Pending(PRIORITIES[priority], name, us, source, type_)
 
 
 def _check_source(handle: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from projections.formats.event import age, format_time
 from tripod.bus import Claim, Pending, Pruned, Status
-from tripod.output import emit, one_line, remark
+from tripod.output import emit, one_line, remark, unbroken
 from tripod.team import Team
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ __all__ = [
 def pending_lines(events: Iterable[Pending], now_us: int) -> Iterator[str]:
     """One line an event: its priority, its file, its age."""
     for priority, name, us, *_ in events:
-        yield f"[{priority}] {one_line(name)} ({age(now_us, us)} ago)"
+        yield f"[{priority}] {unbroken(name)} ({age(now_us, us)} ago)"
 
 
 def show_unseen(team: Team, reader: str, found: Unseen, now_us: int) -> None:

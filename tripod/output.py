@@ -24,6 +24,7 @@ __all__ = [
     "one_line",
     "remark",
     "safe",
+    "unbroken",
 ]
 
 LINES = 500  # printed at once
@@ -51,7 +52,16 @@ def one_line(text: str) -> str:
     >>> one_line("a\nb")
     'a\\x0ab'
     """
-    return safe(text).replace("\n", "\\x0a")
+    return unbroken(safe(text))
+
+
+def unbroken(text: str) -> str:
+    r"""The half of ``one_line`` that ``emit``, which makes many lines safe at once, cannot do.
+
+    >>> unbroken("a\nb")
+    'a\\x0ab'
+    """
+    return text.replace("\n", "\\x0a")
 
 
 def hanging(text: str) -> str:
