@@ -169,3 +169,23 @@ assert "cryptography" in sys.modules
 
 def test_the_formats_of_seals_import_cryptography_when_they_sign_or_check() -> None:
     subprocess.run([sys.executable, "-c", FORMATS], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("words", [("tripod.cli", "bus", "check"), ("tripod.dropin.nbs_bus", "-h")])
+def test_a_process_ends_without_a_last_look_for_garbage(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    begin(tmp_path)
+    program = (
+        "import atexit, gc, importlib, sys\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, file=sys.stderr))\n"
+        "importlib.import_module(sys.argv.pop(1)).main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert done.stderr.splitlines()[-1] == "True"

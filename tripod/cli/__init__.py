@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from tripod.cli.door import LazyGroup
-from tripod.doors import DOORS, FAILURES, report
+from tripod.doors import DOORS, FAILURES, end_at_once, report
 from tripod.output import remark
 
 __all__ = ["cli", "main"]
@@ -51,6 +51,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
+    end_at_once()
     words = list(sys.argv[1:] if arguments is None else arguments)
     codes = DOORS.get(words[0] if words else "", DOORS[""])
     try:

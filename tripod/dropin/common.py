@@ -17,7 +17,7 @@ from typing import NoReturn
 from ledger.places import CHAT, EVENTS, RECORD
 from projections.disk import Disk
 from tripod.bus import NOBODY
-from tripod.doors import FAILURES, Codes, report
+from tripod.doors import FAILURES, Codes, end_at_once, report
 from tripod.dropin.words import Words
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
 from tripod.finding import LEDGER, elsewhere
@@ -38,6 +38,7 @@ __all__ = [
 
 def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
     """Do a command's work on the words that it was started with, and leave with its exit code."""
+    end_at_once()
     try:
         code = work(sys.argv[1:]) or 0
     except FAILURES as error:
