@@ -171,7 +171,9 @@ def test_the_formats_of_seals_import_cryptography_when_they_sign_or_check() -> N
     subprocess.run([sys.executable, "-c", FORMATS], check=True, timeout=60)
 
 
-@pytest.mark.parametrize("words", [("tripod.cli", "bus", "check"), ("tripod.dropin.nbs_bus", "-h")])
+@pytest.mark.parametrize(
+    "words", [("tripod.cli", "bus", "check"), ("tripod.dropin.nbs_bus", "check", ".nbs/events")]
+)
 def test_a_process_ends_without_a_last_look_for_garbage(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
