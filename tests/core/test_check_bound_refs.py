@@ -70,32 +70,31 @@ def test_the_line_of_a_bound_ref_is_that_of_its_message(sound: str, tmp_path: Pa
     assert found.severity == "failure"
 
 
-def test_bound_refs_hold_when_lines_went_to_an_archive(
-    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lines are counted as the file stood when the decision was logged."""
+@pytest.fixture
+def split(sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A copy of it whose chat had its oldest lines moved to an archive."""
     monkeypatch.setattr(chat_keeping, "ROTATE_ABOVE", 6)
     monkeypatch.setattr(chat_keeping, "ROTATE_COUNT", 4)
     root = copy(sound, str(tmp_path))
     with Team(root) as team:
         chat.send(team, "live", "bench", "one more")
+    return root
+
+
+def test_bound_refs_hold_when_lines_went_to_an_archive(split: str) -> None:
+    """Lines are counted as the file stood when the decision was logged."""
+    with Team(split) as team:
         request = scribe.Request("After the split", ("bench",), "Yes.", refs=["live.chat:~L7"])
         scribe.log(team, request)
-    with collect(root) as evidence:
+    with collect(split) as evidence:
         assert evidence.db is not None
         assert evidence.db.execute("SELECT count(*) FROM archives").fetchone() == (1,)
         assert outcome(run(evidence), "chat-refs-resolve").findings == ()
 
 
-def test_a_message_in_an_archive_can_be_referred_to(
-    sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_in_an_archive_can_be_referred_to(split: str) -> None:
     """By the file in which it stands, as `scribe advise` gives it."""
-    monkeypatch.setattr(chat_keeping, "ROTATE_ABOVE", 6)
-    monkeypatch.setattr(chat_keeping, "ROTATE_COUNT", 4)
-    root = copy(sound, str(tmp_path))
-    with Team(root) as team:
-        chat.send(team, "live", "bench", "one more")
+    with Team(split) as team:
         (archive,) = team.store.db.execute("SELECT archive FROM archives").fetchone()
         ref = ref_to(team.store.db, "live", 2)
         assert ref == f"{archive}.chat:~L9"
@@ -104,14 +103,14 @@ def test_a_message_in_an_archive_can_be_referred_to(
             scribe.log(team, scribe.Request("No", ("bench",), "No.", [f"{archive}.chat:~L11"]))
         (history,) = scribe.find(team, logged.id)
         assert history.refs[0].message is not None
-    with collect(root) as evidence:
+    with collect(split) as evidence:
         assert outcome(run(evidence), "chat-refs-resolve").findings == ()
-    rows = read(database(root))
+    rows = read(database(split))
     seq = next(n for n, row in reversed(list(enumerate(rows))) if "refs" in row.data)
     (bound,) = rows[seq].data["refs"]
     rows[seq] = rows[seq].saying(refs=[bound | {"line": 8}])
-    forge(root, rows)
-    with collect(root) as evidence:
+    forge(split, rows)
+    with collect(split) as evidence:
         found = outcome(run(evidence), "chat-refs-resolve").findings
     assert any("is bound to the message of line 9 then" in one.message for one in found)
 
