@@ -17,7 +17,10 @@ PACKAGES = ("ledger", "projections", "verify", "tripod")
 """The import packages from the bottom up: each may import those before it."""
 
 FUNCTION_LINES = 60
-MODULE_LINES = 400
+MODULE_LINES = 700
+
+LONGER: dict[str, str] = {}
+"""What may be longer, with the reason: ``path`` of a module, or ``path:function``."""
 
 PURE = (
     "ledger/canonical.py",
@@ -111,11 +114,12 @@ def sources(*folders: str) -> dict[str, str]:
 def over_caps(path: str, text: str) -> list[str]:
     """Modules and functions that are longer than a reader can hold."""
     lines = len(text.splitlines())
-    found = [f"{path}: {lines} lines, at most {MODULE_LINES}"] if lines > MODULE_LINES else []
+    over = lines > MODULE_LINES and path not in LONGER
+    found = [f"{path}: {lines} lines, at most {MODULE_LINES}"] if over else []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, _Function):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
-            if length > FUNCTION_LINES:
+            if length > FUNCTION_LINES and f"{path}:{node.name}" not in LONGER:
                 found.append(
                     f"{path}:{node.lineno}: {node.name} has {length} lines, "
                     f"at most {FUNCTION_LINES}"
