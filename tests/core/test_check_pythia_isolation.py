@@ -1,13 +1,19 @@
 """What counts as reading the chat in a log or a task, and what the check makes of it."""
 
+import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 from team_files import Said, judge, outcome, write_chat, write_event
 
 from projections.formats.worker import WorkerText, format_worker
-from tripod import adopt
+from tripod import adopt, worker
+from tripod.agents.errands import spool_of
+from tripod.agents.history import newest
 from tripod.team import Team
+from tripod.worker_life import ROLE
 from verify.chat_reads import read_of_chat, told_to_read
 from verify.evidence import collect
 from verify.finding import Outcome
@@ -157,3 +163,126 @@ def test_only_what_stood_in_a_log_at_adoption_is_excused(tmp_path: Path) -> None
         ]
         with Team(str(root)) as opened:
             adopt.sync(opened)
+
+
+# Workers that we run -----------------------------------------------------------------------------
+
+JUDGE = "Read .nbs/chat/live.chat and judge."
+READ = {"type": "tool_use", "name": "Read", "input": {"file_path": ".nbs/chat/live.chat"}}
+CALL = json.dumps({"type": "assistant", "message": {"content": [READ]}})
+
+
+def spawned(project: Path, slug: str, task: str, lines: str, more: str = "") -> tuple[str, str]:
+    """A worker of ours that printed ``lines`` to its end; its team and name."""
+    root = str(project / ".nbs")
+    adopt.init(str(project))
+    with Team(root) as opened:
+        (project / "said").write_text(lines, encoding="utf-8")
+        command = ["cat", "said"]
+        name = worker.spawn(opened, slug, str(project), task, command=command)
+        over(opened, name)
+        if more:
+            worker.continue_(opened, name, more)
+            over(opened, name)
+    return root, name
+
+
+def over(opened: Team, name: str) -> None:
+    """Wait until its program has ended, and record that."""
+    run = newest(opened.store.db, ROLE, name)
+    assert run is not None
+    spool_of(opened, run.spawn).wait()
+    worker.look_after(opened)
+
+
+@pytest.mark.parametrize("slug", ["pythia", "pythia2"])
+def test_a_pythia_that_we_spawn_is_judged_as_an_adopted_one_is(tmp_path: Path, slug: str) -> None:
+    root, name = spawned(tmp_path, slug, JUDGE, "hello\n> Read(.nbs/chat/live.chat)\n")
+    ours = isolation(Path(root))
+    alone = tmp_path / "alone"
+    shutil.copytree(f"{root}/workers", alone / "workers")
+    (alone / "chat").mkdir()
+    theirs = outcome(judge(alone), "pythia-isolation")
+    assert [(f.message, f.where, f.evidence) for f in ours.findings] == [
+        (f"the task of {name} tells her to read the chat", f"workers/{name}.md", (JUDGE,)),
+        (f"{name} read the chat", f"workers/{name}.log:2", ("> Read(.nbs/chat/live.chat)",)),
+    ]
+    assert [(f.message, f.where) for f in theirs.findings] == [
+        (f.message, f.where) for f in ours.findings
+    ]
+    assert {found.severity for found in ours.findings} == {"failure"}
+    assert (ours.coverage["workers"], ours.coverage["logs"]) == (1, 1)
+
+
+def test_a_worker_of_ours_that_its_task_makes_pythia_is_judged(tmp_path: Path) -> None:
+    root, name = spawned(tmp_path, "oracle", "You are Pythia.", "$ nbs-chat read live.chat\n")
+    assert [f.message for f in isolation(Path(root)).findings] == [f"{name} read the chat"]
+
+
+def test_what_a_pythia_of_ours_goes_on_with_is_judged(tmp_path: Path) -> None:
+    root, name = spawned(tmp_path, "pythia", "Read .nbs/scribe/log.md.", "", JUDGE)
+    (found,) = isolation(Path(root)).findings
+    assert (found.message, found.evidence) == (
+        f"the task of {name} tells her to read the chat",
+        (JUDGE,),
+    )
+
+
+def test_a_message_may_make_a_worker_of_ours_pythia(tmp_path: Path) -> None:
+    text = "You are Pythia now."
+    root, name = spawned(tmp_path, "oracle", "Judge.", "> Read(.nbs/chat/live.chat)\n", text)
+    assert {f.message for f in isolation(Path(root)).findings} == {f"{name} read the chat"}
+
+
+def test_a_call_in_the_stream_of_a_pythia_worker_is_seen(tmp_path: Path) -> None:
+    root, name = spawned(tmp_path, "pythia", "Judge.", f"{CALL}\n")
+    (found,) = isolation(Path(root)).findings
+    assert (found.where, found.evidence) == (
+        f"workers/{name}.log:1",
+        ("Read(.nbs/chat/live.chat)",),
+    )
+
+
+def test_the_error_output_of_a_pythia_worker_is_a_log_of_hers(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as opened:
+        command = ["sh", "-c", "echo '+ cat .nbs/chat/live.chat' >&2"]
+        name = worker.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
+        over(opened, name)
+    found = isolation(tmp_path / ".nbs").findings
+    assert f"workers/{name}.err.log:1" in [one.where for one in found]
+
+
+def test_a_command_line_that_feeds_the_chat_to_a_pythia_worker_is_named(tmp_path: Path) -> None:
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as opened:
+        command = ["sh", "-c", "cat .nbs/chat/live.chat 2>/dev/null | wc -c"]
+        name = worker.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
+        over(opened, name)
+    (found,) = isolation(tmp_path / ".nbs").findings
+    assert found.message == f"the command line of {name} reads the chat"
+
+
+def test_a_pythia_worker_of_ours_without_a_reading_leaves_it_untold(tmp_path: Path) -> None:
+    root, _ = spawned(tmp_path, "pythia", "Read .nbs/scribe/log.md.", "> Read(.nbs/scribe/log.md)")
+    told = isolation(Path(root))
+    assert (told.verdict, told.past) == ("cannot tell", False)
+    assert "1 log and 1 task file show no reading" in told.reason
+
+
+def test_other_workers_of_ours_may_read_the_chat(tmp_path: Path) -> None:
+    root, _ = spawned(tmp_path, "parser", JUDGE, "> Read(.nbs/chat/live.chat)\n")
+    assert isolation(Path(root)).verdict == "not applicable"
+
+
+def test_a_pythia_worker_that_is_still_at_work_is_judged(tmp_path: Path) -> None:
+    root = str(tmp_path / ".nbs")
+    adopt.init(str(tmp_path))
+    (tmp_path / "said").write_text("> Read(.nbs/chat/live.chat)\n")
+    os.mkfifo(tmp_path / "go")
+    with Team(root) as opened:
+        command = ["sh", "-c", "cat said; echo > go; exec sleep 600"]
+        name = worker.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
+        (tmp_path / "go").read_bytes()  # it has printed all when it says so
+        assert [f.message for f in isolation(Path(root)).findings] == [f"{name} read the chat"]
+        worker.dismiss(opened, name)

@@ -6,8 +6,9 @@ followed, and stops at a decision); no 12 words in a row of the chat stand in it
 wrote, that do not stand in the log up to her checkpoint as well; her program ran where the team's
 files did not exist, by an entry of then and by its recorded command line; and no tool call or
 command in what she wrote reads the chat. Words are compared as they are: a paraphrase, a
-translation or a passage of fewer words is not seen. Of Pythias that ran as workers, task files and
-logs are searched for readings, which can show a breach, and never that there was none.
+translation or a passage of fewer words is not seen. Of Pythias that ran as workers, by ``tripod
+worker`` or by another tool, what they were told and what their logs show is searched for readings,
+which can show a breach, and never that there was none.
 
 **Why it matters.** The reviewer is worth as much as her distance. She is given a shell, the chat is
 readable, and nothing but a prompt keeps her from it.
@@ -103,15 +104,13 @@ def _workers(evidence: Evidence) -> tuple[int, int, int, list[Finding]]:
     """Pythias that ran as workers, their logs, how many of them lie in the past; their breaches."""
     workers = logs = past = 0
     found: list[Finding] = []
-    for path, seq, name in pythias(evidence):
+    for worker in pythias(evidence):
         workers += 1
-        past += evidence.past(seq)
-        has_log, breached = breaches(evidence, path, name)
+        past += evidence.past(worker.seq)
+        has_log, breached = breaches(evidence, worker)
         logs += has_log
-        for message, where, line, entry in breached:
-            at = seq if entry is None else entry
-            old = evidence.adopted(at)
-            severity = evidence.severity(at)
+        for message, where, line, at in breached:
+            old, severity = evidence.adopted(at), evidence.severity(at)
             found.append(_finding(message, where, at, (line,), severity, adopted=old))
     return workers, logs, past, found
 
