@@ -19,6 +19,7 @@ from ledger import drafts
 from ledger.entry import Draft
 from ledger.errors import LedgerError
 from ledger.ids import fresh_ids, now_at
+from ledger.locating import root_in
 from ledger.places import place_problem, places_problem
 from projections import BUS, CHAT, LOG
 from projections.ahead import ahead_of
@@ -33,12 +34,11 @@ from tripod.act import Act
 from tripod.bus import settings
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.ignoring import ignore
-from tripod.team import DATABASE, FOLDER, Team
+from tripod.team import DATABASE, Team
 
 __all__ = ["Adoption", "alone", "init", "init_at", "recordable", "strange", "sync", "team_root"]
 
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
-_TEAM_FOLDERS = (BUS.folder, CHAT.folder, LOG.folder, "workers")
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,7 @@ def team_root(path: str) -> str:
     if not os.path.isdir(full):
         message = f"{path} is no folder: make the project's folder first"
         raise RefusedError(message)
-    itself = os.path.basename(full) == FOLDER or (
-        not os.path.isdir(os.path.join(full, FOLDER))
-        and sum(os.path.isdir(os.path.join(full, name)) for name in _TEAM_FOLDERS) > 1
-    )
-    return full if itself else os.path.join(full, FOLDER)
+    return root_in(full)
 
 
 def init(

@@ -19,6 +19,7 @@ from ledger.errors import LedgerError, UnwritableError
 from ledger.guards import put_back
 from ledger.head import Head
 from ledger.ids import fresh_ids
+from ledger.locating import DATABASE, FOLDER, named, nearest, team_of
 from ledger.lock import FileLock
 from ledger.merkle import root_of
 from ledger.places import RECORD
@@ -34,7 +35,7 @@ from tripod import keys, recover, sealing
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
 from tripod.signer import continues, last_note, last_seal
 from tripod.swapping import close_log, copy_pages, put_in_place, remove
-from tripod.team import DATABASE, FOLDER, Team
+from tripod.team import Team
 
 __all__ = ["Restored", "backup", "place", "restore"]
 
@@ -101,22 +102,22 @@ def _head_of(db: sqlite3.Connection) -> Head:
 
 
 def place(given: str | None) -> str:
-    """The team directory to restore into: with a ledger or without, found upwards by default.
+    """The team directory to restore into: with a ledger or without.
+
+    ``given``, or as every command finds it.
 
     Raises:
         NoTeamError: there is none.
     """
-    start = os.path.abspath(given or os.getcwd())
-    folder = start
-    while True:
-        if os.path.isdir(os.path.join(folder, FOLDER)):
-            return os.path.join(folder, FOLDER)
-        if os.path.basename(folder) == FOLDER and os.path.isdir(folder):
-            return folder
-        if given is not None or folder == os.path.dirname(folder):
-            message = f"no folder {FOLDER} in {start}: make it first, the backup is put there"
-            raise NoTeamError(message)
-        folder = os.path.dirname(folder)
+    if given is None:
+        found = named() or nearest(os.getcwd())
+    else:
+        found = team_of(os.path.abspath(given)) or os.path.join(os.path.abspath(given), FOLDER)
+    if found is None or not os.path.isdir(found):
+        where = os.path.abspath(given or named() or os.getcwd())
+        message = f"no folder {FOLDER} in {where}: make it first, the backup is put there"
+        raise NoTeamError(message)
+    return found
 
 
 def restore(root: str, path: str, as_origin: str | None = None) -> Restored:

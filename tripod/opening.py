@@ -8,16 +8,50 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ledger.errors import LedgerDamagedError, MalformedError, TooLargeError, UnwritableError
+from ledger.locating import DATABASE, FOLDER, LEDGER, has_ledger, named, nearest, team_of
 from ledger.places import SPOOL
 from ledger.writing import is_malformed, pages_damaged
 from tripod.errors import NoTeamError, RefusedError
-from tripod.finding import find_team
 from tripod.output import remark
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 
-__all__ = ["opened", "opened_at", "readable", "tell"]
+__all__ = ["find_team", "opened", "opened_at", "readable", "tell"]
 
 MAX_WARNINGS = 20
+
+
+def find_team(given: str | None, start: str | None = None) -> str:
+    """The team directory to work on, which has a ledger (see ``ledger.locating``).
+
+    Args:
+        given: a project, or the team directory itself.
+        start: where to look from where none is given; the current folder by default.
+
+    Raises:
+        NoTeamError: there is none.
+    """
+    if given is not None:
+        begin = os.path.abspath(given)
+        found = team_of(begin)
+        if found is None or not has_ledger(found):
+            message = f"no ledger in {begin}: `tripod init {given}` makes one"
+            raise NoTeamError(message)
+        return found
+    found = named()
+    if found is not None:
+        if has_ledger(found):
+            return found
+        message = f"no ledger in {found}, which {LEDGER} names: name another team directory there"
+        raise NoTeamError(message)
+    begin = os.path.abspath(start or os.getcwd())
+    found = nearest(begin)
+    if found is None:
+        message = f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one"
+        raise NoTeamError(message)
+    if not has_ledger(found):
+        message = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
+        raise NoTeamError(message)
+    return found
 
 
 @contextmanager

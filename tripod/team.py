@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Self
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerDamagedError, UnwritableError
 from ledger.ids import format_at, now_us
+from ledger.locating import DATABASE, FOLDER
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DATABASE", "FOLDER", "Team"]
 
-FOLDER = ".nbs"
-DATABASE = "ledger.db"
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 LAG_S = 0.25  # how far files may fall behind an act, where that is allowed
 MAX_TRIES = 5  # how often we begin again because others write the same file

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from ledger import drafts_worker as drafts
 from ledger.errors import MalformedError, TooLargeError
+from ledger.locating import LEDGER, nearest
 from projections.formats.worker import valid_slug, valid_worker_name
 from projections.projection import content_bytes
 from projections.workers import FOLDER
@@ -33,7 +34,6 @@ from tripod.agents.spec import SpawnSpec
 from tripod.agents.spool import RUNNING
 from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.finding import LEDGER, team_above
 from tripod.team import Team
 from tripod.worker_life import QUOTED, ROLE, Life, judge_name, logs_of, state_in, step
 
@@ -134,7 +134,7 @@ def spawn(
 def _way_home(team: Team, folder: str) -> dict[str, str]:
     """What the commands that its program calls need, to act on this team and on no other."""
     root = os.path.abspath(team.root)
-    found = team_above(folder)
+    found = nearest(folder)
     return {} if found is not None and os.path.samefile(found, root) else {LEDGER: root}
 
 

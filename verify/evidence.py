@@ -16,6 +16,7 @@ from typing import Any, Self
 from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
 from ledger.ids import now_us
+from ledger.locating import DATABASE, FOLDER, team_of
 from ledger.progress import over
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
@@ -35,7 +36,7 @@ from verify.known import Outside
 from verify.outside import USUAL, Asked, OutsideError, gather
 from verify.rows import one
 from verify.sources import RENDER_ERRORS
-from verify.surroundings import DATABASE, FOLDER, team_of, traces
+from verify.surroundings import traces
 
 __all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "begin", "collect", "look_outside"]
 

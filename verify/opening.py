@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 
 from ledger.errors import LedgerError
+from ledger.locating import DATABASE
 from ledger.places import RECORD
 from ledger.reader import read_only
 from ledger.vkey import VerifierKey
@@ -16,7 +17,6 @@ from verify.export_files import SEAL, is_export
 from verify.exported import load
 from verify.outside import USUAL, Asked
 from verify.recorded import judged
-from verify.surroundings import DATABASE
 
 __all__ = ["open_evidence"]
 

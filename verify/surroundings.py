@@ -1,24 +1,12 @@
-"""Where a team directory is, and what in and around it tells that a ledger was there."""
+"""What in and around a team directory tells that a ledger was there."""
 
 from __future__ import annotations
 
 import os
 
-__all__ = ["DATABASE", "FOLDER", "team_of", "traces"]
+from ledger.locating import DATABASE
 
-FOLDER = ".nbs"
-DATABASE = "ledger.db"
-_FOLDERS = ("chat", "events", "scribe")
-
-
-def team_of(path: str) -> str | None:
-    """The team directory that a path stands for: it, or the one in it; None where there is none."""
-    inner = os.path.join(path, FOLDER)
-    if os.path.isdir(inner):
-        return inner
-    if os.path.lexists(os.path.join(path, DATABASE)):
-        return path
-    return path if any(os.path.isdir(os.path.join(path, name)) for name in _FOLDERS) else None
+__all__ = ["traces"]
 
 
 def traces(path: str, root: str) -> list[str]:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from doors.inside import run, run_as
 
+from ledger.locating import LEDGER
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
 from tripod import adopt, recover, scribe
-from tripod.finding import LEDGER
 from tripod.team import Team
 
 LOGS = Path(__file__).parents[1] / "golden/documents"

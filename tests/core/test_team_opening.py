@@ -10,12 +10,13 @@ import pytest
 from story import Story, folder
 
 from ledger.errors import NoLedgerError, UnwritableError
+from ledger.locating import LEDGER
 from projections import manifest
 from projections.projection import File
 from projections.rebuild import differences
 from tripod import adopt, bus, recover
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
-from tripod.finding import LEDGER, find_team
+from tripod.opening import find_team
 from tripod.team import Team
 
 

@@ -23,9 +23,9 @@ from nbs_team import ARCHIVE
 from original_tools import Bus, Chat, Log, Worker
 from story import Clock, folder, tree
 
+from ledger.locating import LEDGER
 from projections.rebuild import differences
 from tripod import chat_keeping, recover, worker
-from tripod.finding import LEDGER
 from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run as judge

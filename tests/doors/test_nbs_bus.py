@@ -13,8 +13,8 @@ from docs.pages import fits
 from doors.bus_rows import BUSY, OTHERS, OURS, PAST, PUBLISH, SLIPS, TEXT, Row
 from doors.inside import Done, run_as
 
+from ledger.locating import LEDGER
 from tripod.dropin.nbs_bus import USAGES
-from tripod.finding import LEDGER
 
 ROWS = [*PUBLISH, *OTHERS, *OURS, *SLIPS]
 

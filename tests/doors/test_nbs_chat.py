@@ -32,8 +32,8 @@ from doors.dropped_in import FILE, Chat, chat
 from doors.inside import state
 from story import folder
 
+from ledger.locating import LEDGER
 from tripod.dropin.nbs_chat import COMMANDS
-from tripod.finding import LEDGER
 from tripod.waking import Watch
 
 ROWS = (*READS, *SEARCHES, *OTHERS, *REFUSED, *MORE, *SLIPS)

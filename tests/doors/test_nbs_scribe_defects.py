@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from story import BEGIN, Clock, Original, folder
 from strategies import FEWER
 
+from ledger.locating import LEDGER
 from ledger.reader import read_entries, read_only
 from projections.formats.decision_log import STATUSES, count_headings, parse_decision, split_log
-from tripod.finding import LEDGER
 
 PROGRAM = Path(sys.executable).with_name("nbs-scribe-log")
 LOG = ".nbs/scribe/log.md"

@@ -18,10 +18,10 @@ from docs.pages import fits
 from doors.inside import Done, run, run_as, state
 from story import folder
 
+from ledger.locating import LEDGER
 from projections.formats.worker import EMPTY_LOG
 from tripod import adopt, worker
 from tripod.dropin.nbs_worker import USAGE, USAGES
-from tripod.finding import LEDGER
 from tripod.team import Team
 
 PAGE = Path(__file__).parents[2] / "docs/reference/nbs-worker.md"

@@ -14,12 +14,12 @@ import pytest
 from doors.inside import TRIPOD, Done, run, run_as
 from story import folder
 
+from ledger.locating import LEDGER
 from projections.formats.worker import EMPTY_LOG
 from tripod import worker
 from tripod.agents import profiles
 from tripod.agents.history import newest, recorded
 from tripod.agents.spool import Spool
-from tripod.finding import LEDGER
 from tripod.team import Team
 from tripod.worker_life import ROLE
 from verify.evidence import collect

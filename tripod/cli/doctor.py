@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import click
 
+from ledger.locating import subject
 from tripod.cli.door import team_option
 from tripod.cli.progress import shown
 from tripod.doctor.trouble import Trouble
-from tripod.errors import BadArgumentError, NoTeamError
-from tripod.finding import find_team
+from tripod.errors import BadArgumentError
 from tripod.opening import readable
 from tripod.output import emit, emit_json, one_line, remark
 
@@ -65,10 +65,7 @@ def _subject(given: str | None) -> str:
     if given is not None and not os.path.isdir(given):
         message = f"--team: {given!r} is no folder: give the project or its team directory"
         raise BadArgumentError(message)
-    try:
-        return find_team(given)
-    except NoTeamError:
-        return os.path.abspath(given or ".")
+    return os.path.abspath(subject(given))
 
 
 def _lines(front: str, troubles: Iterable[Trouble]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import click
 
 from ledger.errors import PagesDamagedError
+from ledger.locating import DATABASE, named
 from ledger.places import RECORD
 from projections import LOG
 from projections.decision_log import LIVE
@@ -17,10 +18,10 @@ from tripod.cli.door import HANDLE, TEXT, Number, opened, readable, team_option
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
-from tripod.finding import find_team
+from tripod.opening import find_team
 from tripod.output import emit, emit_json, one_line, remark
 from tripod.recover import Rebuilt
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 
 __all__ = ["init", "rebuild", "sync"]
 
@@ -80,7 +81,7 @@ def _refuse_options(*given: str | None) -> None:
 
 
 @click.command()
-@click.argument("path", default=".")
+@click.argument("path", required=False)
 @click.option("--project", type=TEXT, help="The project's name; the folder's by default.")
 @click.option(
     "--origin", type=TEXT, help="The ledger's own name, unique for ever; made up by default."
@@ -108,7 +109,7 @@ def _refuse_options(*given: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def init(
     *,
-    path: str,
+    path: str | None,
     project: str | None,
     origin: str | None,
     scribe: str | None,
@@ -124,8 +125,9 @@ def init(
 
     Where there is a ledger already, only what is new is taken in, and its names stay as they are.
     Folders that are kept elsewhere (--events, --chat) are recorded for ever, and every command
-    finds them.
+    finds them. Without PATH it is the directory that TRIPOD_LEDGER names, or the current folder.
     """
+    path = path or named() or "."
     if not os.path.lexists(os.path.join(adopt.team_root(path), DATABASE)):
         from tripod import record
 

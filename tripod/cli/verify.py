@@ -8,30 +8,17 @@ from typing import NamedTuple
 
 import click
 
+from ledger.locating import subject
 from ledger.vkey import VerifierKey
 from tripod.cli.door import TEXT, Number
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
 from tripod.output import emit, emit_report, remark
-from tripod.team import FOLDER
 from verify.finding import Report
 from verify.outside import Asked
 
 __all__ = ["verify"]
-
-
-def _subject(path: str | None) -> str:
-    """What to judge: the path given, or the nearest folder upwards that holds a team directory."""
-    if path is not None:
-        return path
-    start = here = os.getcwd()
-    while not os.path.isdir(os.path.join(here, FOLDER)):
-        parent = os.path.dirname(here)
-        if parent == here:
-            return start
-        here = parent
-    return here
 
 
 @click.command()
@@ -102,7 +89,9 @@ def verify(
     list_checks: bool,
     as_json: bool,
 ) -> None:
-    """Judge a project, a team directory, a database, an export or a proof (PATH; found upwards).
+    """Judge a project, a team directory, a database, an export or a proof (PATH).
+
+    Without PATH it is the team that TRIPOD_LEDGER names; else the nearest one above.
 
     A clone that has no database is judged by its record, .nbs/record.
 
@@ -135,7 +124,7 @@ def verify(
             message = "--update-pin remembers what was judged whole: give no --select with it"
             raise BadArgumentError(message)
         asked = Asked(pin, update_pin, new_only, policies, not no_git)
-        wanted = _Wanted(_subject(path), selected, no_ledger, nearby, tuple(log_keys(vkeys)))
+        wanted = _Wanted(subject(path), selected, no_ledger, nearby, tuple(log_keys(vkeys)))
         if is_proof(wanted.subject):
             ctx.exit(_proof(wanted, old, asked, as_json=as_json))
         ctx.exit(_judge(wanted, asked, as_json=as_json))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ledger.errors import PagesDamagedError
+from ledger.locating import team_of
 from ledger.lock import FileLock
 from tripod import adopt, recover
 from tripod.doctor.around import around, busy, leftovers
@@ -19,7 +20,6 @@ from tripod.swapping import RENEWING, remove
 from tripod.team import DATABASE, Team
 from verify.evidence import collect
 from verify.outside import Asked
-from verify.surroundings import team_of
 
 __all__ = ["Examined", "examine", "mend"]
 

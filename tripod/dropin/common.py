@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
+from ledger.locating import DATABASE, FOLDER, LEDGER, named
 from ledger.places import CHAT, EVENTS, RECORD
 from projections.disk import Disk
 from tripod.bus import NOBODY
 from tripod.doors import FAILURES, Codes, end_at_once, report
 from tripod.dropin.words import Words
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
-from tripod.finding import LEDGER, elsewhere
 from tripod.opening import opened, opened_at, tell
 from tripod.output import one_line, remark
-from tripod.team import DATABASE, FOLDER, Team
+from tripod.team import Team
 
 __all__ = [
     "actor_of",
@@ -109,7 +109,7 @@ def team_of_project(project: str) -> Iterator[Team]:
     if not os.path.isdir(project):
         message = f"{project} is no folder: give the project's"
         raise NoTeamError(message)
-    root = elsewhere() or os.path.join(os.path.abspath(project), FOLDER)
+    root = named() or os.path.join(os.path.abspath(project), FOLDER)
     with opened_at(root, lambda: _begin(root, dict)) as team:
         yield team
 
@@ -142,7 +142,7 @@ def chat_path(file: str) -> str:
 
 def may_have_ledger(folder: str) -> bool:
     """Whether what is not in ``folder`` may be in a ledger: none is begun to ask for it."""
-    return elsewhere() is not None or _has_ledger(folder)
+    return named() is not None or _has_ledger(folder)
 
 
 def _has_ledger(folder: str) -> bool:
@@ -162,7 +162,7 @@ def _is_kept(disk: Disk, front: str, full: str) -> bool:
 
 def _root(front: str, full: str) -> str:
     """The team directory of a folder: the one around it, or that of the project around."""
-    given = elsewhere()
+    given = named()
     if given is not None:
         return given
     around = os.path.dirname(full)
