@@ -26,6 +26,7 @@ __all__ = [
     "Disk",
     "Stat",
     "TooBigError",
+    "UnmergedError",
     "UnreadableError",
     "stat_of",
 ]
@@ -48,6 +49,10 @@ class UnreadableError(Exception):
 
 class TooBigError(UnreadableError):
     """A file is larger than what its place allows; it was not read."""
+
+
+class UnmergedError(UnreadableError):
+    """A file holds the conflict markers of a merge: nothing of it is taken in, or written over."""
 
 
 class Stat(NamedTuple):

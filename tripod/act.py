@@ -16,8 +16,9 @@ from projections import CHAT, COUNTS
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import Disk, UnreadableError
-from projections.in_the_way import in_the_way
+from projections.in_the_way import UNMERGED_CURE, in_the_way, merge_marker
 from projections.projection import Source, content_bytes
+from projections.rebuild import desired
 from tripod.errors import RefusedError
 from tripod.files import Files, digest_of
 from tripod.touched import touched_by
@@ -106,7 +107,6 @@ class Act:
 
     def take_in(self) -> None:
         """Append what others wrote; what is missing is written again, what contradicts is told."""
-        from projections.intake import BLOCKED
         from tripod.strays import take_strays
 
         found = self._look()
@@ -121,23 +121,7 @@ class Act:
         for path, digest in found.digests.items():
             self.writer.account(path, digest)
         for conflict in found.conflicts:
-            if conflict.what == BLOCKED:
-                self.conflicts[conflict.path] = conflict
-                self.rewrite.discard(conflict.path)
-                self.warn(
-                    f"{conflict.path}: {conflict.detail}; it is left as it is, and what would "
-                    "write there is refused"
-                )
-            elif conflict.what == "missing":
-                self.rewrite.add(conflict.path)
-                gone[conflict.path] = conflict.detail
-                self.warn(f"{conflict.path}: {conflict.detail}; it is written again")
-            else:
-                self.conflicts[conflict.path] = conflict
-                self.warn(
-                    f"{conflict.path}: {conflict.what} outside the ledger ({conflict.detail}); "
-                    "nothing of it was taken in: see `tripod verify`"
-                )
+            self._heed(conflict, gone)
         for path, odd in found.odd.items():
             self.warn(f"{path} {odd}")
         self.left_alone, self.files = found.left_alone, found.files
@@ -159,6 +143,36 @@ class Act:
             self._take_positions()
         self._tell_positions()
         self._note_gone(gone, shown)
+
+    def _heed(self, conflict: Conflict, gone: dict[str, str]) -> None:
+        """Tell what is not taken in; ``gone`` collects the files that are written again."""
+        from projections.intake import BLOCKED, UNMERGED
+
+        if conflict.what == BLOCKED:
+            self.conflicts[conflict.path] = conflict
+            self.rewrite.discard(conflict.path)
+            self.warn(
+                f"{conflict.path}: {conflict.detail}; it is left as it is, and what would "
+                "write there is refused"
+            )
+        elif conflict.what == UNMERGED:
+            self.conflicts[conflict.path] = conflict
+            self.writer.unmerged[conflict.path] = conflict.detail
+            self.rewrite.discard(conflict.path)
+            self.warn(
+                f"{conflict.path}: {conflict.detail}; nothing of the file was taken in, it is "
+                f"left as it is, and what would write there is refused: {UNMERGED_CURE}"
+            )
+        elif conflict.what == "missing":
+            self.rewrite.add(conflict.path)
+            gone[conflict.path] = conflict.detail
+            self.warn(f"{conflict.path}: {conflict.detail}; it is written again")
+        else:
+            self.conflicts[conflict.path] = conflict
+            self.warn(
+                f"{conflict.path}: {conflict.what} outside the ledger ({conflict.detail}); "
+                "nothing of it was taken in: see `tripod verify`"
+            )
 
     def _take_positions(self) -> None:
         """Of every chat; what they count are the messages that were just taken in."""
@@ -307,6 +321,15 @@ class Act:
             raise RefusedError(message) from error
         if data is None:
             return False
+        want = desired(self.source, path)
+        line = merge_marker(path, data, b"" if want is None else want.data)
+        if line is not None:
+            message = (
+                f"{self.disk.full(path)}: line {line} is a conflict marker of a merge that is not "
+                f"finished: writing the file would remove the other side's part, so nothing was "
+                f"recorded; {UNMERGED_CURE}"
+            )
+            raise RefusedError(message)
         from projections.withheld import withhold
 
         shown, places = withhold(self.source, path, data)
@@ -334,12 +357,16 @@ class Act:
     def settle(self, late: Sequence[str]) -> None:
         """Have files written that others wrote while we did; the intake has looked at them now."""
         for path in late:
+            if path in self.writer.unmerged:
+                continue
             self.rewrite.add(path)
             if not self.writer.is_ours(path, digest_of(self.disk, path)):
                 self.displace(path, "another program wrote it while we did")
 
     def refuse_blocked(self) -> None:
         """What stands where this act would write a file, and is none, is somebody's setup.
+
+        A file that holds conflict markers is somebody's unfinished work.
 
         Raises:
             RefusedError: it would be replaced; nothing was recorded.
@@ -349,6 +376,13 @@ class Act:
         if any(entry.kind in COUNTS.kinds for entry in ours):
             paths.add(COUNTS_PATH)
         for path in sorted(path for path in paths if not path.endswith(".event")):
+            if path in self.writer.unmerged:
+                message = (
+                    f"{self.disk.full(path)}: {self.writer.unmerged[path]}: writing the file would "
+                    "remove the other side's part, so nothing was recorded; "
+                    f"{UNMERGED_CURE}, and do this again"
+                )
+                raise RefusedError(message)
             odd = in_the_way(self.disk, path)
             if odd is not None:
                 message = (
@@ -369,7 +403,7 @@ class Act:
             first = self.entries[0].seq if self.entries else self.transaction.size
             behind = self.store.read(shown, first) if shown < first else ()
             touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
-            for path in sorted(touched & self.conflicts.keys()):
+            for path in sorted((touched & self.conflicts.keys()) - self.writer.unmerged.keys()):
                 self.displace(path, self.conflicts[path].detail)
 
 

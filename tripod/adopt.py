@@ -25,9 +25,9 @@ from projections import BUS, CHAT, LOG
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS
 from projections.decision_log import LIVE
-from projections.disk import Disk
+from projections.disk import Disk, UnreadableError
 from projections.formats import words
-from projections.in_the_way import in_the_way
+from projections.in_the_way import in_the_way, merge_marker
 from projections.intake.piece import names_in_bodies
 from projections.places import Places, recorded
 from tripod.act import Act
@@ -39,6 +39,7 @@ from tripod.team import DATABASE, Team
 __all__ = ["Adoption", "alone", "init", "init_at", "recordable", "strange", "sync", "team_root"]
 
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
+MERGE_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ def init_at(
                     return sync(team)
         _check_not_ahead(root)
         _check_log(root)
+        _check_unmerged(root, places)
         opened = _opening(root, names, places)
         return _begin(root, opened, places, key=_in_git(root) if key is None else key)
 
@@ -237,6 +239,27 @@ def _check_log(root: str) -> None:
             "begun. Move the file itself there, and link to it from where you want to have it"
         )
         raise RefusedError(message)
+
+
+def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
+    """Refuse to begin with half of a merge: the other half would be no part of the past."""
+    disk = Disk(root, places=places)
+    for folder in ("", CHAT.folder, LOG.folder, "workers", BUS.folder):
+        for name in disk.names(folder):
+            path = f"{folder}/{name}".lstrip("/")
+            if not name.endswith((".chat", ".md", ".yaml")):
+                continue
+            try:
+                line = merge_marker(path, disk.read(path, MERGE_LIMIT) or b"")
+            except UnreadableError:
+                continue  # the intake says so
+            if line is not None:
+                message = (
+                    f"{disk.full(path)}: line {line} is a conflict marker of a merge that is not "
+                    "finished, so no ledger was begun: keep the lines of both sides, remove the "
+                    "marker lines, then `tripod init`"
+                )
+                raise RefusedError(message)
 
 
 def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:

@@ -21,7 +21,7 @@ from ledger.sqlite import SQLiteStore
 from projections import BUS, CHAT, LOG, manifest
 from projections.counts import PATH as COUNTS_PATH
 from projections.decision_log import LIVE
-from projections.disk import RACY_NS, Disk, Stat, UnreadableError
+from projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError
 from projections.in_the_way import in_the_way
 from projections.projection import File, Source
 from projections.rebuild import desired
@@ -62,6 +62,7 @@ class Files:
         self.uncounted: set[str] = set()
         self.late: dict[str, None] = {}
         self.failed: dict[str, str] = {}
+        self.unmerged: dict[str, str] = {}
         self.displaced: set[str] = set()
         self.settled: set[str] = set()
         self.is_weak = False
@@ -80,6 +81,7 @@ class Files:
         self.digests.clear()
         self.late.clear()
         self.failed.clear()
+        self.unmerged.clear()
         self.displaced.clear()
         self.settled.clear()
         self._open.clear()
@@ -213,6 +215,8 @@ class Files:
         if odd is not None:  # it came while we did, or since who recorded this died
             message = f"{odd} stands there, and would be replaced: remove it"
             raise UnreadableError(message)
+        if path in self.unmerged:  # the entries are of a writer that died, or came before the merge
+            raise UnmergedError(self.unmerged[path])
         like = stat is not None and (stat.mode, stat.size) == (want.mode, len(want.data))
         if stat is not None and like and self.disk.read(path, stat.size) == want.data:
             self._written[path] = (stat, digest)
@@ -350,6 +354,8 @@ class Files:
         """
         noted: manifest.Manifest = {}
         left_out = {*apart, *self.late, *self.failed}
+        # An event that is half of a merge is told by each command: no look at its folder is saved.
+        left_out |= {path.rpartition("/")[0] for path in self.unmerged}
         for path in self._open.keys() - self.settled:
             noted[path] = manifest.Known(*self._open[path], seen_ns)
         for path in over(self._watched(), "looking at the files again"):

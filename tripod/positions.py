@@ -18,6 +18,7 @@ from ledger.sqlite import SQLiteTransaction
 from projections import CHAT
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.formats.cursors import format_cursors, parse_cursors
+from projections.in_the_way import UNMERGED_CURE, merge_marker
 from projections.manifest import Manifest
 from projections.projection import File, Source
 from projections.reading import index_of
@@ -176,7 +177,13 @@ def _show(act: _Act, channel: str, handles: Collection[str] | None) -> bool:
 
 def _read(act: _Act, path: str) -> bytes | None:
     try:
-        return act.disk.read(path, LIMIT)
+        data = act.disk.read(path, LIMIT)
     except UnreadableError as error:
         act.warn(f"{error}; the read positions in it are left alone")
         return None
+    line = None if data is None else merge_marker(path, data)
+    if line is not None:
+        text = f"{path}: line {line} is a conflict marker of a merge that is not finished"
+        act.warn(f"{text}; the read positions in it are left alone: {UNMERGED_CURE}")
+        return None
+    return data

@@ -16,7 +16,7 @@ from itertools import islice
 from ledger.errors import UnwritableError
 from ledger.renewing import walk
 from projections import BUS, PROJECTIONS
-from projections.intake.piece import Conflict
+from projections.intake.piece import UNMERGED, Conflict
 from projections.projection import File, Source
 from projections.rebuild import Difference, differences
 from projections.tables import batches, create_tables, fold_into, source_of
@@ -106,10 +106,14 @@ def _strays(team: Team) -> Iterator[str]:
 def _is_ours(team: Team, conflict: Conflict) -> bool:
     """Whether a file that contradicts the ledger stands where only a projection of ours may.
 
-    What could not even be read was never taken in: nothing of ours stands there.
+    What could not even be read, or is half of a merge, was never taken in.
     """
     path = conflict.path
-    return conflict.what != "unreadable" and path.endswith(".event") and team.disk.is_file(path)
+    return (
+        conflict.what not in ("unreadable", UNMERGED)
+        and path.endswith(".event")
+        and team.disk.is_file(path)
+    )
 
 
 @contextmanager

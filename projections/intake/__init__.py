@@ -20,12 +20,24 @@ from projections.intake.chats import take_chats
 from projections.intake.events import take_events
 from projections.intake.logs import take_log
 from projections.intake.others import CONFIG, take_inputs, take_others
-from projections.intake.piece import Conflict, Found, Piece, Reader, sort_pieces
+from projections.intake.piece import UNMERGED, Conflict, Found, Piece, Reader, sort_pieces
 from projections.manifest import Manifest
 from projections.projection import Source
 
-__all__ = ["BLOCKED", "Conflict", "Found", "Piece", "Reader", "sort_pieces", "take_in"]
+__all__ = [
+    "BLOCKED",
+    "STAYS",
+    "UNMERGED",
+    "Conflict",
+    "Found",
+    "Piece",
+    "Reader",
+    "sort_pieces",
+    "take_in",
+]
 
+STAYS = (BLOCKED, UNMERGED)
+"""Conflicts whose files are left as they are, and never written over."""
 DEFAULT_RETENTION = 16_777_216
 
 Broken: TypeAlias = Callable[[str, Exception], None]
@@ -64,8 +76,8 @@ def take_in(
             if broken is None:
                 raise
             broken(name, error)
-    blocked = {conflict.path for conflict in found.conflicts if conflict.what == BLOCKED}
-    found.conflicts = [c for c in found.conflicts if c.what == BLOCKED or c.path not in blocked]
+    stays = {conflict.path: conflict for conflict in found.conflicts if conflict.what in STAYS}
+    found.conflicts = [c for c in found.conflicts if stays.get(c.path, c) is c]
     return found
 
 

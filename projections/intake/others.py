@@ -57,7 +57,7 @@ def take_inputs(reader: Reader) -> None:
         if stat is not None and reader.unchanged(path, stat):
             continue
         try:
-            data = reader.disk.read(path, TEXT_LIMIT)
+            data = reader.read(path, TEXT_LIMIT)
         except UnreadableError as error:
             reader.conflict(path, "unreadable", str(error))
             continue

@@ -12,12 +12,14 @@ from ledger.drafts import content
 from ledger.entry import MAX_BODY, Draft
 from ledger.ids import observed_id
 from ledger.progress import EACH, tell
-from projections.disk import RACY_NS, Disk, Stat
+from projections.disk import RACY_NS, Disk, Stat, UnmergedError
+from projections.in_the_way import merge_marker
 from projections.manifest import Manifest
 from projections.projection import Source
 
 __all__ = [
     "BODY_ROOM",
+    "UNMERGED",
     "Conflict",
     "Found",
     "Piece",
@@ -33,6 +35,7 @@ __all__ = [
 
 FILE_LIMIT = 64 * 1024 * 1024
 BLOB_ABOVE = 2048  # bytes; as text with control characters they take six times as much
+UNMERGED = "unmerged"
 BODY_ROOM = MAX_BODY // 2
 """Bytes that one field of strangers may take in a body, which also holds raw bytes and a path."""
 
@@ -50,9 +53,10 @@ class Piece(NamedTuple):
 class Conflict(NamedTuple):
     """Something on disk that contradicts the ledger and is therefore not taken in.
 
-    ``what`` is ``edited``, ``missing``, ``moved back``, ``unreadable`` or ``blocked``; ``detail``
-    says more to a person. What is missing holds no byte that could be lost: the next act writes it
-    again. Where a place is blocked, a link or the like stands in it, and stays there.
+    ``what`` is ``edited``, ``missing``, ``moved back``, ``unreadable``, ``blocked`` or
+    ``unmerged``; ``detail`` says more to a person. What is missing holds no byte that could be
+    lost: the next act writes it again. Where a place is blocked, a link or the like stands in it,
+    and stays there. An unmerged file holds conflict markers, and stays as it is.
     """
 
     path: str
@@ -103,6 +107,7 @@ class Reader:
 
         Raises:
             TooBigError: the file is larger than ``limit``.
+            UnmergedError: it holds conflict markers; that is a conflict already.
             UnreadableError: the system refuses.
         """
         stat = self.disk.stat(path)
@@ -115,11 +120,27 @@ class Reader:
         return data
 
     def read(self, path: str, limit: int = FILE_LIMIT) -> bytes | None:
-        """The bytes of a file, read and their digest kept, or None; raises as ``fresh`` does."""
+        """The bytes of a file, read and their digest kept, or None; raises as ``fresh`` does.
+
+        Of an unmerged file no digest is kept: nobody may write over these bytes.
+        """
         data = self.disk.read(path, limit)
         if data is not None:
+            line = merge_marker(path, data)
+            if line is not None and (line := merge_marker(path, data, self._held(path))):
+                detail = f"line {line} is a conflict marker of a merge that is not finished"
+                self.conflict(path, UNMERGED, detail)
+                message = f"{path}: {detail}"
+                raise UnmergedError(message)
             self.found.digests[path] = sha256(data).hexdigest()
         return data
+
+    def _held(self, path: str) -> bytes:
+        """What the ledger has for a path; nothing where nothing of ours stands."""
+        from projections.rebuild import desired
+
+        want = desired(self.source, path)
+        return b"" if want is None else want.data
 
     def unwritten(self, seq: int) -> bool:
         """Whether the files are not known to show the entry ``seq`` yet."""

@@ -18,6 +18,7 @@ from projections import BUS, CHAT, LOG, PROJECTIONS
 from projections.decision_log import LIVE
 from projections.disk import Disk, UnreadableError
 from projections.formats.decision_log import split_log
+from projections.in_the_way import merge_marker
 from projections.intake.channel import Channel, cut_lines, readable
 from projections.intake.logs import LogTaker
 from projections.intake.others import keep_file
@@ -101,7 +102,8 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
         return Taken([], is_news=False, is_done=is_none or not stray.is_open)
     reader = Reader(source, disk, {}, full=True, found=Found())
     body = split(path, stray.data)[1]
-    if said.size is not None and mark_of(body[: said.size]) == said.body and path:
+    is_merged = merge_marker(path, stray.data) is None  # else it is evidence, and kept whole
+    if is_merged and said.size is not None and mark_of(body[: said.size]) == said.body and path:
         new = body[said.size :]
         if new:
             done = _added(reader, stray, new)

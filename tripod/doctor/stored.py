@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 
 from projections import FILES, LOG
-from projections.intake import BLOCKED
+from projections.in_the_way import UNMERGED_CURE
+from projections.intake import BLOCKED, UNMERGED
 from tripod.doctor.trouble import REBUILD, SYNC, Trouble
 from verify.checks import LEDGER_CHECKS
 from verify.checks.drift import IN_THE_WAY
@@ -103,6 +104,8 @@ def _files(evidence: Evidence, *, lagging: bool) -> Iterator[Trouble]:
         told.add(path)
         if path in kept:
             yield Trouble("evidence", path, f"{what}: {detail}", _GIVEN_BACK)
+        elif what == UNMERGED:
+            yield Trouble("unmerged", path, detail, UNMERGED_CURE)
         elif what in (BLOCKED, "unreadable"):
             yield Trouble("in-the-way", path, f"{what}: {detail}", IN_THE_WAY)
         elif path.startswith(f"{LOG.folder}/") or what != "missing":

@@ -26,6 +26,8 @@ from collections.abc import Iterator
 from ledger.ids import parse_at
 from projections import LOG
 from projections.formats.decision_log import split_log
+from projections.in_the_way import UNMERGED_CURE
+from projections.intake import UNMERGED
 from verify import growth
 from verify.evidence import Evidence
 from verify.excerpt import difference
@@ -44,9 +46,10 @@ def judge(evidence: Evidence) -> Outcome:
     """See the module."""
     logs = evidence.query("SELECT count(*) FROM logs")[0][0]
     pieces = evidence.query("SELECT count(*) FROM pieces")[0][0]
-    if not logs and not pieces:
+    edited = _edited(evidence)
+    if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log", required=REQUIRED)
-    found = [*_edited(evidence), *_misnumbered(evidence), *_committed(evidence)]
+    found = [*edited, *_misnumbered(evidence), *_committed(evidence)]
     seen: Coverage = {"pieces": pieces, "log files": logs}
     history = evidence.outside.log
     if history is not None and not history.problem:
@@ -60,7 +63,8 @@ def _edited(evidence: Evidence) -> list[Finding]:
         if conflict.path.startswith(f"{LOG.folder}/"):
             shown = difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
             message = f"{conflict.what}: {conflict.detail}"
-            found.append(Finding(NAME, message, conflict.path, shown, HELP))
+            help_ = UNMERGED_CURE if conflict.what == UNMERGED else HELP
+            found.append(Finding(NAME, message, conflict.path, shown, help_))
     return found
 
 

@@ -18,11 +18,16 @@ tables' cursor moves in the transaction of the entries themselves; no crash leav
 ``the tables show 40 of 41 entries`` is a failure. (One that is ahead of the head is named by
 ``sequence``.)
 
-**What to do.** ``tripod rebuild`` writes all of it anew from the ledger and keeps the bytes that it
-replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as warnings: a
-line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular file, each
-file whose bytes were written over (``tripod show`` has them), and each that vanished and was
-written anew, by whichever command came next (of many in one folder, the folder).
+``unmerged: line 4 is a conflict marker of a merge that is not finished`` names a file that no
+command takes in or writes: a log, a chat, an event, a worker's file, the configuration, a policy. A
+text that quotes markers (a message, a field of a decision, a fenced block) is no conflict.
+
+**What to do.** Finish a merge: keep this ledger's lines first and the other side's behind them, and
+remove the marker lines. ``tripod rebuild`` writes all else anew from the ledger and keeps the bytes
+that it replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as
+warnings: a line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular
+file, each file whose bytes were written over (``tripod show`` has them), and each that vanished and
+was written anew by a later command (of many in one folder, the folder).
 """
 
 from __future__ import annotations
@@ -30,7 +35,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from projections import FILES, LOG
-from projections.intake import BLOCKED, Conflict
+from projections.in_the_way import UNMERGED_CURE
+from projections.intake import BLOCKED, UNMERGED, Conflict
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
@@ -56,6 +62,11 @@ def judge(evidence: Evidence) -> Outcome:
     """See the module."""
     found = _config(evidence)
     if evidence.db is None:
+        found += [
+            Finding(NAME, f"{one.what}: {one.detail}", one.path, help=UNMERGED_CURE)
+            for one in evidence.team.found.conflicts
+            if one.what == UNMERGED
+        ]
         if found:
             return outcome(NAME, found, {}, required=REQUIRED)
         return not_applicable(
@@ -195,7 +206,9 @@ def _displaced(evidence: Evidence) -> list[Finding]:
 
 
 def _help(conflict: Conflict, unread: str) -> str:
-    """What to do: nothing is written over what is no file, or cannot be read."""
+    """What to do: what is no file, unreadable or half of a merge is never written over."""
+    if conflict.what == UNMERGED:
+        return UNMERGED_CURE
     return unread if conflict.what in (BLOCKED, "unreadable") else HELP
 
 
