@@ -1,4 +1,4 @@
-"""A file with conflict markers of a merge: not taken in, not written over, named by each command."""
+"""A file with the conflict markers of a merge: not taken in, not written over, always named."""
 
 from collections.abc import Callable, Iterator
 
