@@ -22,9 +22,16 @@ KEPT_LIMIT = 16 * 1024 * 1024  # bytes of a program's output; of more only the d
 
 
 def agent_requested(
-    *, spawn: str, role: str, subject: str, attempt: int, spec: bytes, actor: str
+    *,
+    spawn: str,
+    role: str,
+    subject: str,
+    attempt: int,
+    spec: bytes,
+    actor: str,
+    key: str | None = None,
 ) -> Draft:
-    """Order a run; its id makes the same order the same entry, however often it is given."""
+    """Order a run; ``key`` is the public half of the key that signs how it ended."""
     blobs: list[bytes] = []
     body: Body = {
         "attempt": attempt,
@@ -35,6 +42,8 @@ def agent_requested(
         "subject": subject,
         "v": 1,
     }
+    if key is not None:
+        body["key"] = key
     return Draft("agent.requested", f"agents/{spawn}", actor, body, blobs=tuple(blobs))
 
 

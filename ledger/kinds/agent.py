@@ -15,6 +15,7 @@ class AgentRequested(BodyModel):
     ``spawn`` names the run; it is derived from what is done (role, subject, attempt, spec).
     ``subject`` is what the run is for: a worker's name, an event's. ``spec`` is the order in
     canonical JSON: command line, names of the environment, limits; of secrets only their digests.
+    ``key`` is the public half of the one-time key with which the wrapper signs how the run ended.
     """
 
     spawn: Name
@@ -23,6 +24,7 @@ class AgentRequested(BodyModel):
     attempt: Count
     spec: Content
     sha256: Sha256
+    key: Sha256 | None = None
 
 
 class AgentStarted(BodyModel):

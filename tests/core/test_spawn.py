@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from tripod.agents import profiles, spec, wrapper
-from tripod.agents.spawn import spawn_agent
+from tripod.agents.spawn import result_of, spawn_agent
 from tripod.agents.spec import McpServer, SpawnResult, SpawnSpec
 from tripod.agents.spool import ENDED, LOST, RUNNING, Spool
 from tripod.errors import BadArgumentError, NotFoundError
@@ -302,10 +304,10 @@ def test_the_wrapper_leaves_no_secret_to_whoever_comes_next(tmp_path: Path) -> N
 
 def test_a_launch_that_fails_leaves_no_secret(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "run"))
-    (tmp_path / "run/stdin").mkdir(parents=True)
+    full = mock.patch.object(os, "memfd_create", side_effect=OSError("no memory"))
     with spool.held() as lock:
         assert lock is not None
-        with pytest.raises(IsADirectoryError):
+        with full, pytest.raises(OSError, match="no memory"):
             spool.launch(SpawnSpec(argv=("true",), mcp_servers=SERVERS), lock)
     assert holding_secrets(tmp_path) == []
 
@@ -348,6 +350,98 @@ def test_its_output_may_go_behind_what_stands_in_a_file(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "run"), stdout=str(log))
     done = asyncio.run(spawn_agent(SpawnSpec(argv=("echo", "now")), spool))
     assert (done.text, log.read_bytes()) == ("now", b"before\nnow\n")
+
+
+# Other programs of the same user ---------------------------------------------------------------
+
+
+def in_between(tmp_path: Path, change: str, program: str = "cat; echo printed") -> SpawnResult:
+    """A run in whose folder another program does something before and after it ends."""
+    spool = Spool(str(tmp_path / "run"))
+    order = SpawnSpec(
+        argv=("sh", "-c", f"cd {tmp_path}/run; {change}; {program}"), stdin=b"asked\n"
+    )
+    return asyncio.run(spawn_agent(order, spool))
+
+
+def test_nobody_adds_to_what_it_is_given(tmp_path: Path) -> None:
+    change = "echo leaked >> stdin; echo leaked >> /proc/self/fd/0; echo leaked >&0"
+    done = in_between(tmp_path, f"({change}) 2>/dev/null")
+    assert (done.status, done.stdout) == ("ok", b"asked\nprinted\n")
+
+
+def test_nobody_replaces_what_it_prints_while_it_runs(tmp_path: Path) -> None:
+    done = in_between(tmp_path, "echo forged > stdout; echo forged > stderr")
+    assert (done.status, done.stdout, done.stderr) == ("ok", b"asked\nprinted\n", b"")
+
+
+@pytest.mark.parametrize("way", ["replaced", "gone", "a pipe", "a folder"])
+def test_an_output_that_was_changed_when_it_ended_is_no_answer(tmp_path: Path, way: str) -> None:
+    spool = Spool(str(tmp_path / "run"))
+    secret = b"s" * 32
+    spool.key = wrapper.public_of(secret)
+    with spool.held() as lock:
+        assert lock is not None
+        spool.launch(SpawnSpec(argv=("echo", "printed")), lock, secret)
+    look = spool.wait()
+    path = tmp_path / "run/stdout"
+    path.unlink()
+    if way == "replaced":
+        path.write_text("forged\n")
+    elif way == "a pipe":
+        os.mkfifo(path)
+    elif way == "a folder":
+        path.mkdir()
+    done = result_of(spool, look, "text")
+    assert (done.status, done.text, done.stdout) == ("bad_output", "", b"")
+    assert done.problem == "another program changed what it printed (stdout)"
+    assert done.altered == {"stdout": (sha256(b"printed\n").hexdigest(), 8)}
+
+
+@pytest.mark.parametrize("signed", ["", "00" * 256 * 64, "otherwise", 5])
+def test_an_end_that_another_program_wrote_is_none(tmp_path: Path, signed: object) -> None:
+    spool = Spool(str(tmp_path / "run"), key=wrapper.public_of(b"s" * 32))
+    with spool.held():
+        forged: dict[str, Any] = {"outcome": "exited", "exit_code": 0}
+        forged["signature"] = wrapper.sign(b"o" * 32, forged) if signed == "otherwise" else signed
+        wrapper.write_json(f"{spool.path}/exit.json", forged)
+        assert spool.look().state == RUNNING
+    assert spool.look().state == LOST
+    look = spool.give_up("nobody runs it")
+    assert look.end is not None
+    assert (look.state, look.end.outcome) == (ENDED, "abandoned")
+
+
+def test_a_signed_end_says_no_more_when_it_is_changed(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path / "run"))
+    secret = b"s" * 32
+    spool.key = wrapper.public_of(secret)
+    with spool.held() as lock:
+        assert lock is not None
+        spool.launch(SpawnSpec(argv=("sh", "-c", "echo printed; exit 3")), lock, secret)
+    assert spool.wait().state == ENDED
+    path = tmp_path / "run/exit.json"
+    value = json.loads(path.read_bytes())
+    path.write_text(json.dumps(value | {"exit_code": 0}))
+    assert spool.look().state == LOST
+    path.write_text(json.dumps(value))
+    assert spool.look().state == ENDED
+
+
+def test_a_sealed_file_is_inherited_and_cannot_be_written(tmp_path: Path) -> None:
+    program = "n=$1; cat /proc/self/fd/$n; echo more >> /proc/self/fd/$n; cat /proc/self/fd/$n"
+    order = SpawnSpec(argv=("sh", "-c", program, "sh", "the file"), sealed={4: b"mine\n"})
+    done = asyncio.run(spawn_agent(order, Spool(str(tmp_path / "run"))))
+    assert done.stdout == b"mine\nmine\n"
+    assert b"mine" not in spec.described(order)
+    assert json.loads(spec.described(order))["sealed"] == [
+        {"sha256": sha256(b"mine\n").hexdigest(), "size": 5, "word": 4}
+    ]
+
+
+def test_what_it_leaves_beside_its_output_comes_back() -> None:
+    done = spawn("sh", "-c", "echo answer; echo left >&9", leaves=True)
+    assert (done.status, done.text, done.left) == ("ok", "answer", b"left\n")
 
 
 def test_a_link_is_no_place_for_its_output(tmp_path: Path) -> None:

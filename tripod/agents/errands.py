@@ -35,6 +35,7 @@ from tripod.agents.history import LOST_REASON, Run, newest, order_of, recorded, 
 from tripod.agents.spawn import result_of
 from tripod.agents.spec import SpawnResult, SpawnSpec, described, is_spawn_id, spawn_id
 from tripod.agents.spool import LOST, RUNNING, Look, Spool
+from tripod.agents.wrapper import public_of
 from tripod.team import Team
 
 __all__ = [
@@ -90,8 +91,13 @@ class Errand:
 
 
 def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (None, None)) -> Spool:
-    """The folder of a run; ``files`` are where its output goes instead."""
-    return Spool(f"{team.root}/{SPOOL}/{spawn}", stdout=files[0], stderr=files[1])
+    """The folder of a run; ``files`` are where its output goes instead.
+
+    The key that signs how it ended is the one of its order in the ledger.
+    """
+    row = team.store.db.execute("SELECT seq FROM agents WHERE spawn = ?", (spawn,)).fetchone()
+    key = "" if row is None else str(team.source.body(row[0]).get("key", ""))
+    return Spool(f"{team.root}/{SPOOL}/{spawn}", stdout=files[0], stderr=files[1], key=key)
 
 
 # Steps -----------------------------------------------------------------------------------------
@@ -107,9 +113,11 @@ def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
     order = described(spec)
     spawn = spawn_id(errand.role, errand.subject, number, order)
     spool = spool_of(team, spawn, told.files(team, errand.subject))
+    secret = os.urandom(32)
     with spool.held() as lock:
         if lock is None:
             return False
+        key = public_of(secret)
         try:
             with team.act() as act:
                 last = newest(act.transaction.tables, errand.role, errand.subject)
@@ -118,19 +126,26 @@ def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
                 ordered = Run(spawn, errand.role, errand.subject, number, "requested", -1)
                 act.may_lag = False  # its program reads files
                 sources = (*errand.sources, *told.requested(act, ordered))
-                entries = act.append(_requested(errand, ordered, order, spec, sources))
+                entries = act.append(_requested(errand, ordered, order, spec, sources, key=key))
                 ordered = ordered._replace(seq=entries[0].seq)
         except BaseException:
             spool.remove()
             raise
         spool.clear()
-        spool.launch(spec, lock)
+        spool.key = key
+        spool.launch(spec, lock, secret)
     _note(team, ordered, spool.look(), told)
     return True
 
 
 def _requested(
-    errand: Errand, ordered: Run, order: bytes, spec: SpawnSpec, sources: tuple[int, ...]
+    errand: Errand,
+    ordered: Run,
+    order: bytes,
+    spec: SpawnSpec,
+    sources: tuple[int, ...],
+    *,
+    key: str,
 ) -> list[Draft]:
     return [
         drafts_agent.agent_requested(
@@ -140,6 +155,7 @@ def _requested(
             attempt=ordered.attempt,
             spec=order,
             actor=errand.actor,
+            key=key,
         ),
         drafts_agent.delivered(ordered.spawn, "prompt", spec.stdin, sources),
     ]
@@ -208,8 +224,8 @@ def _ended(ordered: Run, result: SpawnResult, order: dict[str, Any]) -> Draft:
         spawn=ordered.spawn,
         status=result.status,
         wall_ms=result.wall_ms,
-        stdout=_kept(result.stdout),
-        stderr=_kept(result.stderr),
+        stdout=result.altered.get("stdout") or _kept(result.stdout),
+        stderr=result.altered.get("stderr") or _kept(result.stderr),
         unsupported=unsupported(order),
         problem=result.problem or None,
         exit_code=result.exit_code,

@@ -7,15 +7,18 @@ Source: spec kernel A-1, A-5, A-7. What records a run, and goes on after a death
 from __future__ import annotations
 
 import asyncio
+import os
+from hashlib import sha256
 from tempfile import TemporaryDirectory
 
-from tripod.agents.outputs import read_answer
+from tripod.agents import wrapper
+from tripod.agents.outputs import Answer, read_answer
 from tripod.agents.spec import Output, SpawnResult, SpawnSpec, Status
 from tripod.agents.spool import LOST, End, Look, Spool
 
 __all__ = ["MAX_OUTPUT", "result_of", "spawn_agent"]
 
-MAX_OUTPUT = 64 * 1024 * 1024  # bytes of output that are read; more is no answer
+MAX_OUTPUT = wrapper.MAX_OUTPUT  # bytes of output that are read; more is no answer
 _NOBODY = "whoever ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
 
@@ -62,7 +65,9 @@ def _run(spec: SpawnSpec, spool: Spool) -> tuple[tuple[str, ...], Look]:
             message = f"{spool.path}: another run is going on there"
             raise ValueError(message)
         spool.clear()
-        unsupported = spool.launch(spec, lock)
+        secret = os.urandom(32)
+        spool.key = wrapper.public_of(secret)
+        unsupported = spool.launch(spec, lock, secret)
     look = spool.wait()
     return unsupported, spool.give_up(_NOBODY) if look.state == LOST else look
 
@@ -84,14 +89,19 @@ def result_of(
         wants_structure: a schema was asked for.
         unsupported: parameters that it cannot take.
     """
-    began = look.started
-    stdout, cut = (b"", False) if began is None else _bytes_of(spool.stdout, began.stdout_from)
-    stderr, _ = (b"", False) if began is None else _bytes_of(spool.stderr, began.stderr_from)
     end = look.end or End("abandoned", None, None, _NOBODY, 0, 0)
+    altered: dict[str, tuple[str, int]] = {}
+    stdout, cut = _printed(spool, look, end, "stdout", altered)
+    stderr, _ = _printed(spool, look, end, "stderr", altered)
+    left, too_much = _printed(spool, look, end, "left", altered)
     answer = read_answer(output, stdout, wants_structure=wants_structure)
     status, problem = answer.status, answer.problem
     if cut:
         status, problem = "bad_output", f"it printed more than {MAX_OUTPUT} bytes"
+    if altered:
+        names = " and ".join(altered)
+        status, problem = "bad_output", f"another program changed what it printed ({names})"
+        answer = Answer(status, problem)
     if end.outcome in _ENDS:
         status, problem = _ENDS[end.outcome], _words(end)
     elif end.exit_code:
@@ -110,7 +120,30 @@ def result_of(
         stdout=stdout,
         stderr=stderr,
         unsupported_params=unsupported,
+        left=b"" if too_much else left,
+        altered=altered,
     )
+
+
+def _printed(
+    spool: Spool, look: Look, end: End, name: str, altered: dict[str, tuple[str, int]]
+) -> tuple[bytes, bool]:
+    """An output's bytes, and whether there are more; those that were changed go to ``altered``."""
+    path = getattr(spool, name)
+    if spool.elsewhere.get(name):
+        first = None if look.started is None else getattr(look.started, f"{name}_from")
+        return (b"", False) if first is None else _bytes_of(path, first)
+    told = end.outputs.get(name)
+    if told is None:
+        # Nobody says what it printed. It counts where the run is lost anyway, and in one that an
+        # older version began, which has no key.
+        counts = look.started is not None and (not spool.key or end.outcome == "abandoned")
+        return _bytes_of(path, 0) if counts else (b"", False)
+    data = _bytes_of(path, 0, MAX_OUTPUT + 1)[0]
+    if sha256(data).hexdigest() != told[0]:
+        altered[name] = told
+        return b"", False
+    return data[:MAX_OUTPUT], len(data) > MAX_OUTPUT
 
 
 def _words(end: End) -> str:
@@ -123,12 +156,14 @@ def _words(end: End) -> str:
     return words.get(end.outcome, end.reason)
 
 
-def _bytes_of(path: str, first: int) -> tuple[bytes, bool]:
+def _bytes_of(path: str, first: int, most: int = MAX_OUTPUT) -> tuple[bytes, bool]:
     """A file's bytes from ``first`` on, and whether there are more than are read."""
     try:
-        with open(path, "rb") as file:
+        # Others can put a pipe in its place, at which a reader would wait.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
             file.seek(first)
-            data = file.read(MAX_OUTPUT + 1)
+            data = file.read(most + 1)
     except OSError:
         return b"", False
-    return data[:MAX_OUTPUT], len(data) > MAX_OUTPUT
+    return data[:most], len(data) > most

@@ -60,6 +60,10 @@ class SpawnSpec:
     ``{"model": ("--model", "{}")}``. A parameter that is given and not taken is listed in the
     result's ``unsupported_params``, never dropped in silence. With ``prompt`` in it, the prompt is
     an argument, and standard input is empty. ``more`` are parameters without a field of their own.
+
+    ``sealed`` are files in memory that the program inherits: of each the number of the word of
+    ``argv`` in whose place its descriptor stands, and its bytes. ``leaves``: the program may write
+    to descriptor 9 what it leaves beside its output.
     """
 
     argv: tuple[str, ...]
@@ -77,13 +81,17 @@ class SpawnSpec:
     tools: tuple[str, ...] | None = None
     mcp_servers: Mapping[str, McpServer] | None = None
     more: Mapping[str, str] = field(default_factory=dict)
+    sealed: Mapping[int, bytes] = field(default_factory=dict)
+    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnResult:
     """How a run ended. ``text`` is its answer, ``structured`` that answer as JSON where it is one.
 
-    ``problem`` says in words what is wrong with any status but ``ok``.
+    ``problem`` says in words what is wrong with any status but ``ok``. ``left`` is what it left
+    beside its output; ``altered`` are digest in hex and size of outputs that another program
+    changed before they could be read, by name.
     """
 
     status: Status
@@ -99,6 +107,8 @@ class SpawnResult:
     stdout: bytes = b""
     stderr: bytes = b""
     unsupported_params: tuple[str, ...] = ()
+    left: bytes = b""
+    altered: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -161,6 +171,11 @@ def described(spec: SpawnSpec) -> bytes:
         "stdin": {"sha256": sha256(spec.stdin).hexdigest(), "size": len(spec.stdin)},
         "takes": {name: list(words) for name, words in spec.takes.items()},
     }
+    if spec.sealed:
+        value["sealed"] = [
+            {"sha256": sha256(data).hexdigest(), "size": len(data), "word": word}
+            for word, data in sorted(spec.sealed.items())
+        ]
     if spec.timeout_s is not None:
         value["timeout_ms"] = round(spec.timeout_s * 1000)
     if spec.schema is not None:

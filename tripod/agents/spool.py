@@ -7,6 +7,9 @@ wrapper; so whoever comes later can tell the three states apart, also after any 
 - else somebody holds the lock: it runs, or is about to;
 - else nobody does, and nobody will: it is lost. ``give_up`` makes that final.
 
+Other programs of the same user can write here. So the program's input never lies here, and
+``exit.json`` is signed by the wrapper (``key``) and holds the digests of what was printed.
+
 Source: spec kernel A-3, A-4, A-8, A-9. The folder is private (0700) and no projection; secrets are
 in the file of the tool servers alone. It goes once the run is over: the wrapper removes it, or,
 where that was killed, whoever gives the run up.
@@ -27,6 +30,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tripod.agents import wrapper
+from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.agents.spec import SpawnSpec, argv_digest, command_line, mcp_config
 
 __all__ = ["ENDED", "LOST", "RUNNING", "End", "Look", "Spool", "Started"]
@@ -37,6 +41,7 @@ _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _SMALL = 64 * 1024
 MOST = 2**53 - 1
 FIRST_PID = 2  # 0, -1 and 1 would mean whole groups, everybody, and the system's first process
+_UNSIGNED = ("not_started", "abandoned")  # who gives a run up says these; no output counts then
 OUTCOMES = ("exited", "signalled", "timeout", "cancelled", "not_started", "abandoned")
 
 
@@ -59,7 +64,8 @@ class Started(NamedTuple):
 class End(NamedTuple):
     """How a run ended.
 
-    ``outcome`` is exited, signalled, timeout, cancelled, not_started or abandoned.
+    ``outcome`` is exited, signalled, timeout, cancelled, not_started or abandoned. ``outputs`` are
+    digest in hex and size of what it printed, by name, of each that went to the run's own folder.
     """
 
     outcome: str
@@ -68,6 +74,7 @@ class End(NamedTuple):
     reason: str
     wall_ms: int
     ended_us: int
+    outputs: dict[str, tuple[str, int]] = {}  # noqa: RUF012 - nobody changes it
 
 
 class Look(NamedTuple):
@@ -79,13 +86,21 @@ class Look(NamedTuple):
 
 
 class Spool:
-    """The folder ``path`` of one run. ``stdout`` and ``stderr`` may be files elsewhere."""
+    """The folder ``path`` of one run. ``stdout`` and ``stderr`` may be files elsewhere.
 
-    def __init__(self, path: str, *, stdout: str | None = None, stderr: str | None = None) -> None:
+    ``key`` is the public half of the key that signs how the run ends, '' where none does.
+    """
+
+    def __init__(
+        self, path: str, *, stdout: str | None = None, stderr: str | None = None, key: str = ""
+    ) -> None:
         """Nothing is looked at yet."""
         self.path = os.path.abspath(path)
+        self.key = key
+        self.elsewhere = {"stdout": stdout is not None, "stderr": stderr is not None}
         self.stdout = os.path.abspath(stdout) if stdout else f"{self.path}/stdout"
         self.stderr = os.path.abspath(stderr) if stderr else f"{self.path}/stderr"
+        self.left = f"{self.path}/left"
 
     # Ordering ----------------------------------------------------------------------------------
 
@@ -122,7 +137,7 @@ class Spool:
         except FileNotFoundError:
             return False
 
-    def launch(self, spec: SpawnSpec, lock: int) -> tuple[str, ...]:
+    def launch(self, spec: SpawnSpec, lock: int, secret: bytes = b"") -> tuple[str, ...]:
         """Have the program run; give the names of parameters that it cannot take.
 
         Back when it runs, or when it is known that it does not; ``look`` says which.
@@ -130,41 +145,45 @@ class Spool:
         Args:
             spec: the order.
             lock: the descriptor that ``held`` gave.
+            secret: the secret half of ``key``.
         """
         try:
-            return self._launch(spec, lock)
+            return self._launch(spec, lock, secret)
         except Exception:  # not an interrupt: the wrapper may be at work
             self._forget()
             raise
 
-    def _launch(self, spec: SpawnSpec, lock: int) -> tuple[str, ...]:
+    def _launch(self, spec: SpawnSpec, lock: int, secret: bytes) -> tuple[str, ...]:
         mcp = f"{self.path}/{wrapper.SECRETS}"
         argv, unsupported = command_line(spec, mcp)
         if spec.mcp_servers is not None:
             _write(mcp, mcp_config(spec.mcp_servers))
-        given = b"" if "prompt" in spec.takes else spec.stdin
-        _write(f"{self.path}/stdin", given)
         env = {name: os.environ[name] for name in spec.env if name in os.environ}
-        order = {
-            "argv": argv,
+        order: dict[str, Any] = {
             "argv_sha256": argv_digest(argv),
             "cwd": os.path.abspath(spec.cwd or os.getcwd()),
             "env": env | dict(spec.set_env) | dict(spec.secrets),
-            "stderr": self.stderr,
-            "stdin": f"{self.path}/stdin",
-            "stdout": self.stdout,
+            "secret": secret.hex(),
+            "stderr": self.stderr if self.elsewhere["stderr"] else None,
+            "stdout": self.stdout if self.elsewhere["stdout"] else None,
             "timeout": spec.timeout_s,
         }
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", wrapper.__file__, self.path, str(lock)],
-            input=json.dumps(order).encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(lock,),
-            start_new_session=True,
-            cwd="/",
-            check=False,
-        )
+        if spec.leaves:
+            order["left"] = None
+        given = b"" if "prompt" in spec.takes else spec.stdin
+        with sealed_files([given, *spec.sealed.values()]) as (stdin, *sealed):
+            words = with_numbers(argv, dict(zip(spec.sealed, sealed, strict=True)))
+            order |= {"argv": words, "sealed": sealed, "stdin": stdin}
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", wrapper.__file__, self.path, str(lock)],
+                input=json.dumps(order).encode(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(lock, stdin, *sealed),
+                start_new_session=True,
+                cwd="/",
+                check=False,
+            )
         if done.returncode:
             self._forget()
             reason = f"the wrapper ended with {done.returncode}"
@@ -223,14 +242,18 @@ class Spool:
 
     def _end(self) -> End | None:
         value = _read(f"{self.path}/exit.json")
-        if value.get("outcome") not in OUTCOMES:
+        outcome = value.get("outcome")
+        if outcome not in OUTCOMES:
             return None
+        if self.key and outcome not in _UNSIGNED and not wrapper.is_signed(self.key, value):
+            return None  # another program wrote it: nobody knows yet how the run ended
         code, number, wall_ms, ended_us = (
             value[name] if _is_count(value.get(name)) else None
             for name in ("exit_code", "signal", "wall_ms", "ended_us")
         )
         reason = str(value.get("reason", ""))
-        return End(value["outcome"], code, number, reason, wall_ms or 0, ended_us or 0)
+        outputs = {name: told for name in wrapper.OUTPUTS if (told := _told(value.get(name)))}
+        return End(outcome, code, number, reason, wall_ms or 0, ended_us or 0, outputs)
 
     # Ending ------------------------------------------------------------------------------------
 
@@ -270,7 +293,7 @@ class Spool:
 
     def clear(self) -> None:
         """Forget an earlier run in this folder; for who holds the lock."""
-        for name in ("exit.json", "started.json", "stdin", "stdout", "stderr", wrapper.SECRETS):
+        for name in ("exit.json", "started.json", *wrapper.OUTPUTS, wrapper.SECRETS):
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.path}/{name}")
 
@@ -298,6 +321,15 @@ def _read(path: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _told(value: object) -> tuple[str, int] | None:
+    """Digest and size of an output, as the wrapper wrote them down."""
+    if not isinstance(value, dict) or not _is_count(value.get("bytes")):
+        return None
+    digest = value.get("sha256")
+    known = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
+    return (str(digest), value["bytes"]) if known else None
 
 
 def _is_count(value: object) -> bool:

@@ -7,7 +7,15 @@ A program of its own, run by path, of the standard library alone (spec: kernel A
 ``LOCK`` is the number of an inherited descriptor: an flock on ``SPOOL/lock``, held from before the
 run was recorded until this process ends. So "the lock is free and there is no ``exit.json``" means
 that nobody runs the program. The order comes as JSON on standard input: ``argv``, ``cwd``,
-``env``, ``timeout``, and the paths ``stdin``, ``stdout``, ``stderr``; no secret touches the disk.
+``env``, ``timeout``, the descriptor ``stdin`` and further ones that the program inherits
+(``sealed``: files in memory that nobody can change), and where its output goes: ``stdout``,
+``stderr`` and ``left`` (descriptor 9), each a path or null; ``left`` may be missing. No secret
+touches the disk.
+
+Output without a path goes to a file without a name, which no other program can open by a path. When
+the program is over the file is copied to the run's folder, and its digest stands in ``exit.json``.
+That is signed with ``secret`` (a one-time signature, below), whose public half was recorded before:
+so a copy that another program changed, and an ``exit.json`` that it wrote, are known.
 
 What is done in which order, and what it means if we die in between:
 
@@ -26,6 +34,8 @@ What is done in which order, and what it means if we die in between:
 from __future__ import annotations
 
 import errno
+import fcntl
+import hmac
 import json
 import os
 import select
@@ -33,15 +43,26 @@ import signal
 import stat
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
-__all__ = ["GRACE_S", "SECRETS", "main", "start_time", "write_json"]
+__all__ = [
+    "GRACE_S", "LEFT", "MAX_OUTPUT", "OUTPUTS", "SECRETS", "SIGNATURE", "is_signed", "main",
+    "public_of", "sign", "start_time", "write_json",
+]  # fmt: skip
 
 GRACE_S = 5.0
 RETRY_S = 1.0  # between two tries to write on a full disk
 FULL_S = 24 * 60 * 60
 SECRETS = "mcp.json"  # the file of the tool servers, the only one that may hold any
+MAX_OUTPUT = 64 * 1024 * 1024  # bytes of an output that are kept, and one more to know of the rest
+OUTPUTS = ("stdout", "stderr", "left")
+LEFT = 9  # the descriptor of what it leaves beside its output
+SIGNATURE = "signature"
+_ABOVE = 20  # descriptors of ours that are not to be in the way of the program's
+_PART = 1024 * 1024
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -74,6 +95,65 @@ def start_time(pid: int) -> int:
         return 0
 
 
+# A one-time signature (Lamport 1979) ------------------------------------------------------------
+#
+# The wrapper has the standard library alone, which knows no signatures. Of 256 pairs of secret
+# values, one pair a bit of the digest, the one that the bit chooses is shown; the hashes of all are
+# the public half. A second text under the same key would show more of them: a key signs one.
+
+
+def _pair(secret: bytes, at: int) -> tuple[bytes, bytes]:
+    zero, one = (hmac.digest(secret, b"%d %d" % (at, bit), "sha256") for bit in (0, 1))
+    return zero, one
+
+
+def _bits(value: dict[str, Any]) -> list[int]:
+    text = json.dumps(
+        {name: one for name, one in value.items() if name != SIGNATURE}, sort_keys=True
+    )
+    number = int.from_bytes(sha256(text.encode()).digest(), "big")
+    return [number >> at & 1 for at in range(256)]
+
+
+def _hashed(data: bytes) -> bytes:
+    return sha256(data).digest()
+
+
+def public_of(secret: bytes) -> str:
+    """The public half of a key, in hex."""
+    return sha256(
+        b"".join(_hashed(one) for at in range(256) for one in _pair(secret, at))
+    ).hexdigest()
+
+
+def sign(secret: bytes, value: dict[str, Any]) -> str:
+    """The signature of a record; ``is_signed`` checks it. No key may sign two records."""
+    shown = []
+    for at, bit in enumerate(_bits(value)):
+        pair = _pair(secret, at)
+        shown += [pair[bit], _hashed(pair[1 - bit])]
+    return b"".join(shown).hex()
+
+
+def is_signed(public: str, value: dict[str, Any]) -> bool:
+    """Whether a record bears the signature of the key of this public half.
+
+    >>> value = {"outcome": "exited"}
+    >>> value["signature"] = sign(b"k", value)
+    >>> is_signed(public_of(b"k"), value), is_signed(public_of(b"k"), value | {"outcome": "x"})
+    (True, False)
+    """
+    try:
+        data = bytes.fromhex(value.get(SIGNATURE, ""))
+    except (TypeError, ValueError):
+        return False
+    hashes = []
+    for at, bit in enumerate(_bits(value)):
+        chosen, other = data[64 * at : 64 * at + 32], data[64 * at + 32 : 64 * at + 64]
+        hashes += [other, _hashed(chosen)] if bit else [_hashed(chosen), other]
+    return len(data) == 256 * 64 and sha256(b"".join(hashes)).hexdigest() == public
+
+
 class Run:
     """One program: its process, and what told us to end it."""
 
@@ -83,6 +163,7 @@ class Run:
         self.began = time.monotonic()
         self.began_us = time.time_ns() // 1000
         self.told = False
+        self.unnamed: dict[str, int] = {}
         self.wake, write = os.pipe()
         os.set_blocking(write, False)
         os.set_blocking(self.wake, False)
@@ -102,6 +183,10 @@ class Run:
         now = time.time_ns() // 1000
         times = {"began_us": self.began_us, "ended_us": now, "wall_ms": wall_ms}
         value = {"outcome": outcome, **times, **more}
+        for name, fd in self.unnamed.items():
+            value[name] = _digest(fd)
+        if self.order.get("secret"):
+            value[SIGNATURE] = sign(bytes.fromhex(self.order["secret"]), value)
         until = time.monotonic() + FULL_S
         while not self._written(f"{self.spool}/exit.json", value, until):
             if select.select([self.wake], [], [], RETRY_S)[0]:
@@ -110,6 +195,8 @@ class Run:
     def _written(self, path: str, value: dict[str, Any], until: float) -> bool:
         """Write a small file; False where the disk is full, and it is to be tried again."""
         try:
+            for name, fd in self.unnamed.items():
+                _copy(fd, value[name]["bytes"], f"{self.spool}/{name}")
             write_json(path, value)
         except OSError as error:
             if error.errno not in _FULL or self.told or time.monotonic() > until:
@@ -153,12 +240,19 @@ class Run:
             return None
         return child
 
-    def _files(self) -> tuple[int, int, int]:
-        order = self.order
-        given = os.open(order["stdin"], os.O_RDONLY | os.O_NOFOLLOW)
-        return given, _appended(order["stdout"]), _appended(order["stderr"])
+    def _files(self) -> dict[int, int]:
+        """The program's descriptors, each with ours: its input, outputs, and what it leaves."""
+        order, files = self.order, {0: self.order["stdin"]}
+        for number, name in zip((1, 2, LEFT), OUTPUTS, strict=True):
+            if name not in order:
+                continue
+            if order[name] is None:
+                self.unnamed[name] = files[number] = _unnamed(self.spool)
+            else:
+                files[number] = _appended(order[name])
+        return files
 
-    def _become(self, go: int, fail: int, files: tuple[int, int, int]) -> None:
+    def _become(self, go: int, fail: int, files: dict[int, int]) -> None:
         """The child: wait to be let go, then be the program."""
         what = ""
         try:
@@ -169,8 +263,11 @@ class Run:
                 os.setpgid(0, 0)
             if not os.read(go, 1):
                 os._exit(0)  # who should let us go is gone
-            for number, fd in enumerate(files):
+            fail = fcntl.fcntl(fail, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+            for number, fd in files.items():
                 os.dup2(fd, number)
+            for fd in self.order["sealed"]:
+                os.set_inheritable(fd, True)  # noqa: FBT003 - it takes no keyword
             what = self.order["cwd"]
             os.chdir(what)
             argv = self.order["argv"]
@@ -221,6 +318,51 @@ def _appended(path: str) -> int:
     return fd
 
 
+def _unnamed(folder: str) -> int:
+    """A file that has no name, written at its end; in memory where the disk knows no such file."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+    try:
+        fd = os.open(folder, flags | os.O_TMPFILE, 0o600)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        fd = os.memfd_create("output", os.MFD_CLOEXEC)
+        fcntl.fcntl(fd, fcntl.F_SETFL, os.O_APPEND)
+    above = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
+    os.close(fd)
+    return above
+
+
+def _parts(fd: int, most: int) -> Iterator[bytes]:
+    """The first bytes of a file of ours."""
+    at = 0
+    while part := os.pread(fd, min(_PART, most - at), at):
+        yield part
+        at += len(part)
+
+
+def _digest(fd: int) -> dict[str, Any]:
+    hashed, size = sha256(), 0
+    for part in _parts(fd, MAX_OUTPUT + 1):
+        hashed.update(part)
+        size += len(part)
+    return {"bytes": size, "sha256": hashed.hexdigest()}
+
+
+def _copy(fd: int, size: int, path: str) -> None:
+    """Give what a file without a name holds a name, whole or not at all."""
+    temporary = f"{path}.tmp"
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+        for part in _parts(fd, size):
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(temporary, path)
+
+
 def _signal_group(group: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
@@ -233,6 +375,8 @@ def main(spool: str, lock: int) -> None:
         order = json.loads(sys.stdin.buffer.read())
     except ValueError:
         sys.exit(1)  # who ordered it died while it spoke
+    for fd in (order["stdin"], *order["sealed"]):
+        os.set_inheritable(fd, False)  # noqa: FBT003
     ready, done = os.pipe()
     if os.fork():
         os.close(done)
