@@ -260,11 +260,18 @@ def revoked(handle: str, number: int, vkey: str, reason: str, note: str) -> Draf
     return Draft("actor.revoked", "ledger", "tripod", body, change_id(handle, number))
 
 
-def forked_from(origin: str, size: int, root: bytes, reason: str, seal: str | None) -> Draft:
-    """Leave the line ``origin`` behind its head ``size``, ``root``; ``seal`` is its newest."""
+def forked_from(
+    origin: str, size: int, root: bytes, reason: str, seal: str | None, *, note: str | None = None
+) -> Draft:
+    """Leave the line ``origin`` behind its head ``size``, ``root``; ``seal`` is its newest.
+
+    ``note`` is the old key's signature of that (``ledger.rotation.sign_fork``).
+    """
     body: Body = {"origin": origin, "reason": reason, "root": root.hex(), "size": size, "v": 1}
     if seal is not None:
         body["seal"] = seal
+    if note is not None:
+        body["note"] = note
     return Draft("ledger.forked-from", "ledger", "tripod", body)
 
 

@@ -24,6 +24,7 @@ from ledger.lock import FileLock
 from ledger.merkle import root_of
 from ledger.places import RECORD
 from ledger.reader import block_nodes, read_only
+from ledger.rotation import sign_fork as sign_fork_note
 from ledger.schema import check_ours
 from ledger.sqlite import SQLiteStore
 from ledger.writing import stored_tree
@@ -120,7 +121,9 @@ def place(given: str | None) -> str:
     return found
 
 
-def restore(root: str, path: str, as_origin: str | None = None) -> Restored:
+def restore(
+    root: str, path: str, as_origin: str | None = None, *, sign_fork: bool = False
+) -> Restored:
     """Put the backup at ``path`` in the place of the ledger of the team directory ``root``.
 
     1. The backup is copied beside the ledger, judged, and forked there. Dead here: nothing
@@ -130,6 +133,10 @@ def restore(root: str, path: str, as_origin: str | None = None) -> Restored:
        it is under the other name. The record of a line that is left is put aside as well, as
        ``record.replaced-1``; the new line's first seal writes its own.
     3. The files are written as ``rebuild`` does it. Dead here: commands ask for that.
+
+    ``sign_fork``: the old line's key signs that the line ends here, so that heads of it which are
+    remembered beyond the fork are no failure for ``verify``. Somebody must want that: entries
+    which these heads cover are lost.
 
     Raises:
         RefusedError: the backup is no sound ledger or that of another team, or this host's last
@@ -143,7 +150,7 @@ def restore(root: str, path: str, as_origin: str | None = None) -> Restored:
         with lock:
             _take(path, fresh)
             fork = _choose(database, fresh, as_origin)
-            size = _prepare(fresh, fork)
+            size = _prepare(fresh, fork, sign_fork=sign_fork)
             kept = put_in_place(database, fresh, "replaced")
             if fork.new != fork.old:
                 _put_record_aside(root)
@@ -267,7 +274,7 @@ def _first(db: sqlite3.Connection) -> bytes | None:
     return None if row is None else row[0]
 
 
-def _prepare(fresh: str, fork: _Fork) -> int:
+def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
     """Make the copy ready to be the ledger; give how many entries it was restored with."""
     with closing(SQLiteStore(fresh, fold=fold_into)) as store:
         head = store.head()
@@ -275,10 +282,22 @@ def _prepare(fresh: str, fork: _Fork) -> int:
             refold(transaction.tables, store.read())
             transaction.tables_changed()
             if fork.new != fork.old:
-                draft = drafts.forked_from(fork.old, head.size, head.root, fork.reason, fork.seal)
+                note = _signed(store.db, head, fork.new) if sign_fork else None
+                draft = drafts.forked_from(
+                    fork.old, head.size, head.root, fork.reason, fork.seal, note=note
+                )
                 transaction.fork(fork.new, draft)
         close_log(store.db)
     return head.size
+
+
+def _signed(db: sqlite3.Connection, head: Head, new: str) -> str:
+    """The note by which the old line's key leaves it (RefusedError: there is no such key here)."""
+    vkey = sealing.in_force(db)
+    if vkey is None:
+        message = "--sign-fork: the ledger in the backup has no key that could sign"
+        raise RefusedError(message)
+    return sign_fork_note(keys.settle(vkey, keys.from_file), head.size, head.root, new)
 
 
 def _put_record_aside(root: str) -> None:

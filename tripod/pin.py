@@ -1,30 +1,72 @@
 """Writes the pin that ``tripod verify --update-pin`` keeps: a few lines that CI, or anybody, holds.
 
-It goes forward only, for it is written after a run that held the ledger against the old one and
-found nothing. If we die here, the old pin or the new one stands there, whole.
+It goes forward only, and stays with one ledger: it is written after a run that held the ledger
+against the old one and was clean, and what stands there at that moment is asked again, in a lock,
+since another run may have moved it meanwhile. If we die here, the old pin or the new one stands
+there, whole.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
+from collections.abc import Callable
+
+from ledger.seal import Seal
+from tripod.errors import RefusedError
+from verify.known import parse_head
+from verify.outside import read_pin
 
 __all__ = ["write_pin"]
 
 
-def write_pin(path: str, data: bytes) -> bool:
-    """Write a pin by temporary name and rename; whether it is another than before.
+def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
+    """Let the pin at ``path`` remember ``data``; False where it remembers as much or more already.
+
+    ``agrees`` says whether a head is one of the ledger's own, which was judged.
 
     Raises:
+        RefusedError: the pin is of another ledger, or of another history.
+        OutsideError: what stands there cannot be read.
         OSError: the disk refused; what stood there stands there still.
     """
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    place = os.open(folder, os.O_RDONLY)
     try:
-        with open(path, "rb") as file:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        there = read_pin(path)
+        if there is not None and not _moves(path, there.seal, parse_head(data)[0], agrees):
+            return False
+        with open(path, "rb") if there is not None else open(os.devnull, "rb") as file:
             if file.read(len(data) + 1) == data:
                 return False
-    except FileNotFoundError:
-        pass
-    folder = os.path.dirname(os.path.abspath(path))
+        _replace(folder, path, data)
+        os.fsync(place)
+    finally:
+        os.close(place)
+    return True
+
+
+def _moves(path: str, old: Seal, new: Seal, agrees: Callable[[Seal], bool]) -> bool:
+    """Whether ``new`` is further than ``old``, in the same history."""
+    if old.origin != new.origin:
+        message = (
+            f"the pin {path} remembers {old.origin}, and this ledger is {new.origin}: a pin never "
+            "moves to another ledger. If you believe this one, remove the pin and make a new one"
+        )
+        raise RefusedError(message)
+    if old.size <= new.size and not agrees(old):
+        message = (
+            f"the pin {path} remembers another history of {old.origin} since this run began: "
+            "nothing was written, judge the ledger again"
+        )
+        raise RefusedError(message)
+    return old.size <= new.size
+
+
+def _replace(folder: str, path: str, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".pin-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -36,9 +78,3 @@ def write_pin(path: str, data: bytes) -> bool:
     except BaseException:
         os.unlink(temporary)
         raise
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(place)
-    finally:
-        os.close(place)
-    return True

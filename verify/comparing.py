@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ledger.errors import LedgerError
 from ledger.ids import parse_at
+from ledger.rotation import fork_signers, fork_text
 from ledger.seal import Seal, format_seal
 from ledger.vkey import VerifierKey
 from verify.evidence import Evidence
@@ -17,9 +19,9 @@ from verify.known import Known, anchored, opened, parse_head
 from verify.receipts import read_receipts
 from verify.roots import roots_at
 from verify.rows import one
-from verify.trust import Trust, trust_of
+from verify.trust import Trust, entry_at, trust_of
 
-__all__ = ["agreeing", "hold", "pin_of"]
+__all__ = ["agreeing", "agrees", "hold", "pin_of"]
 
 # Seals and receipts only say what became of entries before them: no tail of these needs an anchor.
 _KEPT = (
@@ -40,14 +42,16 @@ def hold(evidence: Evidence) -> Held | None:
     outside, trust = replace(evidence.outside), trust_of(evidence, db)
     read_receipts(evidence, db, trust, outside)
     roots = roots_at(db, scan, (known.seal.size for known in outside.known))
+    keys = list(dict.fromkeys(_keys(evidence, trust)))
     ledger = Ledger(
         scan.origin,
         scan.head[0],
         roots,
-        [Fork(*row[:3]) for row in trust.forks],
-        list(_keys(evidence, trust)),
+        [_fork(evidence, db, row, trusted(outside, keys, row[1])) for row in trust.forks],
+        keys,
         len(trust.seals) or int(evidence.loaded),  # what was read from files has the seal there
         evidence.bodies,
+        evidence.keys,
     )
     told = compare(outside, ledger)
     reached = anchored(told.agreeing, outside.policy)
@@ -59,6 +63,22 @@ def hold(evidence: Evidence) -> Held | None:
         tail = _tail(evidence, db, wanted, scan)
     demanded(told, outside.rules, reached, tail)
     return told
+
+
+def _fork(
+    evidence: Evidence, db: sqlite3.Connection, row: Sequence[Any], keys: Sequence[VerifierKey]
+) -> Fork:
+    """A row of the forks, with those of ``keys`` that signed that the old line ends there."""
+    seq, origin, size, root = row[:4]
+    signers: list[VerifierKey] = []
+    entry = entry_at(db, seq)
+    if entry is not None and keys:
+        try:
+            text = fork_text(origin, size, bytes.fromhex(root), evidence.heads.line(seq))
+        except (LedgerError, ValueError):
+            return Fork(seq, origin, size)
+        signers = fork_signers(str(entry.data.get("note", "")), text, keys)
+    return Fork(seq, origin, size, signers)
 
 
 def agreeing(evidence: Evidence) -> list[Known]:
@@ -99,6 +119,14 @@ def pin_of(evidence: Evidence) -> bytes | None:
         if _signed(evidence, trust, note, want) and not _tail(evidence, db, sealed, scan)[0]:
             return str(note).encode()
     return format_seal(Seal(scan.origin, size, bytes.fromhex(root))).encode()
+
+
+def agrees(evidence: Evidence, seal: Seal) -> bool:
+    """Whether a head is one of the ledger's own line, which was judged."""
+    db, scan = evidence.db, evidence.scan
+    if db is None or scan is None or seal.origin != scan.origin:
+        return False
+    return roots_at(db, scan, [seal.size]).get(seal.size) == seal.root
 
 
 def _signed(evidence: Evidence, trust: Trust, note: object, want: Seal) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ledger.vkey import VerifierKey
 from verify.finding import Anchored, Finding, Severity, Tally
-from verify.known import Known, Outside, opened
+from verify.known import POLICY, RULES, Known, Outside, opened
 from verify.rules import SELF, Rules
 
 __all__ = [
@@ -49,24 +49,42 @@ _FORGED = (
     "a receipt is checked before it is logged, so this was not logged by an anchor's round: find "
     "out who appended it (`tripod show SEQ`), and ask the witness or authority itself"
 )
+_LEFT = (
+    "the entries between are lost here: find who has them. If the line is to end here, the old key "
+    "signs that (`tripod restore --sign-fork`), or whoever judges names it under `given-up` in a "
+    "policy from outside (`--policy FILE`)"
+)
+_GIVEN_UP = (
+    "the team's own policy gives it up, and that counts only in a policy from outside of the team "
+    "directory: whoever judges accepts it with `--policy FILE`"
+)
+_NOT_BELIEVED = (
+    "it binds nothing. Find out who committed it; a key that took the place of the one that you "
+    "know is to be named in the policy as well"
+)
 _UNREAD = (
     "it vouches for nothing here: put back what stood there, or name who made it in the policy"
 )
 
 
 class Fork(NamedTuple):
-    """A line that the ledger left, as it says itself: its origin, and the head at the parting."""
+    """A line that the ledger left, as it says itself: its origin, and the head at the parting.
+
+    ``signers`` are those of the old line's keys that signed it.
+    """
 
     seq: int
     origin: str
     size: int
+    signers: Sequence[VerifierKey] = ()
 
 
 class Ledger(NamedTuple):
     """What heads are held against. ``roots`` lacks a size where rows are missing before it.
 
-    ``keys`` are those that may have sealed it, whatever a policy says. ``seals`` counts those that
-    it holds. ``bodies``: False where it was read from headers alone, so that no key is known.
+    ``keys`` are those that may have sealed it, whatever a policy says; ``given`` those among them
+    that do not come from the ledger itself. ``seals`` counts those that it holds. ``bodies``: False
+    where it was read from headers alone, so that no key is known.
     """
 
     origin: str
@@ -76,6 +94,7 @@ class Ledger(NamedTuple):
     keys: Sequence[VerifierKey] = ()
     seals: int = 0
     bodies: bool = True
+    given: Sequence[VerifierKey] = ()
 
 
 @dataclass
@@ -117,8 +136,13 @@ def compare(outside: Outside, ledger: Ledger) -> Held:
         one, problem = known, ""
         if keys or ledger.bodies:
             one, problem = opened(known, keys, outside.policy)
+        remark = _remark(known, problem, outside, ledger)
+        if remark:
+            told.add(f"not believed: {remark}", known.where, _NOT_BELIEVED, "warning")
+        if remark and not problem.startswith("forged"):
+            continue  # the log's own signature is missing or bad: the head binds nothing
         _one(told, one, outside, ledger)
-        if problem and known.seal.origin == ledger.origin:
+        if problem and not remark and known.seal.origin == ledger.origin:
             problems.append((problem, known.where))
     for problem, where in problems:
         told.add(problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
@@ -133,13 +157,44 @@ def trusted(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[
     return ours or [key for key in keys if key.name == origin]
 
 
+def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]:
+    """The keys of a log that whoever judges brought along; the ledger and its files do not count.
+
+    What is judged can name any key, so nothing that others remember is put aside on its word.
+    """
+    named = [log.key for log in outside.policy.logs] if outside.policy is not None else []
+    named = named if POLICY in outside.given else []
+    return [key for key in (*named, *ledger.given) if key.name == origin]
+
+
+def _remark(known: Known, problem: str, outside: Outside, ledger: Ledger) -> str:
+    """Why a head in git binds nothing, or '': anybody who can commit can commit three lines.
+
+    A head that nobody signed counts for a team without a key, where its policy says that such
+    heads are kept. In the record's place none was ever kept by a team that has a key.
+
+    A signature by a key that the ledger does not know is no proof of a forgery: a ledger that was
+    cut off before a rotation does not know its newer key. Keys that were given decide that.
+    """
+    if known.method != "git" or (known.note is not None and not problem):
+        return ""
+    if problem.startswith("forged"):
+        return problem  # of a cosignature: the log's own is good
+    if known.note is None and known.recorded and ledger.keys:
+        return "nobody signed it, and the seal of a record is always signed"
+    if not _vouched(outside, ledger, ledger.origin):
+        return ""
+    return problem or "nobody signed it, and the key of this ledger was given"
+
+
 def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
     seal, where = known.seal, known.where
     left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
-    if seal.origin in outside.rules.given_up and seal.origin != ledger.origin:
+    given_up = seal.origin in outside.rules.given_up and seal.origin != ledger.origin
+    if given_up and RULES in outside.given:
         told.add(
-            f"given up: it remembers {seal.origin} with {seal.size} entries, which the policy says "
-            "was begun anew",
+            f"given up: it remembers {seal.origin} with {seal.size} entries, which the policy from "
+            "outside gives up",
             where,
             "whoever has that ledger can still show what it held",
             "warning",
@@ -150,7 +205,7 @@ def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
             f"unknown log: it remembers {seal.origin} with {seal.size} entries, and this ledger is "
             f"{ledger.origin}",
             where,
-            _UNKNOWN,
+            _GIVEN_UP if given_up else _UNKNOWN,
         )
         return
     if left is not None and seal.size > left.size:
@@ -158,8 +213,8 @@ def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
             f"left behind: it remembers {seal.size} entries of {seal.origin}, and entry {left.seq} "
             f"says that this ledger left that line at {left.size}",
             where,
-            "the entries between are lost here; whoever has them can still show them",
-            "warning",
+            _LEFT,
+            "warning" if _may_leave(left, known, outside, ledger) else "failure",
         )
         return
     if seal.size > ledger.size:
@@ -184,12 +239,32 @@ def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
         told.agreeing.append(known)
 
 
+def _may_leave(fork: Fork, known: Known, outside: Outside, ledger: Ledger) -> bool:
+    """Whether the old line's own key signed that it ends at the fork.
+
+    It is the key that signed what is remembered, or one that was given: whoever makes a ledger
+    anew can put a key of their own in force in it, and sign whatever they like.
+    """
+    if known.note is not None and not opened(known, fork.signers, None)[1]:
+        return True
+    given = _vouched(outside, ledger, fork.origin)
+    return any(key in given for key in fork.signers)
+
+
 def _sealed(told: Held, outside: Outside, ledger: Ledger) -> None:
     """A ledger that was sealed once, or whose key the policy names, has a seal.
 
     One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
     from its record ends where its seal does, before the entry that would tell of it.
     """
+    given = _vouched(outside, ledger, ledger.origin)
+    force = [key for key in ledger.keys if key.name == ledger.origin][-1:]
+    if given and force and force[0] not in given:
+        told.add(
+            f"unsealed: the key in force is {force[0].format()}, and it is none of those given",
+            "ledger",
+            _UNSEALED,
+        )
     signed = [known for known in outside.known if known.note is not None]
     if ledger.seals or any(known.note is not None for known in told.agreeing):
         return

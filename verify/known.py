@@ -23,10 +23,13 @@ from verify.rules import LEVELS, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-__all__ = ["MAX_HEAD", "Known", "Outside", "anchored", "opened", "parse_head"]
+__all__ = ["MAX_HEAD", "POLICY", "RULES", "Known", "Outside", "anchored", "opened", "parse_head"]
 
 MAX_HEAD = 64 * 1024  # bytes of a note with many signatures of witnesses
 _METHODS = {"git": PINNED, "pin": PINNED}
+POLICY = "policy.tlog"
+RULES = "policy.yaml"
+"""The files that say whose signatures count, and what must be there."""
 
 
 class Known(NamedTuple):
@@ -36,7 +39,8 @@ class Known(NamedTuple):
     that it saw it then, give or take ``give`` seconds. ``cosigned`` says which witnesses that the
     policy names did, once ``opened`` looked. ``binding``: the ledger must have all of its entries;
     where a clone is judged by its record, another branch may hold a newer one. ``seq`` is the
-    entry that holds it, where it is a receipt in the ledger itself.
+    entry that holds it, where it is a receipt in the ledger itself. ``recorded``: it stands where
+    the record has its seal, and no record was ever written with one that nobody signed.
     """
 
     method: str
@@ -49,6 +53,7 @@ class Known(NamedTuple):
     seq: int | None = None
     give: int = 0
     cosigned: tuple[Cosignature, ...] = ()
+    recorded: bool = False
 
 
 @dataclass
@@ -58,8 +63,9 @@ class Outside:
     ``unread`` says (where, why) of what should hold a head and does not, ``untold`` of what may
     hold one and cannot be read, ``forged`` of receipts that are not what they claim, ``broken`` of
     a policy of the team's that is not understood. ``authorities`` are certificates of those whose
-    timestamps count. ``pin`` is the head to start from where only what is behind it is looked at.
-    ``log`` is what git tells of the decision log, where it holds it.
+    timestamps count. ``given`` has ``POLICY`` and ``RULES`` where that file came from
+    outside of the team directory. ``pin`` is the head to start from where only what is behind it
+    is looked at. ``log`` is what git tells of the decision log, where it holds it.
     """
 
     known: tuple[Known, ...] = ()
@@ -70,6 +76,7 @@ class Outside:
     policy: Policy | None = None
     authorities: Sequence[Certificate] = ()
     rules: Rules = field(default_factory=Rules)
+    given: frozenset[str] = frozenset()
     pin: Seal | None = None
     log: History | None = None
 

@@ -17,13 +17,11 @@ from projections import LOG
 from verify import rules as rules_format
 from verify.git import GitError, Repository
 from verify.history import read_history, words
-from verify.known import MAX_HEAD, Known, Outside, parse_head
+from verify.known import MAX_HEAD, POLICY, RULES, Known, Outside, parse_head
 from verify.plain import read_plain
 
 __all__ = ["CHECKPOINT", "POLICY", "RULES", "USUAL", "Asked", "OutsideError", "gather", "read_pin"]
 
-POLICY = "policy.tlog"
-RULES = "policy.yaml"
 AUTHORITIES = "policy.pem"
 CHECKPOINT = "record/checkpoint"
 _SHALLOW = (
@@ -131,6 +129,16 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
             if paths:
                 raise OutsideError(f"{path}: {message}") from error
             outside.broken += ((path, message),)
+            continue
+        if paths and not _inside(root, path):
+            outside.given |= {name}
+
+
+def _inside(root: str | None, path: str) -> bool:
+    """Whether a path leads into the team directory: what is there is the team's own word."""
+    if root is None:
+        return False
+    return f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(root).rstrip('/')}/")
 
 
 def _trust(outside: Outside, data: bytes) -> None:
@@ -204,7 +212,10 @@ def _seals(
             outside.unread += ((where, f"unreadable: {error}"),)
             continue
         binding = live or change.new in mine
-        yield Known("git", where, seal, change.commit.seconds, note, binding=binding)
+        recorded = change.path == names[0]
+        yield Known(
+            "git", where, seal, change.commit.seconds, note, binding=binding, recorded=recorded
+        )
 
 
 def _read(path: str) -> bytes | None:

@@ -10,7 +10,7 @@ r"""What a team demands of its own ledger: ``policy.yaml``, ``key: value`` lines
     signed: [decision.logged]         # kinds of entries that their actor must have signed,
     signed-from: 120                  # ... from this entry on
     seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
-    given-up: [example.com/old]       # ledgers that were begun anew: their heads only warn
+    given-up: [example.com/old]       # their heads only warn; counts from outside alone
 
 It is read as lines, not as YAML: nothing is nested or expanded. Unlike the bus's configuration it
 is refused whole where a line is not understood: a demand that is misspelled would demand nothing.

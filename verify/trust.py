@@ -11,12 +11,13 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, NamedTuple
 
+from ledger.entry import Entry
 from projections import TRUST
 from verify.checks import bodies_present, canonical_bytes
 from verify.evidence import Evidence
 from verify.rows import all_rows, entry_of
 
-__all__ = ["Trust", "trust_of"]
+__all__ = ["Trust", "entry_at", "trust_of"]
 
 _NEWEST = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
 
@@ -53,18 +54,27 @@ def _anew(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]
 
 def _folded(db: sqlite3.Connection, table: str, seq: object) -> list[tuple[Any, ...]]:
     """What the entry ``seq`` gives for a table; nothing where it is none of them."""
+    entry = entry_at(db, seq)
+    try:
+        if entry is not None and entry.kind in TRUST.kinds:
+            return [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
+    return []
+
+
+def entry_at(db: sqlite3.Connection, seq: object) -> Entry | None:
+    """The entry ``seq`` with the body that it committed to; None where that is not there.
+
+    Raises:
+        sqlite3.Error: the database cannot be read there.
+    """
     if type(seq) is not int:
-        return []
+        return None
     for row in all_rows(db, seq, seq + 1):
         header = canonical_bytes.read_header(row[4])
         if isinstance(header, str) or header.seq != seq:
             continue
-        entry = entry_of(db, row)
-        if entry is None or bodies_present.body_problem(header, *row[5:7]) is not None:
-            continue
-        try:
-            if entry.kind in TRUST.kinds:
-                return [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
-        except (KeyError, TypeError, ValueError, AttributeError):
-            continue
-    return []
+        if bodies_present.body_problem(header, *row[5:7]) is None:
+            return entry_of(db, row)
+    return None

@@ -72,7 +72,8 @@ class ForkedFrom(BodyModel):
 
     ``origin`` is the line that it was a copy of, ``size`` and ``root`` the head at which they
     part: all entries before this one. ``seal`` is the newest seal of the old line that was known,
-    which may cover entries that are lost here.
+    which may cover entries that are lost here. ``note`` is the old key's signature of the fork
+    (``ledger.rotation``); without it nobody but this ledger says that the old line ends here.
     """
 
     origin: Name
@@ -80,6 +81,7 @@ class ForkedFrom(BodyModel):
     root: Sha256
     reason: str
     seal: str | None = None
+    note: str | None = None
 
 
 class AnchorReceived(BodyModel):

@@ -183,7 +183,15 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
     ),
     "forked_from": (
         "ledger.forked-from",
-        st.builds(drafts.forked_from, NAMES, COUNTS, ROOTS, TEXTS, st.none() | NAMES),
+        st.builds(
+            drafts.forked_from,
+            NAMES,
+            COUNTS,
+            ROOTS,
+            TEXTS,
+            st.none() | NAMES,
+            note=st.none() | TEXTS,
+        ),
     ),
     "claimed": (
         "bus.claimed",
@@ -510,10 +518,17 @@ DECISION = {"id": "D-1", "number": 1, "title": "t", "rationale": "because", "ref
             },
         ),
         (
-            drafts.forked_from("o", 7, bytes(32), "why", "n"),
+            drafts.forked_from("o", 7, bytes(32), "why", "n", note="s"),
             "ledger",
             "tripod",
-            {"origin": "o", "size": 7, "root": "00" * 32, "reason": "why", "seal": "n"},
+            {
+                "origin": "o",
+                "size": 7,
+                "root": "00" * 32,
+                "reason": "why",
+                "seal": "n",
+                "note": "s",
+            },
         ),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_ledger_that_was_put_back_contradicts_them_too(git: Git, home: Path) -
     assert where.startswith(f"commit {second[:12]} by Ann")
 
 
-def test_a_ledger_begun_anew_is_another_log_until_the_policy_gives_the_old_one_up(
+def test_a_ledger_begun_anew_is_another_log_until_somebody_outside_gives_the_old_one_up(
     git: Git, home: Path
 ) -> None:
     shutil.rmtree(f"{git.root}/.nbs")
@@ -135,6 +135,9 @@ def test_a_ledger_begun_anew_is_another_log_until_the_policy_gives_the_old_one_u
     assert "unknown log: it remembers example.com/shop with " in found["pins-extend"][0][2]
     git.write(".nbs/policy.yaml", b"given-up: [example.com/shop]\n")
     code, found = verdict(git)
+    assert (code, found["pins-extend"][0][2][:11]) == (1, "unknown log")  # the team's own word
+    git.write("../given.yaml", b"given-up: [example.com/shop]\n")
+    code, found = verdict(git, "--policy", str(git.root.parent / "given.yaml"))
     assert code == 0
     assert all(text.startswith("given up: ") for _, _, text in found["pins-extend"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -13,10 +13,13 @@ from ledger.vkey import VerifierKey
 from tripod.cli.door import TEXT, Number
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
-from tripod.errors import BadArgumentError
+from tripod.errors import BadArgumentError, RefusedError
 from tripod.output import emit, emit_report, remark
 from verify.finding import Report
-from verify.outside import Asked
+from verify.outside import Asked, OutsideError
+
+if TYPE_CHECKING:
+    from verify.evidence import Evidence
 
 __all__ = ["verify"]
 
@@ -155,7 +158,6 @@ def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> 
 
 def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
     """Judge a team, say the report, and keep the pin; give the exit code."""
-    from verify.comparing import pin_of
     from verify.opening import open_evidence
     from verify.run import run
 
@@ -170,17 +172,28 @@ def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
         ) as evidence,
     ):
         report = run(evidence, select=wanted.selected or None)
-        data = pin_of(evidence) if asked.first and not report.exit_code else None
+        code, said = report.exit_code, ""
+        if asked.first and asked.pin is not None:
+            code, said = _keep_pin(evidence, asked.pin, code)
     _say(report, as_json=as_json)
-    if asked.first and asked.pin is not None:
-        if data is None:
-            remark(f"the pin {asked.pin} was left as it is")
-        else:
-            from tripod.pin import write_pin
+    if said:
+        remark(said)
+    return code
 
-            if write_pin(asked.pin, data):
-                remark(f"the pin {asked.pin} remembers {_size(data)} entries")
-    return report.exit_code
+
+def _keep_pin(evidence: Evidence, path: str, code: int) -> tuple[int, str]:
+    """Let the pin go forward where all is clean; give the exit code, and what to say of it."""
+    from tripod.pin import write_pin
+    from verify.comparing import agrees, pin_of
+
+    data = None if code else pin_of(evidence)
+    if data is None:
+        return code, f"the pin {path} was left as it is"
+    try:
+        moved = write_pin(path, data, lambda seal: agrees(evidence, seal))
+    except (RefusedError, OutsideError) as error:
+        return 1, str(error)
+    return code, f"the pin {path} remembers {_size(data)} entries" if moved else ""
 
 
 def _size(pin: bytes) -> str:
