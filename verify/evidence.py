@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -21,7 +21,7 @@ from ledger.progress import over
 from ledger.reader import read_only
 from ledger.schema import SCHEMA_VERSION
 from ledger.vkey import VerifierKey
-from projections import counts, manifest
+from projections import LOG, counts, manifest
 from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
 from projections.places import recorded
@@ -31,7 +31,9 @@ from verify.compared import Compared
 from verify.extends import Held
 from verify.finding import FilesJudged, Outcome, Scanned, Severity, not_applicable, outcome
 from verify.folded import Folded, fold_evidence
+from verify.growth import Break
 from verify.heads import Heads
+from verify.history import versions
 from verify.known import Outside
 from verify.outside import USUAL, Asked, OutsideError, gather
 from verify.rows import one
@@ -146,11 +148,11 @@ class Evidence:
 
     def altered_below(self, size: int) -> bool:
         """Whether the pass over the rows named one of the first entries as not what it was."""
-        return self.scan is not None and any(
-            finding.seq is not None and finding.seq < size
-            for name in ("sequence", "canonical-bytes", "chain-links")
-            for finding in self.scan.tally.of(name)
-        )
+        if self.scan is None:
+            return False
+        names = ("sequence", "canonical-bytes", "chain-links")
+        lowest = [self.scan.tally.of(name).lowest for name in names]
+        return any(seq is not None and seq < size for seq in lowest)
 
     # The team's files --------------------------------------------------------------------------
 
@@ -171,6 +173,12 @@ class Evidence:
             return Disk(self.root, places=self.places).read(path, _READ_LIMIT)
         except (TooBigError, ValueError, OSError):
             return None
+
+    def versions(
+        self,
+    ) -> AbstractContextManager[Callable[[Break], tuple[bytes, bytes] | None]]:
+        """Reads versions of the decision log from git again: see ``verify.history``."""
+        return versions(f"{self.root}/{LOG.folder}/log.md")
 
     @property
     def ahead(self) -> str | None:

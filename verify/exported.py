@@ -160,10 +160,7 @@ class _Loading:
         self._finish()
         if whole:
             self._compare_tree()
-        for number, path in enumerate(self.files.strays(size, self.named.__contains__)):
-            if number >= self.to.tally.limit:
-                self.to.add("and more that belong to no entry of it", SEAL, "warning")
-                break
+        for path in self.files.strays(size, self.named.__contains__):
             self.to.add("it belongs to no entry of the export, and nothing reads it",
                         path, "warning")  # fmt: skip
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ledger.vkey import VerifierKey
-from verify.finding import Anchored, Finding, Severity, Tally
+from verify.finding import Anchored, Finding, Findings, Severity
 from verify.known import POLICY, RULES, Known, Outside, opened
 from verify.rules import SELF, Rules
 
@@ -102,22 +102,14 @@ class Held:
     """What came of it: findings, the heads that agree, and why others could not be held."""
 
     heads: int = 0
-    failures: Tally = field(default_factory=Tally)
-    warnings: Tally = field(default_factory=Tally)
+    findings: Findings = field(default_factory=Findings)
     agreeing: list[Known] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
     anchored: Anchored | None = None
 
-    @property
-    def findings(self) -> list[Finding]:
-        """The first few that fail, then the first few that do not, and how many more there are."""
-        warned = self.warnings.of(NAME)
-        return [*self.failures.of(NAME), *(replace(one, severity="warning") for one in warned)]
-
     def add(self, message: str, where: str, help_: str, severity: Severity = "failure") -> None:
-        """Keep a finding; whoever makes many warnings hides no failure by that."""
-        tally = self.failures if severity == "failure" else self.warnings
-        tally.add(Finding(NAME, message, where, (), help_, severity))
+        """Add a finding."""
+        self.findings.add(Finding(NAME, message, where, (), help_, severity))
 
 
 def compare(outside: Outside, ledger: Ledger) -> Held:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 __all__ = [
     "CANNOT_TELL",
     "CLEAN",
     "FINDINGS",
+    "KEPT",
     "NOT_APPLICABLE",
     "Anchored",
     "Coverage",
     "FilesJudged",
     "Finding",
+    "Findings",
     "Outcome",
     "Report",
     "Scanned",
     "Severity",
     "Tally",
     "Verdict",
+    "Weight",
     "cannot_tell",
     "not_applicable",
     "outcome",
@@ -29,6 +33,22 @@ Severity = Literal["failure", "warning", "advice"]
 Verdict = Literal["clean", "findings", "cannot tell", "not applicable"]
 Coverage = dict[str, int | str]
 """What a check saw, what was missing, what was opaque: a word for each number."""
+
+Weight: TypeAlias = tuple[Severity, bool]
+"""The severity of a finding, and whether it lies before adoption."""
+
+WEIGHTS: tuple[Weight, ...] = (
+    ("failure", False),
+    ("failure", True),
+    ("warning", False),
+    ("warning", True),
+    ("advice", False),
+    ("advice", True),
+)
+"""The order in which findings are reported: what fails the run comes first."""
+
+KEPT = 1000
+"""Findings of one check and one weight that are kept whole. All are counted."""
 
 CLEAN: Verdict = "clean"
 FINDINGS: Verdict = "findings"
@@ -56,12 +76,75 @@ class Finding:
     before_adoption: bool = False
     seq: int | None = None
 
+    @property
+    def weight(self) -> Weight:
+        """What the finding counts for."""
+        return self.severity, self.before_adoption
+
+
+@dataclass
+class Findings:
+    """The findings of one check: the first ``KEPT`` of each weight, and how many there are.
+
+    A check adds every finding, so nothing that was found earlier can hide a later one. Memory is
+    bounded whatever is found. Iteration gives the kept findings in the order of their weight;
+    those of one weight in the order in which they were added.
+    """
+
+    kept: dict[Weight, list[Finding]] = field(default_factory=dict)
+    counts: dict[Weight, int] = field(default_factory=dict)
+    lowest: int | None = None
+
+    def add(self, finding: Finding) -> None:
+        """Count a finding, and keep it while there is room for its weight."""
+        weight = finding.weight
+        count = self.counts.get(weight, 0)
+        if count < KEPT:
+            self.kept.setdefault(weight, []).append(finding)
+        self.counts[weight] = count + 1
+        self._low(finding.seq)
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        """Add findings, in their order."""
+        for finding in findings:
+            self.add(finding)
+
+    def join(self, later: Findings) -> None:
+        """Add what was found in a later part of the same evidence."""
+        for weight, count in later.counts.items():
+            listed = self.kept.setdefault(weight, [])
+            listed += later.kept[weight][: KEPT - len(listed)]
+            self.counts[weight] = self.counts.get(weight, 0) + count
+        self._low(later.lowest)
+
+    def of(self, severity: Severity) -> int:
+        """How many findings have a severity."""
+        return sum(count for weight, count in self.counts.items() if weight[0] == severity)
+
+    def left_out(self) -> dict[Weight, int]:
+        """How many findings of each weight were counted and not kept."""
+        rest = {weight: n - len(self.kept[weight]) for weight, n in self.counts.items()}
+        return {weight: rest[weight] for weight in WEIGHTS if rest.get(weight)}
+
+    def _low(self, seq: int | None) -> None:
+        if seq is not None and (self.lowest is None or seq < self.lowest):
+            self.lowest = seq
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __iter__(self) -> Iterator[Finding]:
+        for weight in WEIGHTS:
+            yield from self.kept.get(weight, ())
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption.
 
-    ``advice``: the check only advises, so that nothing it says changes the exit code.
+    ``findings`` are those that were kept, ``left_out`` counts the others by their weight: all
+    numbers here are exact. ``advice``: the check only advises, so that nothing it says changes the
+    exit code.
     """
 
     check: str
@@ -72,6 +155,7 @@ class Outcome:
     required: bool = False
     past: bool = False
     advice: bool = False
+    left_out: dict[Weight, int] = field(default_factory=dict)
 
     @property
     def failures(self) -> int:
@@ -89,7 +173,8 @@ class Outcome:
         return self._of("advice")
 
     def _of(self, severity: Severity) -> int:
-        return sum(finding.severity == severity for finding in self.findings)
+        kept = sum(finding.severity == severity for finding in self.findings)
+        return kept + sum(n for weight, n in self.left_out.items() if weight[0] == severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +252,26 @@ class Report:
         return EXIT_CLEAN
 
 
-def outcome(check: str, findings: list[Finding], coverage: Coverage, *, required: bool) -> Outcome:
-    """The verdict of a check that could look: clean, or its findings."""
-    verdict = FINDINGS if findings else CLEAN
-    return Outcome(check, verdict, "", tuple(findings), coverage, required)
+def outcome(
+    check: str, findings: Iterable[Finding] | Findings, coverage: Coverage, *, required: bool
+) -> Outcome:
+    """The verdict of a check that could look: clean, or its findings.
+
+    A check gives all that it found and cuts nothing: what is kept of many is decided here, and what
+    is printed by the reporters. Give many as an iterator, or add them to a ``Findings``, so that
+    they are never all in memory.
+    """
+    found = _collected(findings)
+    verdict = FINDINGS if found else CLEAN
+    return Outcome(check, verdict, "", tuple(found), coverage, required, left_out=found.left_out())
+
+
+def _collected(findings: Iterable[Finding] | Findings) -> Findings:
+    if isinstance(findings, Findings):
+        return findings
+    found = Findings()
+    found.extend(findings)
+    return found
 
 
 def not_applicable(check: str, reason: str, *, required: bool) -> Outcome:
@@ -185,27 +286,17 @@ def cannot_tell(check: str, reason: str, *, required: bool, past: bool = False) 
 
 @dataclass
 class Tally:
-    """Findings by check, the first few of each and how many more there are: flat in memory."""
+    """Findings by check, for passes that answer several checks at once."""
 
-    limit: int = 20
-    found: dict[str, list[Finding]] = field(default_factory=dict)
-    more: dict[str, int] = field(default_factory=dict)
+    found: dict[str, Findings] = field(default_factory=dict)
 
     def add(self, finding: Finding) -> None:
-        """Keep a finding, or count it."""
-        listed = self.found.setdefault(finding.check, [])
-        if len(listed) < self.limit:
-            listed.append(finding)
-        else:
-            self.more[finding.check] = self.more.get(finding.check, 0) + 1
+        """Add a finding to those of its check."""
+        self.found.setdefault(finding.check, Findings()).add(finding)
 
-    def of(self, check: str) -> list[Finding]:
-        """What is kept for a check, with a last one that counts the rest."""
-        listed = list(self.found.get(check, ()))
-        rest = self.more.get(check, 0)
-        if rest:
-            listed.append(Finding(check, f"and {rest} more of this kind", listed[-1].where))
-        return listed
+    def of(self, check: str) -> Findings:
+        """What was found for a check."""
+        return self.found.get(check) or Findings()
 
 
 @dataclass

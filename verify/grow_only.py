@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from verify import growth
-from verify.finding import Report, cannot_tell, outcome
+from verify.finding import CANNOT_TELL, Report, outcome
 from verify.history import read_history
 
 __all__ = ["grow_only"]
@@ -17,9 +19,7 @@ def grow_only(path: str) -> Report:
     if history.problem:
         return Report(path, (), problem=history.problem)
     found = growth.findings(history)
-    failed = any(finding.severity == "failure" for finding in found)
-    if history.shallow and not failed:
-        told = cannot_tell(_CHECK, growth.shallow(history.path), required=True)
-    else:
-        told = outcome(_CHECK, found, growth.coverage(history), required=True)
+    told = outcome(_CHECK, found, growth.coverage(history), required=True)
+    if history.shallow and not told.failures:
+        told = replace(told, verdict=CANNOT_TELL, reason=growth.shallow(history.path))
     return Report(path, (told,))

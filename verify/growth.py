@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Severity
 
 __all__ = [
@@ -23,6 +22,7 @@ __all__ = [
     "History",
     "Lost",
     "coverage",
+    "departs",
     "findings",
     "follows",
     "keeps",
@@ -41,41 +41,43 @@ _WORK = "`git diff -- PATH` shows what was changed; put it back, and append inst
 class Break(NamedTuple):
     """A version that does not follow the one before it.
 
-    ``where`` names the commit in words ('' for the file as it stands now), ``old`` and ``new`` are
-    the two versions (None: no file), ``seconds`` is the commit's own time.
+    ``where`` names the commit in words ('' for the file as it stands now), ``what`` says what is
+    wrong, ``shown`` where the versions part. ``old`` and ``new`` are git's names of the two
+    versions ('': no file, no plain one, or the file as it stands now), ``seconds`` is the commit's
+    own time. The bytes are not kept: of a history with many breaks they are many.
     """
 
     where: str
     what: str
-    old: bytes
-    new: bytes | None
+    shown: tuple[str, ...]
+    old: str
+    new: str
     seconds: int = 0
 
 
 class Lost(NamedTuple):
-    """History that a ref once had and has no more: the commit, and the file's two versions.
+    """History that a ref once had and has no more, and the commit.
 
-    ``shared``: others had it already, for the ref is a remote's.
+    ``broke``: the file as it was there is not the beginning of what it is now; ``shown`` says where
+    they part. ``shared``: others had it already, for the ref is a remote's.
     """
 
     ref: str
     where: str
-    old: bytes | None
-    new: bytes | None
+    broke: bool
+    shown: tuple[str, ...]
     shared: bool
 
 
 class History(NamedTuple):
     """All that git tells about one file. ``problem`` says why it tells nothing.
 
-    ``broken`` counts all breaks, of which ``breaks`` are the first; ``merged`` counts the merges
-    that kept what was appended on both sides.
+    ``merged`` counts the merges that kept what was appended on both sides.
     """
 
     path: str = ""
     versions: int = 0
     merged: int = 0
-    broken: int = 0
     breaks: tuple[Break, ...] = ()
     lost: tuple[Lost, ...] = ()
     shallow: bool = False
@@ -116,17 +118,14 @@ def unconverted(data: bytes, committed: bytes) -> bytes:
 
 def findings(
     history: History, explain: Callable[[Break], str | None] = lambda _: None
-) -> list[Finding]:
-    """Every kept break, the oldest first, and history that was rewritten.
+) -> Iterator[Finding]:
+    """Every break, the oldest first, and history that was rewritten.
 
     A break that ``explain`` has words for is told as a warning: it fails nothing.
     """
-    found = [_broken(history.path, one, explain(one)) for one in history.breaks]
-    more = history.broken - len(history.breaks)
-    if more:
-        found.append(Finding(_NAME, f"and {more} more breaks", history.path))
-    found += _rewritten(history)
-    return found
+    for one in history.breaks:
+        yield _broken(history.path, one, explain(one))
+    yield from _rewritten(history)
 
 
 def coverage(history: History) -> Coverage:
@@ -147,14 +146,13 @@ def shallow(path: str) -> str:
 
 def _broken(path: str, one: Break, explained: str | None) -> Finding:
     place = one.where or "the work tree (not committed)"
-    message = f"{place}: {one.what or _departs(one.old, one.new)}"
+    message = f"{place}: {one.what}"
     if explained is not None:
         return Finding(_NAME, f"{message}: {explained}", path, severity="warning")
-    shown = difference(one.old, one.new)
-    return Finding(_NAME, message, path, shown, _HELP if one.where else _WORK)
+    return Finding(_NAME, message, path, one.shown, _HELP if one.where else _WORK)
 
 
-def _departs(old: bytes, new: bytes | None) -> str:
+def departs(old: bytes, new: bytes | None) -> str:
     """In which lines a version departs from the one before it."""
     wanted, there = old.split(b"\n"), (new or b"").split(b"\n")
     at = 0
@@ -168,15 +166,13 @@ def _departs(old: bytes, new: bytes | None) -> str:
 
 def _rewritten(history: History) -> Iterator[Finding]:
     for lost in history.lost:
-        broke = lost.old is not None and not follows(lost.old, lost.new)
         text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"
-        if broke:
+        if lost.broke:
             text += "; the file as it was there is not the beginning of what it is now"
         help_ = (
             "others may have a clone with that commit; `git reflog` names it here"
             if lost.shared
             else "commits that were never published may be amended; `git reflog` names them here"
         )
-        shown = difference(lost.old or b"", lost.new) if broke else ()
-        severity: Severity = "failure" if broke and lost.shared else "warning"
-        yield Finding(_NAME, text, history.path, shown, help_, severity)
+        severity: Severity = "failure" if lost.broke and lost.shared else "warning"
+        yield Finding(_NAME, text, history.path, lost.shown, help_, severity)

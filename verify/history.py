@@ -1,25 +1,26 @@
 """Walks the versions of one file that git holds, and says where it did not only grow.
 
 Reading is here, judging in ``verify.growth``. A history is walked parents first, so that the first
-break is the oldest. At most three versions are in memory at once, and those of the first breaks.
+break is the oldest. At most three versions are in memory at once.
 """
 
 from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 
 from ledger.progress import over
+from verify.excerpt import difference
 from verify.git import MAX_BLOB, Change, Commit, GitError, Repository
-from verify.growth import Break, History, Lost, follows, keeps, unconverted
+from verify.growth import Break, History, Lost, departs, follows, keeps, unconverted
 from verify.plain import read_plain
 
-__all__ = ["read_history", "words"]
+__all__ = ["read_history", "versions", "words"]
 
-LISTED = 20  # breaks that are kept whole; all of them are counted
 _KEPT = 3  # versions in memory
 
 
@@ -30,6 +31,33 @@ def read_history(path: str) -> History:
             return _Walk(repository, path).history()
     except GitError as error:
         return History(problem=str(error))
+
+
+@contextmanager
+def versions(path: str) -> Iterator[Callable[[Break], tuple[bytes, bytes] | None]]:
+    """Reads the two versions of a break again, while the context is open.
+
+    None where one of them is no plain file, or cannot be read any more.
+    """
+    opened: list[Repository] = []
+
+    def read(one: Break) -> tuple[bytes, bytes] | None:
+        if not one.old or not (one.new or not one.where):
+            return None
+        try:
+            if not opened:
+                opened.append(Repository(path))
+            old = opened[0].blob(one.old)
+            new = opened[0].blob(one.new) if one.where else read_plain(path, MAX_BLOB)
+        except (GitError, OSError):
+            return None
+        return None if old is None or new is None else (old, new)
+
+    try:
+        yield read
+    finally:
+        for repository in opened:
+            repository.close()
 
 
 def words(commit: Commit) -> str:
@@ -53,7 +81,6 @@ class _Walk:
         self.name = repository.name_of(path)
         self.recent: OrderedDict[str, bytes] = OrderedDict()
         self.breaks: list[Break] = []
-        self.broken = 0
         self.merged = 0
 
     def history(self) -> History:
@@ -77,7 +104,6 @@ class _Walk:
             self.name,
             len(versions),
             self.merged,
-            self.broken,
             tuple(self.breaks),
             tuple(self._lost()),
             repository.shallow,
@@ -100,13 +126,19 @@ class _Walk:
             self._add(change, "" if new else "it was removed")
 
     def _add(self, change: Change, what: str) -> None:
-        self.broken += 1
-        if len(self.breaks) < LISTED:
-            merge = " (a merge)" if len(change.commit.parents) > 1 else ""
-            new = self._at(change.new) if change.regular else None
-            place = words(change.commit) + merge
-            old = self._bytes(change.old)
-            self.breaks.append(Break(place, what, old, new, change.commit.seconds))
+        merge = " (a merge)" if len(change.commit.parents) > 1 else ""
+        name = change.new if change.regular else ""
+        old, new = self._bytes(change.old), self._at(name)
+        self.breaks.append(
+            Break(
+                words(change.commit) + merge,
+                what or departs(old, new),
+                difference(old, new),
+                change.old,
+                name,
+                change.commit.seconds,
+            )
+        )
 
     def _work_tree(self) -> None:
         """What stands on disk follows what is committed; git's own conversion apart."""
@@ -121,11 +153,11 @@ class _Walk:
         except OSError:
             have = None
         if have is None:
-            self.broken += 1
-            self.breaks.append(Break("", "it is not there, or is no plain file", committed, None))
+            self.breaks.append(Break("", "it is not there, or is no plain file", (), "", ""))
         elif not follows(committed, have) and not follows(committed, unconverted(have, committed)):
-            self.broken += 1
-            self.breaks.append(Break("", "", committed, have))
+            shown = difference(committed, have)
+            old = f"HEAD:{self.name}"
+            self.breaks.append(Break("", departs(committed, have), shown, old, ""))
 
     def _lost(self) -> Iterator[Lost]:
         """What the branch, and the remote one that it follows, held before they were rewritten."""
@@ -134,9 +166,11 @@ class _Walk:
             if ref is None:
                 continue
             new = repository.blob(f"{ref}:{self.name}")
-            for commit in _first(repository.abandoned(ref)):
+            for commit in repository.abandoned(ref):
                 old = repository.blob(f"{commit.name}:{self.name}")
-                yield Lost(ref, words(commit), old, new, shared)
+                broke = old is not None and not follows(old, new)
+                shown = difference(old or b"", new) if broke else ()
+                yield Lost(ref, words(commit), broke, shown, shared)
 
     def _at(self, name: str) -> bytes | None:
         return self._bytes(name) if name else None
@@ -153,7 +187,3 @@ class _Walk:
         while len(self.recent) > _KEPT:
             self.recent.popitem(last=False)
         return data
-
-
-def _first(commits: Iterable[Commit]) -> list[Commit]:
-    return list(commits)[:LISTED]

@@ -32,6 +32,7 @@ from verify.finding import (
     Finding,
     Outcome,
     Report,
+    Weight,
     cannot_tell,
     not_applicable,
 )
@@ -168,7 +169,10 @@ def _advising(check: ModuleType, told: Outcome) -> Outcome:
     if check not in ADVICE:
         return told
     findings = tuple(replace(finding, severity="advice") for finding in told.findings)
-    return replace(told, findings=findings, required=False, advice=True)
+    left_out: dict[Weight, int] = {}
+    for (_, past), number in told.left_out.items():
+        left_out["advice", past] = left_out.get(("advice", past), 0) + number
+    return replace(told, findings=findings, required=False, advice=True, left_out=left_out)
 
 
 def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:

@@ -55,7 +55,7 @@ class Half(NamedTuple):
     stack: list[bytes]
     counts: tuple[int, int, int, int, int, int]
     names: list[tuple[str, int, int]]
-    adoptions: list[int]
+    adopted: int | None
 
 
 @dataclass
@@ -67,9 +67,9 @@ class Pass:
     before is named already, ``pending`` is the entry whose link did not fit and is not named yet.
     ``whole`` is False once rows are missing or unreadable, so that no tree can be computed.
     ``tree`` is that of the range alone, ``blocks`` the roots of its full blocks of 256. ``ids``
-    sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adoptions``
-    are the first entries that mark an adoption, a few more than can be told. ``redacted`` counts
-    the bodies that were erased, and of which an entry says so. ``told`` is the id of the newest
+    sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adopted``
+    is the first entry that marks an adoption. ``redacted`` counts the bodies that were erased, and
+    of which an entry says so. ``told`` is the id of the newest
     entry that follows from no other: nearly every ``cause`` is that one. ``torn`` is the first
     entry below the lowest stored node that is not the root of its entries. ``signed`` counts the
     entries that name a signature record, or have one.
@@ -94,7 +94,7 @@ class Pass:
     rows: int = 0
     size: int = 0
     ids: int = 0
-    adoptions: list[int] = field(default_factory=list)
+    adopted: int | None = None
     redacted: int = 0
     told: str = ""
     torn: int | None = None
@@ -118,7 +118,7 @@ class Pass:
         counts = (self.leaves, self.rows, self.size, self.ids, self.redacted, self.signed)
         return Half(
             begun, self.state(), self.tally, self.pending, self.whole, self.blocks,
-            self.tree.stack, counts, names, self.adoptions,
+            self.tree.stack, counts, names, self.adopted,
         )  # fmt: skip
 
     def resume(self, upper: Half) -> None:
@@ -126,7 +126,10 @@ class Pass:
         self.expected, self.prev, self.at, self.origin = upper.end_state
         self.tally, self.pending, self.whole = upper.tally, upper.pending, upper.whole
         self.blocks += upper.blocks
-        self.adoptions += upper.adoptions
+        if self.adopted is None:
+            self.adopted = upper.adopted
+        elif upper.adopted is not None:
+            self._add(sequence, sequence.ADOPTED_AGAIN, upper.adopted)
         leaves, rows, size, ids, redacted, signed = upper.counts
         self.tree = Tree(leaves, upper.stack)
         self.leaves += leaves
@@ -229,8 +232,10 @@ class Pass:
         self.at = header.at
         if header.auth is not None or auth is not None:
             self.signed += 1
-        if header.kind == "ledger.adopted" and len(self.adoptions) < 2 * self.tally.limit:
-            self.adoptions.append(seq)
+        if header.kind == "ledger.adopted":
+            if self.adopted is not None:
+                self._add(sequence, sequence.ADOPTED_AGAIN, seq)
+            self.adopted = seq if self.adopted is None else self.adopted
         if header.cause is None:
             self.told = header.id
         elif header.cause != self.told:

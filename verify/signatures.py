@@ -35,7 +35,7 @@ from verify.checks.writers_authorised import (
     unsigned_problem,
 )
 from verify.children import cores, start
-from verify.finding import Finding, Scanned
+from verify.finding import Finding, Findings, Scanned
 from verify.rows import columns_of, kept_of, one
 
 __all__ = ["judge_signatures"]
@@ -71,7 +71,7 @@ class Seen(NamedTuple):
     ``batches`` are by what the headers name.
     """
 
-    found: list[tuple[int, str]]
+    found: Findings
     signed: int
     unsigned: int
     batches: dict[str, Batch]
@@ -85,25 +85,29 @@ def judge_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NO
     """
     if "keys" in scan.coverage:
         return
+    found = Findings()
     try:
         changes = list(_changes(db, since=scan.since > 0))
         if not changes and not scan.coverage.get("signed") and not demand.kinds:
             return
-        keys, found = _judged(changes)
+        keys = _judged(changes, found)
         signed = int(scan.coverage.get("signed", 0))
         seen = _walk_all(db, changes, demand, signed, scan.since)
         _begun_before(db, scan.since, seen.batches)
     except sqlite3.Error as error:
-        found, keys = [(0, f"the signatures cannot be read: {error}")], 0
-        seen = Seen([], 0, 0, {})
-    for seq, message in (*found, *seen.found, *_torn(seen.batches)):
-        _add(scan, message, seq)
+        found, keys = Findings(), 0
+        found.add(_finding(0, f"the signatures cannot be read: {error}"))
+        seen = Seen(Findings(), 0, 0, {})
+    found.join(seen.found)
+    found.extend(_finding(*torn) for torn in _torn(seen.batches))
+    if found:
+        scan.tally.found.setdefault(writers_authorised.NAME, Findings()).join(found)
     scan.coverage |= {"signed": seen.signed, "unsigned": seen.unsigned, "keys": keys}
 
 
-def _add(scan: Scanned, message: str, seq: int) -> None:
+def _finding(seq: int, message: str) -> Finding:
     check = writers_authorised
-    scan.tally.add(Finding(check.NAME, message, f"entry {seq}", help=check.HELP, seq=seq))
+    return Finding(check.NAME, message, f"entry {seq}", help=check.HELP, seq=seq)
 
 
 # Keys ------------------------------------------------------------------------------------------
@@ -142,14 +146,14 @@ def _logs(db: sqlite3.Connection, *, since: bool) -> Iterator[tuple[int, Verifie
             continue
 
 
-def _judged(changes: list[Change]) -> tuple[int, list[tuple[int, str]]]:
-    """How many keys were enrolled soundly, and what is wrong with the others."""
-    writers, found = Writers(), []
+def _judged(changes: list[Change], found: Findings) -> int:
+    """How many keys were enrolled soundly; what is wrong with the others is added."""
+    writers = Writers()
     for change in changes:
         problem = writers.change(*change)
         if problem is not None:
-            found.append((change.header.seq, problem))
-    return len(writers.force) + len(writers.ended), found
+            found.add(_finding(change.header.seq, problem))
+    return len(writers.force) + len(writers.ended)
 
 
 # Entries ---------------------------------------------------------------------------------------
@@ -170,8 +174,9 @@ def _walk_all(
     batches = dict(lower.batches)
     for named, (of, count, last) in upper.batches.items():
         batches[named] = Batch(of, count + batches.get(named, _NO_BATCH).seen, last)
+    lower.found.join(upper.found)
     return Seen(
-        lower.found + upper.found,
+        lower.found,
         lower.signed + upper.signed,
         lower.unsigned + upper.unsigned,
         batches,
@@ -234,7 +239,7 @@ class _Walk:
         self.demand = demand
         self.writers = Writers()
         self.coming = changes[::-1]
-        self.found: list[tuple[int, str]] = []
+        self.found = Findings()
         self.signed = self.unsigned = 0
         self.batches: dict[str, Batch] = {}
         self.good: _Signed | None = None
@@ -254,7 +259,7 @@ class _Walk:
         except _BROKEN:
             return
         if problem is not None:
-            self.found.append((seq, problem))
+            self.found.add(_finding(seq, problem))
 
     def _problem(self, seq: int, head: dict[str, Any], body: Any, record: Any) -> str | None:
         actor, kind, named = head["actor"], head["kind"], head.get("auth")

@@ -169,8 +169,6 @@ def _head(passed: Pass, stack: bytes) -> None:
     heads = passed.db.execute(
         "SELECT only, size, origin, last, at, stack, tables, files FROM head"
     ).fetchall()
-    for seq in passed.adoptions[1:]:
-        _add(passed.tally, sequence, sequence.ADOPTED_AGAIN, f"entry {seq}", seq)
     if not passed.rows and not heads:
         return
     if not passed.whole:
@@ -235,12 +233,14 @@ def _ids(passed: Pass, _stack: bytes) -> None:
         return
     again = db.execute(
         "SELECT max(seq), min(seq), id FROM entries NOT INDEXED GROUP BY id HAVING count(*) > 1"
-        " ORDER BY 1 LIMIT 20"
-    ).fetchall()
+        " ORDER BY 1"
+    )
+    twice = False
     for second, first, id_ in again:
+        twice = True
         message = f"the id {id_} stands at entry {first} already"
         _add(passed.tally, sequence, message, f"entry {second}", second)
-    if not again and passed.rows and passed.whole:
+    if not twice and passed.rows and passed.whole:
         _add(
             passed.tally,
             sequence,
@@ -254,9 +254,9 @@ def _new_ids(passed: Pass, _stack: bytes) -> None:
     again = passed.db.execute(
         "SELECT new.seq, old.seq, new.id FROM entries AS new JOIN entries AS old"
         " INDEXED BY sqlite_autoindex_entries_1 ON old.id = new.id"
-        " WHERE new.seq >= ? AND old.seq < new.seq ORDER BY 1 LIMIT 20",
+        " WHERE new.seq >= ? AND old.seq < new.seq ORDER BY 1",
         (passed.start,),
-    ).fetchall()
+    )
     for second, first, id_ in again:
         message = f"the id {id_} stands at entry {first} already"
         _add(passed.tally, sequence, message, f"entry {second}", second)

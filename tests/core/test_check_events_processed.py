@@ -112,8 +112,7 @@ def test_failures_are_listed_before_warnings(root: Path) -> None:
     at_midnight(root)
     after(root, 600)
     found = processed(root).findings
-    assert [one.severity for one in found] == ["failure", *["warning"] * 40]
-    assert found[-1].message == "and 6 more"
+    assert [one.severity for one in found] == ["failure", *["warning"] * 45]
 
 
 def test_without_a_timeout_only_the_next_checkpoint_tells(tmp_path: Path) -> None:

@@ -101,9 +101,8 @@ def test_one_event_answers_one_interval(tmp_path: Path) -> None:
 
 def test_many_findings_are_counted(tmp_path: Path) -> None:
     files(tmp_path, 100, 2)
-    found = told(tmp_path).findings
-    assert len(found) == 41
-    assert found[-1].message == "and 9 more"  # of 49: the newest is not judged yet
+    found = told(tmp_path)
+    assert (len(found.findings), found.failures) == (49, 49)  # the newest is not judged yet
 
 
 def test_the_past_is_told_and_fails_nothing(tmp_path: Path) -> None:

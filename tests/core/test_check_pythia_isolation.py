@@ -158,8 +158,8 @@ def test_only_what_stood_in_a_log_at_adoption_is_excused(tmp_path: Path) -> None
         log.write("> Read(.nbs/scribe/log.md)\n$ nbs-chat read live.chat\n")
     for _ in range(2):  # not taken in yet, then taken in
         assert [(found.where[-2:], found.severity) for found in isolation(root).findings] == [
-            (":1", "warning"),
             (":3", "failure"),
+            (":1", "warning"),
         ]
         with Team(str(root)) as opened:
             adopt.sync(opened)

@@ -78,14 +78,10 @@ def test_the_past_is_told_and_fails_nothing(tmp_path: Path) -> None:
     assert (found.severity, found.before_adoption) == ("warning", True)
 
 
-@pytest.mark.parametrize(("failing", "last"), [(0, "warning"), (1, "failure")])
-def test_many_findings_are_counted_and_none_hides_a_failure(
-    tmp_path: Path, failing: int, last: str
-) -> None:
+@pytest.mark.parametrize("failing", [0, 1])
+def test_many_findings_are_counted_and_none_hides_a_failure(tmp_path: Path, failing: int) -> None:
     rows: list[Row] = [(number, None, "reversed", "a") for number in range(1, 51)]
     write(tmp_path, [*rows, *[(90, "D-99", "", "b")] * failing])
-    found = outcome(judge(tmp_path), "supersession").findings
-    assert len(found) == 41
-    assert found[-1].message == f"and {10 + failing} more"
-    assert found[-1].severity == last
-    assert any(one.severity == "failure" for one in found) == bool(failing)
+    told = outcome(judge(tmp_path), "supersession")
+    assert (told.failures, told.warnings) == (failing, 50)
+    assert [one.severity for one in told.findings] == ["failure"] * failing + ["warning"] * 50

@@ -150,7 +150,7 @@ def found(root: str, demand: Demand | None = None) -> list[Finding]:
         told = scan(db)
         judge_signatures(db, told, Demand() if demand is None else demand)
         assert told.tally.found.keys() <= {writers_authorised.NAME}
-        return told.tally.of(writers_authorised.NAME)
+        return list(told.tally.of(writers_authorised.NAME))
 
 
 def test_a_policy_can_demand_that_kinds_are_signed(root: str) -> None:
@@ -213,7 +213,7 @@ def summary(root: str) -> tuple[list[Finding], dict[str, Any]]:
     with closing(read_only(database(root))) as db:
         told: Scanned = scan(db)
         judge_signatures(db, told)
-        return told.tally.of(writers_authorised.NAME), dict(told.coverage)
+        return list(told.tally.of(writers_authorised.NAME)), dict(told.coverage)
 
 
 def test_a_batch_is_whole_across_the_cut(root: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,8 +250,7 @@ def test_warnings_hide_no_failure(git: Git) -> None:
     code, found = verdict(git)
     assert code == 1
     assert found["pins-extend"][0][2].startswith("rollback:")
-    assert [severity for severity, _, _ in found["pins-extend"]] == ["failure"] + ["warning"] * 21
-    assert found["pins-extend"][-1][2] == "and 5 more of this kind"
+    assert [severity for severity, _, _ in found["pins-extend"]] == ["failure"] + ["warning"] * 25
 
 
 # A ref of its own ------------------------------------------------------------------------------

@@ -28,16 +28,15 @@ def team(tmp_path: Path) -> str:
 
 
 def test_bytes_that_were_written_over_are_told(team: str) -> None:
-    """Each is a warning, ten at most and a count of the rest."""
+    """Each is a warning."""
     with Team(team) as act, act.act() as deed:
         deed.append([displaced(f"scribe/{n}.md", "not ours", b"x") for n in range(13)])
     report = judge(team)
     found = outcome(report, "drift").findings
-    assert (len(found), {f.severity for f in found}, report.exit_code) == (11, {"warning"}, 0)
+    assert (len(found), {f.severity for f in found}, report.exit_code) == (13, {"warning"}, 0)
     says = "bytes that stood in scribe/0.md were kept before they were written over: not ours"
     assert found[0].message == f"entry {found[0].seq}: {says}"
     assert found[0].help == f"`tripod show {found[0].seq}` shows them"
-    assert found[-1].message.startswith("and 3 more entries")
 
 
 @pytest.mark.parametrize("edit", [None, b"other\n"])

@@ -93,7 +93,7 @@ def _show(report: Report, check: str, tell: Tell) -> bool:
         tell("bad", _short(f"    {finding.check}: {finding.where}: {finding.message}"))
         for line in finding.evidence[:6] if finding.check == check else ():
             tell("plain", _short(f"        {line}"))
-    rest = len(failures) - 3
+    rest = report.failures - len(failures[:3])
     if rest > 0:
         tell("plain", f"    and {rest} more finding{'' if rest == 1 else 's'}")
     return any(finding.check == check for finding in failures)

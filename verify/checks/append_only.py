@@ -22,6 +22,7 @@ sees the numbering only. What a commit changed, ``git show COMMIT -- scribe/log.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from ledger.ids import parse_at
 from projections import LOG
@@ -46,10 +47,10 @@ def judge(evidence: Evidence) -> Outcome:
     """See the module."""
     logs = evidence.query("SELECT count(*) FROM logs")[0][0]
     pieces = evidence.query("SELECT count(*) FROM pieces")[0][0]
-    edited = _edited(evidence)
+    edited = list(_edited(evidence))
     if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log", required=REQUIRED)
-    found = [*edited, *_misnumbered(evidence), *_committed(evidence)]
+    found = chain(edited, _misnumbered(evidence), _committed(evidence))
     seen: Coverage = {"pieces": pieces, "log files": logs}
     history = evidence.outside.log
     if history is not None and not history.problem:
@@ -57,15 +58,13 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found, seen, required=REQUIRED)
 
 
-def _edited(evidence: Evidence) -> list[Finding]:
-    found = []
+def _edited(evidence: Evidence) -> Iterator[Finding]:
     for conflict in evidence.team.found.conflicts:
         if conflict.path.startswith(f"{LOG.folder}/"):
             shown = difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
             message = f"{conflict.what}: {conflict.detail}"
             help_ = UNMERGED_CURE if conflict.what == UNMERGED else HELP
-            found.append(Finding(NAME, message, conflict.path, shown, help_))
-    return found
+            yield Finding(NAME, message, conflict.path, shown, help_)
 
 
 def _committed(evidence: Evidence) -> Iterator[Finding]:
@@ -77,18 +76,18 @@ def _committed(evidence: Evidence) -> Iterator[Finding]:
         text = history.problem or growth.shallow(history.path)
         yield Finding(NAME, text, LIVE, severity="warning")
     if evidence.db is not None:  # what is on disk is held against the ledger already
-        breaks = tuple(one for one in history.breaks if one.where)
-        hidden = len(history.breaks) - len(breaks)
-        history = history._replace(breaks=breaks, broken=history.broken - hidden)
+        history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
+    begun = _begun(evidence) if evidence.adopted(0) else None
+    archived, redacted = _archived(evidence), _redacted(evidence)
+    with evidence.versions() as read:
 
-    def explain(one: growth.Break) -> str | None:
-        if evidence.adopted(0) and one.where and one.seconds < _begun(evidence):
-            return "that was before adoption"
-        if one.new is None:
-            return None
-        return explanation(one.old, one.new, _archived(evidence), _redacted(evidence))
+        def explain(one: growth.Break) -> str | None:
+            if begun is not None and one.where and one.seconds < begun:
+                return "that was before adoption"
+            pair = read(one)
+            return None if pair is None else explanation(*pair, archived, redacted)
 
-    yield from growth.findings(history, explain)
+        yield from growth.findings(history, explain)
 
 
 def _begun(evidence: Evidence) -> int:
@@ -113,15 +112,13 @@ def _redacted(evidence: Evidence) -> set[str]:
     return {str(body.get("id", "")) for body in kept if isinstance(body, dict)}
 
 
-def _misnumbered(evidence: Evidence) -> list[Finding]:
-    found: list[Finding] = []
+def _misnumbered(evidence: Evidence) -> Iterator[Finding]:
     follows = 1
     for seq, id_, number in evidence.source.db.execute(
         "SELECT seq, id, number FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     ):
-        if number != follows and len(found) < 20:
+        if number != follows:
             message = f"{id_} has number {number} where {follows} follows"
             help_ = "a decision was left out or slipped in: compare with a copy of the ledger"
-            found.append(Finding(NAME, message, evidence.where(seq), (), help_, seq=seq))
+            yield Finding(NAME, message, evidence.where(seq), (), help_, seq=seq)
         follows = number + 1
-    return found

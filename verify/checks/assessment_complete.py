@@ -20,6 +20,7 @@ a warning. An event that nobody answered at all is named by ``events-processed``
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from projections.formats.assessment import SECTIONS, parse_checkpoint_payload
@@ -36,7 +37,6 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "assessment-complete"
 REQUIRED = False
 HELP = "have the review made again: `tripod pythia run`, with --manual where no event waits"
-LIMIT = 40
 FEW = 5  # unknown decisions that are named
 
 
@@ -60,14 +60,13 @@ def judge(evidence: Evidence) -> Outcome:
         return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
     ids = evidence.query("SELECT id FROM pieces WHERE id IS NOT NULL ORDER BY seq")
     known = {id_: number for number, (id_,) in enumerate(ids)}
-    found = [finding for one in ours.values() for finding in _ours(evidence, one, known)]
-    found += [finding for one in outside for finding in _outside(evidence, one, known)]
     answered = {one.event for one in ours.values()}
-    found += [_failed(evidence, seq) for seq, event in failures if event not in answered]
+    found = chain(
+        (finding for one in ours.values() for finding in _ours(evidence, one, known)),
+        (finding for one in outside for finding in _outside(evidence, one, known)),
+        (_failed(evidence, seq) for seq, event in failures if event not in answered),
+    )
     seen = {"assessments": len(ours) + len(outside), "of ours": len(ours), "failed": len(failures)}
-    if len(found) > LIMIT:
-        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
-        found = [*found[:LIMIT], more]
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 

@@ -33,7 +33,7 @@ from projections.formats.chat import HEADER_LINES, parse_header, parse_time
 from projections.formats.decision_log import NONE_YET, parse_refs
 from projections.projection import content_bytes
 from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
@@ -43,7 +43,6 @@ HELP = (
     "the decision cannot be changed, so this stays: log it anew with --supersedes and the right "
     "--ref, for who reads it"
 )
-LIMIT = 40
 
 
 class Place(NamedTuple):
@@ -77,7 +76,7 @@ class Channels(NamedTuple):
 
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
-    found: list[Finding] = []
+    found = Findings()
     refs = bound = decisions = 0
     channels = Channels(_splits(evidence), _forgotten(evidence))
     for seq, id_ in evidence.source.db.execute(
@@ -88,14 +87,13 @@ def judge(evidence: Evidence) -> Outcome:
         listed = [ref for ref in decision.body.get("refs", ()) if isinstance(ref, dict)]
         refs += len(listed)
         bound += sum("leaf" in ref for ref in listed)
-        if len(found) < LIMIT:
-            found += _text(evidence, decision, listed)
-            for ref in listed:
-                found += _resolve(evidence, decision, ref, channels)
+        found.extend(_text(evidence, decision, listed))
+        for ref in listed:
+            found.extend(_resolve(evidence, decision, ref, channels))
     if not decisions:
         return not_applicable(NAME, "no decision was logged", required=REQUIRED)
-    bad = sum(finding.severity == "failure" for finding in found)
-    seen = {"decisions": decisions, "refs": refs, "bound": bound, "unresolved": bad}
+    seen = {"decisions": decisions, "refs": refs, "bound": bound}
+    seen["unresolved"] = found.of("failure")
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 

@@ -43,14 +43,14 @@ def judge(evidence: Evidence) -> Outcome:
     if not every:
         return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
     bound = _bound(evidence, every, events)
-    found = [
+    found = (
         finding
         for posted in every
         if posted.seq not in bound
         for finding in _answer(evidence, posted, events)
-    ]
+    )
     seen = {"assessments": len(every), "checkpoint events": len(events)}
-    return outcome(NAME, found[:40], dict(seen), required=REQUIRED)
+    return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 
 def _bound(evidence: Evidence, every: list[Posted], events: list[Asked]) -> set[int]:

@@ -21,14 +21,13 @@ from projections.formats.decision_log import count_headings
 from projections.projection import content_bytes
 from verify.escape import shorten
 from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "count-from-grep"
 REQUIRED = True
 HELP = "look at the named headings; log a decision that was meant with `tripod scribe log`"
-LIMIT = 20
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -42,29 +41,29 @@ def judge(evidence: Evidence) -> Outcome:
     if evidence.root is not None:
         shown = sum(count_headings(evidence.file(path) or b"") for path in files)
         counts.insert(0, ("the files", shown))
-    found: list[Finding] = []
+    found = Findings()
     if any(count != decisions for _, count in counts):
-        past, smuggled = _smuggled(evidence)
+        smuggled = Findings()
+        past = _smuggled(evidence, smuggled)
         # What the past alone explains fails nothing: it stands in the log for good.
         what, count = next((one for one in counts if one[1] != decisions + past), counts[0])
         message = f"grep counts {count} headings in {what}, there are {decisions} decisions"
         excused = count == decisions + past
         severity: Severity = "warning" if excused else "failure"
-        found = [
-            Finding(NAME, message, f"{LOG.folder}/", (), HELP, severity, before_adoption=excused),
-            *smuggled,
-        ]
+        found.add(
+            Finding(NAME, message, f"{LOG.folder}/", (), HELP, severity, before_adoption=excused)
+        )
+        found.join(smuggled)
     seen = {"decisions": decisions, "files": len(files), "headings": counts[0][1]}
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 
-def _smuggled(evidence: Evidence) -> tuple[int, list[Finding]]:
-    """Pieces that do not hold exactly one heading for one decision.
+def _smuggled(evidence: Evidence, found: Findings) -> int:
+    """Add pieces that do not hold exactly one heading for one decision.
 
-    Gives too how many headings more than decisions the past has that was taken in at adoption.
+    Gives how many headings more than decisions the past has that was taken in at adoption.
     """
     past = 0
-    found: list[Finding] = []
     for seq, id_ in evidence.source.db.execute("SELECT seq, id FROM pieces ORDER BY seq"):
         observed = evidence.body(seq).get("observed")
         if not isinstance(observed, dict) or "raw" not in observed:
@@ -78,12 +77,11 @@ def _smuggled(evidence: Evidence) -> tuple[int, list[Finding]]:
             continue
         adopted = evidence.adopted(seq)
         past += (count - (id_ is not None)) if adopted else 0
-        if len(found) < LIMIT:
-            what = f"{id_} holds {count} headings" if id_ else "a heading that is no decision"
-            lines = [line for line in raw.split(b"\n") if line.startswith(b"### D-")]
-            shown = tuple(shorten(line.decode("utf-8", "replace")) for line in lines[:6])
-            where, severity = evidence.where(seq), evidence.severity(seq)
-            found.append(
-                Finding(NAME, what, where, shown, HELP, severity, before_adoption=adopted, seq=seq)
-            )
-    return past, found
+        what = f"{id_} holds {count} headings" if id_ else "a heading that is no decision"
+        lines = [line for line in raw.split(b"\n") if line.startswith(b"### D-")]
+        shown = tuple(shorten(line.decode("utf-8", "replace")) for line in lines[:6])
+        where, severity = evidence.where(seq), evidence.severity(seq)
+        found.add(
+            Finding(NAME, what, where, shown, HELP, severity, before_adoption=adopted, seq=seq)
+        )
+    return past

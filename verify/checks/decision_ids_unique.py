@@ -14,6 +14,8 @@ were there before adoption are named as warnings.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
@@ -22,6 +24,7 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "decision-ids-unique"
 REQUIRED = False
+FEW = 6  # decisions of one id whose titles are shown
 HELP = "all of them are kept; say in a new decision which one is meant"
 
 
@@ -30,23 +33,24 @@ def judge(evidence: Evidence) -> Outcome:
     decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
     if not decisions:
         return not_applicable(NAME, "no decision was logged", required=REQUIRED)
-    found = []
+    return outcome(NAME, _twice(evidence), {"decisions": decisions}, required=REQUIRED)
+
+
+def _twice(evidence: Evidence) -> Iterator[Finding]:
     for id_, count, last in evidence.query(
         "SELECT id, count(*), max(seq) FROM pieces WHERE id IS NOT NULL GROUP BY id"
-        " HAVING count(*) > 1 ORDER BY max(seq) LIMIT 20"
+        " HAVING count(*) > 1 ORDER BY max(seq)"
     ):
-        same = evidence.query("SELECT seq, title FROM pieces WHERE id = ? ORDER BY seq", id_)
-        shown = tuple(f"{evidence.where(seq)}: {shorten(title)}" for seq, title in same[:6])
-        found.append(
-            Finding(
-                NAME,
-                f"{id_} stands for {count} decisions",
-                evidence.where(last),
-                shown,
-                HELP,
-                "warning" if evidence.past(last) else "failure",
-                before_adoption=evidence.past(last),
-                seq=last,
-            )
+        sql = "SELECT seq, title FROM pieces WHERE id = ? ORDER BY seq LIMIT ?"
+        same = evidence.query(sql, id_, FEW)
+        shown = tuple(f"{evidence.where(seq)}: {shorten(title)}" for seq, title in same)
+        yield Finding(
+            NAME,
+            f"{id_} stands for {count} decisions",
+            evidence.where(last),
+            shown,
+            HELP,
+            evidence.severity(last),
+            before_adoption=evidence.adopted(last),
+            seq=last,
         )
-    return outcome(NAME, found, {"decisions": decisions}, required=REQUIRED)

@@ -25,14 +25,13 @@ from __future__ import annotations
 from verify import advice
 from verify.escape import shorten
 from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, not_applicable, outcome
+from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "decision-missed"
 REQUIRED = False
 HELP = "read it; if it was a decision, `tripod scribe log` it with a chat reference there"
-LIMIT = 10
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -40,25 +39,20 @@ def judge(evidence: Evidence) -> Outcome:
     messages = evidence.query("SELECT count(*) FROM lines WHERE handle IS NOT NULL")[0][0]
     if not messages:
         return not_applicable(NAME, "nobody said anything", required=REQUIRED)
-    found: list[Finding] = []
-    told = fresh = 0
+    found = Findings()
+    fresh = 0
     seqs = (seq for (seq,) in evidence.source.db.execute("SELECT seq FROM decisive ORDER BY seq"))
     for passage in advice.missed(evidence.source, seqs, advice.silent(evidence.source)):
         if passage.fresh:
             fresh += 1
             continue
-        told += 1
-        if told <= LIMIT:
-            message = (
-                f'{passage.handle}: "{shorten(passage.sentence)}" sounds like {passage.sign}, '
-                "and no decision is near"
-            )
-            where = f"chat {passage.channel}, message {passage.number}"
-            where = f"{where}, {evidence.where(passage.seq)}"
-            past = evidence.adopted(passage.seq)
-            found.append(Finding(NAME, message, where, (), HELP, "advice", past, passage.seq))
-    if told > LIMIT:
-        help_ = "`tripod scribe advise` lists them"
-        found.append(Finding(NAME, f"and {told - LIMIT} more", "chat", (), help_, "advice"))
-    seen = {"messages": messages, "told": told, "too fresh to tell": fresh}
+        message = (
+            f'{passage.handle}: "{shorten(passage.sentence)}" sounds like {passage.sign}, '
+            "and no decision is near"
+        )
+        where = f"chat {passage.channel}, message {passage.number}"
+        where = f"{where}, {evidence.where(passage.seq)}"
+        past = evidence.adopted(passage.seq)
+        found.add(Finding(NAME, message, where, (), HELP, "advice", past, passage.seq))
+    seen = {"messages": messages, "told": found.of("advice"), "too fresh to tell": fresh}
     return outcome(NAME, found, dict(seen), required=REQUIRED)

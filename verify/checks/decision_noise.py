@@ -19,14 +19,13 @@ from __future__ import annotations
 from verify import advice
 from verify.escape import shorten
 from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, not_applicable, outcome
+from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "decision-noise"
 REQUIRED = False
 HELP = "leave the entry, and tell the Scribe what a decision is"
-LIMIT = 10
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -34,15 +33,10 @@ def judge(evidence: Evidence) -> Outcome:
     decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
     if not decisions:
         return not_applicable(NAME, "no decision was logged", required=REQUIRED)
-    found: list[Finding] = []
-    told = 0
+    found = Findings()
     for entry in advice.noise(evidence.source):
-        told += 1
-        if told <= LIMIT:
-            message = f'{entry.id} "{shorten(entry.title)}" reads like {entry.like}'
-            where, past = evidence.where(entry.seq), evidence.adopted(entry.seq)
-            found.append(Finding(NAME, message, where, (), HELP, "advice", past, entry.seq))
-    if told > LIMIT:
-        help_ = "`tripod scribe advise` lists them"
-        found.append(Finding(NAME, f"and {told - LIMIT} more", "log", (), help_, "advice"))
-    return outcome(NAME, found, {"decisions": decisions, "told": told}, required=REQUIRED)
+        message = f'{entry.id} "{shorten(entry.title)}" reads like {entry.like}'
+        where, past = evidence.where(entry.seq), evidence.adopted(entry.seq)
+        found.add(Finding(NAME, message, where, (), HELP, "advice", past, entry.seq))
+    seen = {"decisions": decisions, "told": found.of("advice")}
+    return outcome(NAME, found, dict(seen), required=REQUIRED)

@@ -32,6 +32,7 @@ was written anew by a later command (of many in one folder, the folder).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from projections import FILES, LOG
@@ -39,7 +40,7 @@ from projections.in_the_way import UNMERGED_CURE
 from projections.intake import BLOCKED, UNMERGED, Conflict
 from verify.evidence import Evidence
 from verify.excerpt import difference
-from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
+from verify.finding import Coverage, Finding, Findings, Outcome, not_applicable, outcome
 
 __all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
 
@@ -54,139 +55,116 @@ UNSEALED = "the record ends at its seal: what came after it is judged by the fil
 IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
-LIMIT = 40
-DISPLACED = 10
 
 
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
-    found = _config(evidence)
+    found = Findings()
     if evidence.db is None:
-        found += [
-            Finding(NAME, f"{one.what}: {one.detail}", one.path, help=UNMERGED_CURE)
-            for one in evidence.team.found.conflicts
-            if one.what == UNMERGED
-        ]
+        found.extend(_config(evidence))
+        for one in evidence.team.found.conflicts:
+            if one.what == UNMERGED:
+                message = f"{one.what}: {one.detail}"
+                found.add(Finding(NAME, message, one.path, help=UNMERGED_CURE))
         if found:
             return outcome(NAME, found, {}, required=REQUIRED)
         return not_applicable(
             NAME, "there is no ledger to hold the files against", required=REQUIRED
         )
-    tables = [
-        Finding(NAME, f"the table {table}: {fault}", "database", help=HELP)
-        for table, fault in [*evidence.team.tables, *evidence.notes()]
-    ]
     seen: Coverage = {"tables": "all"}
-    found = [*tables, *_cursor(evidence), *found, *_displaced(evidence)]
     if evidence.ahead is not None:
         message = f"the files are ahead of the ledger: {evidence.ahead}"
         ahead = Finding(NAME, message, "counts.json", (), AHEAD)
         if evidence.loaded:
             ahead = replace(ahead, help=UNSEALED, severity="warning")
-        found.insert(0, ahead)
+        found.add(ahead)
+    for table, fault in [*evidence.team.tables, *evidence.notes()]:
+        found.add(Finding(NAME, f"the table {table}: {fault}", "database", help=HELP))
+    found.extend(_cursor(evidence))
+    found.extend(_config(evidence))
+    found.extend(_displaced(evidence))
     if evidence.root is not None:
-        found += _absent(evidence)
+        found.extend(_absent(evidence))
         seen["files"] = _files(evidence, found)
-        found += [*_not_understood(evidence), *_swapped(evidence)]
+        found.extend(_not_understood(evidence))
+        found.extend(_swapped(evidence))
         seen["not taken in yet"] = len(evidence.team.drafts)
         seen["left alone"] = len(evidence.team.found.left_alone)
     return outcome(NAME, found, seen, required=REQUIRED)
 
 
-def _absent(evidence: Evidence) -> list[Finding]:
+def _absent(evidence: Evidence) -> Iterator[Finding]:
     """Folders that the first entry records, and that are not there."""
     disk = evidence.disk
     assert disk is not None
     help_ = "put the folder back, or mount its disk; if it is lost, `tripod rebuild` writes it anew"
-    return [
-        Finding(NAME, f"{full} is no folder: the team keeps its {front} there", front, help=help_)
-        for front, full in disk.places.absent().items()
-    ]
+    for front, full in disk.places.absent().items():
+        message = f"{full} is no folder: the team keeps its {front} there"
+        yield Finding(NAME, message, front, help=help_)
 
 
-def _files(evidence: Evidence, found: list[Finding]) -> int:
+def _files(evidence: Evidence, found: Findings) -> int:
     """Add what differs; give how many files were looked at."""
     conflicts = {conflict.path: conflict for conflict in evidence.team.found.conflicts}
-    found += [
-        Finding(NAME, f"{part} could not be compared: {why}", part, help="see the ledger's checks")
-        for part, why in evidence.team.unread
-    ]
-    files = more = 0
+    for part, why in evidence.team.unread:
+        message = f"{part} could not be compared: {why}"
+        found.add(Finding(NAME, message, part, help="see the ledger's checks"))
+    files = 0
     for path, want, have, problem in evidence.projected():
         files += 1
         conflict = conflicts.pop(path, None)
         if problem is None or (conflict is not None and path.startswith(f"{LOG.folder}/")):
             continue
-        if len(found) >= LIMIT:
-            more += 1
-            continue
         shown = difference(want, have) if want != have else ()
         help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
-        found.append(Finding(NAME, _words(problem, conflict), path, shown, help_))
+        found.add(Finding(NAME, _words(problem, conflict), path, shown, help_))
     kept = set(FILES.evidence(evidence.source))
-    rest = [
-        (c.path, f"{c.what}: {c.detail}", _help(c, UNREAD))
-        for c in conflicts.values()
-        if not c.path.startswith(f"{LOG.folder}/")
-    ]
-    rest += [(path, message, HELP) for path, message in _gone(evidence, kept - conflicts.keys())]
-    room = max(0, LIMIT - len(found))
-    for path, message, help_ in rest[:room]:
-        found.append(Finding(NAME, message, path, (), EVIDENCE if path in kept else help_))
-    more += max(0, len(rest) - room)
-    if more > 0:
-        found.append(Finding(NAME, f"and {more} more files differ", evidence.what, help=HELP))
+    for c in conflicts.values():
+        if not c.path.startswith(f"{LOG.folder}/"):
+            help_ = EVIDENCE if c.path in kept else _help(c, UNREAD)
+            found.add(Finding(NAME, f"{c.what}: {c.detail}", c.path, (), help_))
+    for path in _gone(evidence, kept - conflicts.keys()):
+        message = "is missing, and was kept as evidence"
+        found.add(Finding(NAME, message, path, (), EVIDENCE))
     return files
 
 
-def _gone(evidence: Evidence, kept: set[str]) -> list[tuple[str, str]]:
-    """Kept logs whose file is missing: path and what is wrong."""
+def _gone(evidence: Evidence, kept: set[str]) -> Iterator[str]:
+    """Kept logs whose file is missing."""
     disk = evidence.disk
     assert disk is not None
-    gone = []
     for path in sorted(kept):
         try:
             there = disk.is_file(path)
         except (OSError, ValueError):
             there = False
         if not there:
-            gone.append((path, "is missing, and was kept as evidence"))
-    return gone
+            yield path
 
 
-def _not_understood(evidence: Evidence) -> list[Finding]:
+def _not_understood(evidence: Evidence) -> Iterator[Finding]:
     """Files that stand where the team's own belong, and nobody can read as such."""
     sql = "SELECT path, seq FROM files WHERE class = 'seen' ORDER BY path"
-    rows = evidence.source.db.execute(sql).fetchall()
-    found = []
-    for path, seq in rows[:DISPLACED]:
+    for path, seq in evidence.source.db.execute(sql):
         message = f"kept as it is in entry {seq}: {evidence.body(seq).get('problem')}"
         help_ = "repair it, or move it away; the ledger keeps its bytes"
-        found.append(Finding(NAME, message, path, (), help_, "warning", seq=seq))
-    if len(rows) > DISPLACED:
-        message = f"and {len(rows) - DISPLACED} more files are kept as they are"
-        found.append(Finding(NAME, message, evidence.what, help=HELP, severity="warning"))
-    return found
+        yield Finding(NAME, message, path, (), help_, "warning", seq=seq)
 
 
-def _swapped(evidence: Evidence) -> list[Finding]:
+def _swapped(evidence: Evidence) -> Iterator[Finding]:
     """Replaced files that wait beside the new ones, because others may still write into them."""
     disk = evidence.disk
     assert disk is not None
     help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
-    return [
-        Finding(NAME, "was replaced, and may hold what others wrote", path, (), help_, "warning")
-        for folder in ("chat", LOG.folder, "workers")
-        for path in disk.kept(folder)
-    ]
+    for folder in ("chat", LOG.folder, "workers"):
+        for path in disk.kept(folder):
+            message = "was replaced, and may hold what others wrote"
+            yield Finding(NAME, message, path, (), help_, "warning")
 
 
-def _displaced(evidence: Evidence) -> list[Finding]:
+def _displaced(evidence: Evidence) -> Iterator[Finding]:
     """Files that said something else than the ledger and were written over, or were gone."""
-    found = []
-    count = evidence.query("SELECT count(*) FROM displaced")[0][0]
-    sql = "SELECT seq FROM displaced ORDER BY seq LIMIT ?"
-    for (seq,) in evidence.query(sql, DISPLACED):
+    for (seq,) in evidence.source.db.execute("SELECT seq FROM displaced ORDER BY seq"):
         body = evidence.body(seq)
         path, reason = body.get("path"), body.get("reason")
         message = (
@@ -197,12 +175,7 @@ def _displaced(evidence: Evidence) -> list[Finding]:
         if body and "content" not in body:
             message = f"entry {seq}: {path} was written anew: {reason}"
             help_ = "nothing recorded is lost: find out who removed it"
-        found.append(Finding(NAME, message, f"entry {seq}", (), help_, "warning", seq=seq))
-    if count > DISPLACED:
-        message = f"and {count - DISPLACED} more entries tell of files that were written over"
-        help_ = "`tripod show` lists them"
-        found.append(Finding(NAME, message, "ledger", (), help_, "warning"))
-    return found
+        yield Finding(NAME, message, f"entry {seq}", (), help_, "warning", seq=seq)
 
 
 def _help(conflict: Conflict, unread: str) -> str:
@@ -216,30 +189,27 @@ def _words(problem: str, conflict: Conflict | None) -> str:
     return problem if conflict is None else f"{conflict.what}: {conflict.detail}"
 
 
-def _cursor(evidence: Evidence) -> list[Finding]:
+def _cursor(evidence: Evidence) -> Iterator[Finding]:
     """Cursors that stay behind the head: the files' after a crash, the tables' by no accident."""
-    found = []
     for name, cursor, size in evidence.cursors():
         behind = f"the {name} show {cursor} of {size} entries"
         if cursor < size and name == "files":
             message = f"{behind}: a command died, or is at work"
             help_ = "the next command that acts finishes it"
-            found.append(Finding(NAME, message, "head", (), help_, "warning"))
+            yield Finding(NAME, message, "head", (), help_, "warning")
         elif cursor < size:
             message = f"{behind}, and each append moves both at once: the head row was altered"
             help_ = "`tripod rebuild` folds them anew; find out who wrote to the database"
-            found.append(Finding(NAME, message, "head", (), help_))
+            yield Finding(NAME, message, "head", (), help_)
     count = evidence.unswept()
     if count:
         message = f"{count} bodies were erased, and the file may still hold their bytes"
         help_ = "the next command that acts finishes it, once nobody reads the old pages any more"
-        found.append(Finding(NAME, message, "database", (), help_, "warning"))
-    return found
+        yield Finding(NAME, message, "database", (), help_, "warning")
 
 
-def _config(evidence: Evidence) -> list[Finding]:
+def _config(evidence: Evidence) -> Iterator[Finding]:
     """Lines of the configuration that were not taken, or why none of them was."""
-    found = []
     for seq, path in evidence.query("SELECT seq, path FROM inputs ORDER BY path"):
         problems = evidence.body(seq).get("problems")
         for problem in problems if isinstance(problems, list) else ():
@@ -247,10 +217,7 @@ def _config(evidence: Evidence) -> list[Finding]:
             message = f"{key}: {problem.get('message')}"
             help_ = "mend the line; until then it counts as not written"
             where = f"{path}:{problem.get('line')}"
-            found.append(Finding(NAME, message, where, (), help_, "warning"))
+            yield Finding(NAME, message, where, (), help_, "warning")
     if evidence.root is not None:
-        found += [
-            Finding(NAME, odd, path, (), "put a regular file there", "warning")
-            for path, odd in evidence.team.found.odd.items()
-        ]
-    return found[:LIMIT]
+        for path, odd in evidence.team.found.odd.items():
+            yield Finding(NAME, odd, path, (), "put a regular file there", "warning")

@@ -32,6 +32,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from ledger.ids import parse_at
@@ -47,7 +48,6 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "events-processed"
 REQUIRED = False
 HELP = "`tripod pythia run` has a review given; acknowledge what is settled (`tripod bus check`)"
-LIMIT = 40
 _US = 1_000_000
 
 
@@ -72,13 +72,8 @@ def judge(evidence: Evidence) -> Outcome:
     published = evidence.query("SELECT count(*) FROM asked")[0][0]
     if not published and not pending:
         return not_applicable(NAME, "no event asks for an answer", required=REQUIRED)
-    found = list(_overdue(evidence, pending, timeout) if timeout else _left(evidence, pending))
-    found += _unanswered(evidence)
-    found.sort(key=lambda one: one.severity != "failure")
-    if len(found) > LIMIT:
-        more = f"and {len(found) - LIMIT} more"
-        severity: Severity = "warning"
-        found = [*found[:LIMIT], Finding(NAME, more, "events", (), HELP, severity)]
+    late = _overdue(evidence, pending, timeout) if timeout else _left(evidence, pending)
+    found = chain(late, _unanswered(evidence))
     seen = {"checkpoint events": published, "pending": len(pending), "ack-timeout": timeout}
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 

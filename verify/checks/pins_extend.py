@@ -29,7 +29,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verify.evidence import Evidence
-from verify.finding import Coverage, Outcome, cannot_tell, not_applicable, outcome
+from verify.finding import CANNOT_TELL, Coverage, Outcome, not_applicable, outcome
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
@@ -51,5 +51,5 @@ def judge(evidence: Evidence) -> Outcome:
     if held.untold and not told.failures:
         more = f"; and {len(held.untold) - 1} more" if held.untold[1:] else ""
         reason = f"a head cannot be compared: {held.untold[0]}{more}"
-        return replace(cannot_tell(NAME, reason, required=REQUIRED), findings=told.findings)
+        return replace(told, verdict=CANNOT_TELL, reason=reason)
     return told

@@ -34,7 +34,6 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "pythia-fires"
 REQUIRED = False
 HELP = f"publish a `{EVENT}` event with that range; `tripod scribe log` does it by itself"
-LIMIT = 40
 _END = 2**62
 
 
@@ -73,10 +72,7 @@ def judge(evidence: Evidence) -> Outcome:
     # Who logs by other tools publishes by hand, a moment later.
     newest = decisions[-1][0]
     waiting = [one for one in missing if one.seq == newest and "observed" in evidence.body(newest)]
-    found = [_finding(evidence, one) for one in missing if one not in waiting]
-    if len(found) > LIMIT:
-        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
-        found = [*found[:LIMIT], more]
+    found = (_finding(evidence, one) for one in missing if one not in waiting)
     seen = {"intervals reached": len(due), "checkpoint events": len(events)}
     if waiting:
         seen["not yet judged"] = len(waiting)

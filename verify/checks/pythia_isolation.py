@@ -28,6 +28,7 @@ time before adoption it changes no exit code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from projections.formats.instructions import INSTRUCTIONS
 from verify.assessments import assessments
@@ -37,7 +38,15 @@ from verify.echo import RUN, words_of
 from verify.echoes import Echo, echoes
 from verify.escape import shorten
 from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, Severity, cannot_tell, not_applicable, outcome
+from verify.finding import (
+    CANNOT_TELL,
+    Finding,
+    Findings,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+)
 from verify.pythia_workers import breaches, pythias
 from verify.reviews import TRANSCRIPT, Review, assessed_text, reviews
 
@@ -46,18 +55,18 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "pythia-isolation"
 REQUIRED = True
 HELP = "treat her assessment as one by an insider; let her see a snapshot of the decision log alone"
-LIMIT = 40
 FEW = 3  # reasons that are told; of more, their number
 
 
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
-    workers, logs, past, found = _workers(evidence)
+    found = Findings()
+    workers, logs, past = _workers(evidence, found)
     runs = list(reviews(evidence))
     outside = _outside(evidence)
     past += sum(evidence.past(seq) for seq, _ in outside)
     reviewed = [run for run in runs if run.assessed is not None]
-    found += _unknown(evidence, {run.spawn for run in runs})
+    found.extend(_unknown(evidence, {run.spawn for run in runs}))
     if not outside and not workers and not runs and not found:
         return not_applicable(
             NAME, "no assessment was posted, no Pythia was run", required=REQUIRED
@@ -78,32 +87,35 @@ def judge(evidence: Evidence) -> Outcome:
         log = Log(evidence, [INSTRUCTIONS])
         echoed = echoes(evidence, log, runs)
         seen["chat texts"] = echoed.compared
-        found += _echoed(echoed.found)
+        found.extend(_echoed(echoed.found))
         for run in runs:
-            found += _sources(evidence, log, run)
-            found += _wrote(evidence, run)
+            found.extend(_sources(evidence, log, run))
+            found.extend(_wrote(evidence, run))
         untold = [reason for run in reviewed for reason in _untold(run, echoed.erased_for(run))]
-    if found:
-        return outcome(NAME, found[:LIMIT], dict(seen), required=REQUIRED)
     if outside or workers:
         untold.append(_unproved(outside, workers, logs))
+    is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
+    told = outcome(NAME, found, dict(seen), required=REQUIRED)
+    # A warning is no answer: what cannot be told about another run stays untold.
+    if found.of("failure") or (found and (not untold or is_past)):
+        return told
     if not untold and not reviewed:
         several = "1 run of hers shows" if len(runs) == 1 else f"{len(runs)} runs of hers show"
         reason = f"no assessment was posted; {several} no reading of the chat"
         return not_applicable(NAME, reason, required=REQUIRED)
     if not untold:
-        return outcome(NAME, [], dict(seen), required=REQUIRED)
+        return told
     more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
-    is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
-    told = cannot_tell(NAME, "; ".join(untold[:FEW] + more), required=REQUIRED, past=is_past)
-    told.coverage.update(seen)
-    return told
+    reason = "; ".join(untold[:FEW] + more)
+    return replace(told, verdict=CANNOT_TELL, reason=reason, past=is_past)
 
 
-def _workers(evidence: Evidence) -> tuple[int, int, int, list[Finding]]:
-    """Pythias that ran as workers, their logs, how many of them lie in the past; their breaches."""
+def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
+    """Pythias that ran as workers, their logs, how many of them lie in the past.
+
+    Their breaches are added to ``found``.
+    """
     workers = logs = past = 0
-    found: list[Finding] = []
     for worker in pythias(evidence):
         workers += 1
         past += evidence.past(worker.seq)
@@ -111,8 +123,8 @@ def _workers(evidence: Evidence) -> tuple[int, int, int, list[Finding]]:
         logs += has_log
         for message, where, line, at in breached:
             old, severity = evidence.adopted(at), evidence.severity(at)
-            found.append(_finding(message, where, at, (line,), severity, adopted=old))
-    return workers, logs, past, found
+            found.add(_finding(message, where, at, (line,), severity, adopted=old))
+    return workers, logs, past
 
 
 def _outside(evidence: Evidence) -> list[tuple[int, str]]:
@@ -203,14 +215,10 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
         else (f"{_named(run)} read the chat")
     )
     for text in run.wrote:
-        lines = [
-            line
-            for line in text.calls
-            if line not in hers and read_of_chat(as_usual(line, elsewhere))
-        ]
-        for line in lines[:FEW]:
-            severity: Severity = "warning" if apart else "failure"
-            yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
+        severity: Severity = "warning" if apart else "failure"
+        for line in text.calls:
+            if line not in hers and read_of_chat(as_usual(line, elsewhere)):
+                yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
 
 
 def _wrote_it(run: Review, assessment: str) -> bool:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verify.evidence import Evidence
-from verify.finding import Outcome, cannot_tell, not_applicable, outcome
+from verify.finding import CANNOT_TELL, Outcome, not_applicable, outcome
 
 __all__ = ["HELP", "NAME", "REQUIRED", "STRAY", "judge"]
 
@@ -42,4 +42,4 @@ def judge(evidence: Evidence) -> Outcome:
     if record.signed or told.failures:
         return told
     reason = f"no key is known to hold the seal of {record.origin} against: give it with --key"
-    return replace(cannot_tell(NAME, reason, required=REQUIRED), findings=told.findings)
+    return replace(told, verdict=CANNOT_TELL, reason=reason)

@@ -34,7 +34,7 @@ from ledger.rotation import rotation_problem
 from ledger.seal import Seal, open_seal
 from ledger.vkey import VerifierKey
 from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, not_applicable, outcome
+from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
 __all__ = ["HELP", "NAME", "REQUIRED", "judge"]
 
@@ -57,12 +57,13 @@ def judge(evidence: Evidence) -> Outcome:
     forks = evidence.query("SELECT seq, size, root FROM forks ORDER BY seq")
     if not keys and not seals and not forks:
         return not_applicable(NAME, "the ledger has no key", required=REQUIRED)
-    good, found = _keys(evidence, keys)
+    found = Findings()
+    good = _keys(evidence, keys, found)
     for seq, size, note in seals:
         problem = _seal_problem(evidence, good, note, size, seq)
         if problem is not None:
-            found.append(_finding(problem, seq))
-    found += [_finding(problem, seq) for seq, problem in _fork_problems(evidence, forks)]
+            found.add(_finding(problem, seq))
+    found.extend(_finding(problem, seq) for seq, problem in _fork_problems(evidence, forks))
     seen = {"seals": len(seals), "keys": len(keys)}
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
@@ -74,15 +75,14 @@ def _finding(message: str, seq: int) -> Finding:
 # Keys ------------------------------------------------------------------------------------------
 
 
-def _keys(evidence: Evidence, rows: list[tuple[int, str]]) -> tuple[list[_Key], list[Finding]]:
-    """The keys that were put in force properly, and what is wrong with the others."""
+def _keys(evidence: Evidence, rows: list[tuple[int, str]], found: Findings) -> list[_Key]:
+    """The keys that were put in force properly; what is wrong with the others is added."""
     good: list[_Key] = []
-    found: list[Finding] = []
     for seq, vkey in rows:
         try:
             key = VerifierKey.parse(vkey)
         except MalformedError as error:
-            found.append(_finding(f"the key is none: {error}", seq))
+            found.add(_finding(f"the key is none: {error}", seq))
             continue
         if evidence.altered_below(seq + 1):
             good.append(_Key(seq, key))  # what was altered is named
@@ -101,10 +101,10 @@ def _keys(evidence: Evidence, rows: list[tuple[int, str]]) -> tuple[list[_Key], 
             if problem is not None:
                 problem = f"the key {before.format()} was replaced: {problem}"
         if problem is not None:
-            found.append(_finding(problem, seq))
+            found.add(_finding(problem, seq))
         else:
             good.append(_Key(seq, key))
-    return good, found
+    return good
 
 
 def _in_force(keys: list[_Key], size: int, origin: str) -> VerifierKey | None:

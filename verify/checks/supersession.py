@@ -31,7 +31,6 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "supersession"
 REQUIRED = False
 HELP = "log a decision that says what holds, with --supersedes and the id of the one that it means"
-LIMIT = 40
 _VERBS = {"superseded": "supersedes", "reversed": "reverses", "mitigated": "mitigates"}
 _IDS = re.compile(r"(?<![A-Za-z0-9-])D-[0-9]{1,16}(?![0-9A-Za-z])")
 
@@ -44,13 +43,7 @@ def judge(evidence: Evidence) -> Outcome:
     if not any(target is not None or status in _VERBS for _, _, status, target in rows):
         reason = "no decision changes another's status"
         return not_applicable(NAME, reason, required=REQUIRED)
-    found = list(_judged(evidence, rows))
-    if len(found) > LIMIT:
-        found.sort(key=lambda finding: finding.severity)
-        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
-        if all(one.severity == "warning" for one in found):
-            more = Finding(NAME, more.message, more.where, help=HELP, severity="warning")
-        found = [*found[:LIMIT], more]
+    found = _judged(evidence, rows)
     changes = sum(target is not None or status in _VERBS for _, _, status, target in rows)
     return outcome(
         NAME, found, {"decisions": len(rows), "changes of status": changes}, required=REQUIRED

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import chain
 
 from projections import FILES
 from projections.formats.worker import parse_worker
@@ -45,7 +46,6 @@ HELP = "`tripod show` has the entries; whoever made one by other means is its ac
 LOG_HELP = "`tripod rebuild --evidence` gives a kept log back; what was added is for a person"
 PAST_HELP = "`tripod show` has what was kept at each end: find out who changed the log between"
 CLAIM_HELP = "the ledger's state counts; a worker that is stuck runs `tripod worker escalate`"
-LIMIT = 40
 
 _OVER = ("completed", "failed", "died")
 _BEFORE = {
@@ -91,16 +91,15 @@ def judge(evidence: Evidence) -> Outcome:
     steps = evidence.query("SELECT count(*) FROM worker_steps")[0][0]
     if not steps:
         return not_applicable(NAME, "no worker was run by us", required=REQUIRED)
-    found = [*_steps(evidence), *_runs(evidence)]
-    found += logs_altered(evidence)
-    for name, state, _, changed, noted in workers:
-        found += _claims(evidence, name, state, changed, noted)
+    claims = (
+        finding
+        for name, state, _, changed, noted in workers
+        for finding in _claims(evidence, name, state, changed, noted)
+    )
+    found = chain(_steps(evidence), _runs(evidence), logs_altered(evidence), claims)
     at_work = sum(row[2] for row in workers)
     seen = {"workers": len(workers), "steps": steps, "at work": at_work}
     seen["logs of"] = len(workers) - at_work
-    if len(found) > LIMIT:
-        more = Finding(NAME, f"and {len(found) - LIMIT} more", evidence.what, help=HELP)
-        found = [*found[:LIMIT], more]
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 

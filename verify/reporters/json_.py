@@ -10,6 +10,7 @@ One object::
      "checks": [
        {"check": "chain-links", "verdict": "findings", "required": true, "reason": "",
         "before_adoption": false, "coverage": {"entries": 51},
+        "failures": 1, "warnings": 0, "advised": 0, "left_out": [],
         "findings": [
           {"message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
            "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
@@ -19,6 +20,9 @@ One object::
   ``findings``, ``cannot tell``, ``not applicable``; ``severity`` is ``failure``, ``warning`` or
   ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it, where there
   is some.
+- All numbers are exact. Of each check the first 1,000 findings of each sort (by ``severity`` and
+  ``before_adoption``) stand in ``findings``, those that fail first; ``left_out`` counts the others:
+  ``[{"severity": "warning", "before_adoption": true, "count": 89}]``.
 - ``exit_code`` is 1 where a finding fails the run, else 3 where nothing or not enough could be
   judged (``problem``, ``not_told``), else 0.
 - ``anchored``: how far heads that are remembered outside vouch for the ledger. ``level`` is one of
@@ -82,6 +86,13 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
         "reason": outcome.reason,
         "before_adoption": outcome.past,
         "coverage": outcome.coverage,
+        "failures": outcome.failures,
+        "warnings": outcome.warnings,
+        "advised": outcome.advised,
+        "left_out": [
+            {"severity": severity, "before_adoption": before, "count": count}
+            for (severity, before), count in outcome.left_out.items()
+        ],
         "findings": [_finding(finding) for finding in outcome.findings],
     }
 

@@ -12,21 +12,37 @@
     PINNED by commit 5a742098bf87 ... up to entry 39; unanchored tail: 11 entries, 212 s
     1 finding, 0 warnings; head 51 entries, root 91bc04d2…
 
+Of many findings of one check the first are printed, and how many more there are: apart for those
+that fail, those that do not, and those before adoption. No number in the lines below is cut.
+
 All text that comes from evidence passes ``verify.escape``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from verify.escape import escape
-from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Anchored, Finding, Outcome, Report
+from verify.finding import (
+    CANNOT_TELL,
+    CLEAN,
+    FINDINGS,
+    KEPT,
+    Anchored,
+    Finding,
+    Outcome,
+    Report,
+    Weight,
+)
 from verify.rules import PINNED, WITNESSED
 
 __all__ = ["NAME", "render"]
 
 NAME = "text"
+SHOWN = 20
+"""Findings of one check and one weight that are printed; the others are counted."""
+
 _Paint: TypeAlias = Callable[[str, str], str]
 _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = (
     f"\x1b[{code}m" for code in ("1", "31", "33", "32", "2", "0")
@@ -39,7 +55,7 @@ def render(report: Report, *, color: bool = False) -> str:
     if report.problem:
         problem = paint(_RED, "cannot judge")
         return f"{problem}: {escape(report.problem)}\n"
-    blocks = [_finding(finding, paint) for o in report.outcomes for finding in o.findings]
+    blocks = [block for o in report.outcomes for block in _blocks(o, paint)]
     lines = [_outcome(outcome, paint) for outcome in report.outcomes]
     findings = "\n".join(blocks) + "\n\n" if blocks else ""
     said = [f"note: {escape(note)}" for note in report.notes]
@@ -47,6 +63,28 @@ def render(report: Report, *, color: bool = False) -> str:
         said.append(_anchored(report.anchored))
     beside = "".join(f"{line}\n" for line in said)
     return findings + "\n".join(lines) + "\n\n" + beside + _sum(report, paint) + "\n"
+
+
+def _blocks(outcome: Outcome, paint: _Paint) -> Iterator[str]:
+    """The first ``SHOWN`` findings of each weight, and how many more there are of it."""
+    listed: dict[Weight, list[Finding]] = {}
+    for finding in outcome.findings:
+        listed.setdefault(finding.weight, []).append(finding)
+    for weight, findings in listed.items():
+        for finding in findings[:SHOWN]:
+            yield _finding(finding, paint)
+        more = len(findings[SHOWN:]) + outcome.left_out.get(weight, 0)
+        if more:
+            yield _more(outcome.check, weight, more, paint)
+
+
+def _more(check: str, weight: Weight, more: int, paint: _Paint) -> str:
+    severity, before = weight
+    what = {"failure": _count(more, "more finding"), "warning": _count(more, "more warning")}
+    words = what.get(severity, f"{_count(more, 'more piece')} of advice")
+    past = " (before adoption)" if before else ""
+    help_ = f"`tripod verify --select {check} --json` lists up to {KEPT} of each sort"
+    return f"{paint(_RED, escape(check))}: and {words}{past}\n{paint(_DIM, f'  help: {help_}')}"
 
 
 def _finding(finding: Finding, paint: _Paint) -> str:
