@@ -13,9 +13,21 @@ __all__ = ["pythia_assessed", "pythia_failed", "pythia_isolated"]
 _STREAM = "pythia"
 
 
-def pythia_isolated(spawn: str, level: str, hidden: Sequence[str], problem: str | None) -> Draft:
-    """Say how far a run is kept from the chat; ``problem``: why not further."""
+def pythia_isolated(
+    spawn: str,
+    level: str,
+    hidden: Sequence[str],
+    problem: str | None,
+    *,
+    bwrap: tuple[str, str] | None = None,
+) -> Draft:
+    """Say how far a run is kept from the chat; ``problem``: why not further.
+
+    ``bwrap`` is the path and the SHA-256 in hex of the program that makes the namespace.
+    """
     body: Body = {"hidden": list(hidden), "level": level, "spawn": spawn, "v": 1}
+    if bwrap is not None:
+        body["bwrap"] = {"path": bwrap[0], "sha256": bwrap[1]}
     if problem is not None:
         body["problem"] = problem
     return Draft("pythia.isolated", _STREAM, "tripod", body)

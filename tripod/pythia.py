@@ -18,7 +18,8 @@ from projections.formats.instructions import INSTRUCTIONS
 from projections.projection import content_bytes
 from tripod.agents import profiles
 from tripod.agents.history import newest
-from tripod.agents.isolated import isolate, own_texts, refuse_secret, resolve
+from tripod.agents.isolated import Home, given_to, isolate, refuse_secret, resolve
+from tripod.agents.spec import BASIC_ENV
 from tripod.bus import NOBODY, claim_on
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.pythia_folder import CONFIG, Folder
@@ -203,6 +204,8 @@ async def run(
         LedgerError: nothing could be recorded.
     """
     order = order_for(team, program, actor)
+    if order.place.level == "namespace":
+        team.warnings += [f"{path} is lent as it lies there: {why}" for path, why in order.lent]
     tidy(team)
     if manual:
         point = summon(team, actor=actor)
@@ -263,38 +266,73 @@ def order_for(team: Team, program: Program, actor: str) -> Order:
     secret, project = _secret(team)
     shows = [*program.shows, *(path for path in needs.shows if os.path.exists(_full(path)))]
     own = resolve(known.argv, shows, secret)
-    for path in filter(os.path.exists, map(_full, needs.lends)):
+    lends = [full for path in needs.lends if os.path.isfile(full := _full(path))]
+    for path in lends:
         refuse_secret(path, secret)
-    network = program.network or needs.network
-    place = isolate(own, Folder.ANY, secret, project, network=network)
+    given = given_to(own, LIMIT)
+    place = isolate(
+        own,
+        Folder.ANY,
+        secret,
+        project,
+        network=program.network or needs.network,
+        given=given,
+        home=_home(needs, lends),
+    )
     if program.require_namespace and place.level != "namespace":
         message = (
             f"no mount namespace can be had here: {place.problem}. Nothing was run; install "
             "bubblewrap, or leave out --require-namespace"
         )
         raise RefusedError(message)
-    env = dict(place.env)
+    # What a variable says is recorded, so that it can be searched as all else that is given.
+    env = {name: os.environ[name] for name in BASIC_ENV if name in os.environ} | place.env
     if needs.config is not None:
         env[needs.config] = f"{env['HOME']}/{CONFIG}"
+    in_a_folder = place.level == "folder"
     spec = known.order(
         b"",
         argv=place.argv,
+        env=known.env,
         set_env=env,
         timeout_s=program.timeout_s,
         model=program.model,
         effort=program.effort,
+        sealed=place.sealed,
+        leaves=place.leaves,
     )
     return Order(
         spec=spec,
         place=place,
-        hidden=_HIDDEN if place.level == "namespace" else (),
+        hidden=() if in_a_folder else _HIDDEN,
         prompt="",
         actor=_SELF if actor == NOBODY else actor,
-        texts=tuple(own_texts(own, LIMIT)),
-        lends=needs.lends if needs.config is not None else (),
+        texts=tuple(data for data, _ in given.files.values()),
+        lends=tuple(lends) if needs.config is not None and in_a_folder else (),
         config=needs.config,
         transcripts=needs.transcripts,
+        lent=given.lent,
     )
+
+
+def _home(needs: profiles.Isolation, lends: Sequence[str]) -> Home:
+    """The program's private home; a login that is lent to it is read here, once.
+
+    Raises:
+        RefusedError: a login cannot be read.
+    """
+    if needs.config is None:
+        return Home()
+    files = {}
+    for path in lends:
+        try:
+            with open(path, "rb") as file:
+                files[f"{CONFIG}/{os.path.basename(path)}"] = file.read()
+        except OSError as error:
+            message = f"{path}: {error.strerror}: a profile's lends must be readable"
+            raise RefusedError(message) from error
+    returns = f"{CONFIG}/{needs.transcripts}".rstrip("/") if needs.transcripts else ""
+    return Home(files, CONFIG, returns)
 
 
 def _full(path: str) -> str:

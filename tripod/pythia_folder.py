@@ -11,6 +11,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from typing import ClassVar
 
@@ -22,7 +23,7 @@ from tripod.act import Act
 from tripod.errors import RefusedError
 from tripod.team import Team
 
-__all__ = ["CONFIG", "Folder", "keep_transcripts"]
+__all__ = ["CONFIG", "Folder", "keep_transcripts", "transcripts_in"]
 
 CONFIG = "config"
 """The folder, within her home, that her program is told to keep its own files in."""
@@ -100,8 +101,11 @@ class Folder:
             with os.fdopen(fd, "wb") as copy:
                 shutil.copyfileobj(file, copy)
 
-    def transcripts(self, within: str) -> Iterator[str]:
-        """Paths of the files that her program left in a folder of its own, by name."""
+    def transcripts(self, within: str) -> Iterator[tuple[str, bytes, bool]]:
+        """Files that her program left in a folder of its own: path, bytes, whether there is more.
+
+        In the order of their paths; of each as many bytes as are kept.
+        """
         top = os.path.join(os.path.realpath(self.at), "home", CONFIG, within).rstrip("/")
         if os.path.realpath(top) != top:
             return  # she made it a link: what it leads to is not hers
@@ -110,19 +114,34 @@ class Folder:
             for name in sorted(names):
                 path = f"{folder}/{name}"
                 if os.path.isfile(path) and not os.path.islink(path):
-                    yield path
+                    with open(path, "rb") as file:
+                        yield path, file.read(MAX_TRANSCRIPT), bool(file.read(1))
 
 
-def keep_transcripts(act: Act, paths: Iterable[str], spawn: str) -> None:
+def transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
+    """The same of an archive (tar) that came back from the namespace; one cut off ends early."""
+    import io  # other commands of Pythia's read no archive
+    import tarfile
+
+    with (
+        suppress(tarfile.TarError, EOFError, ValueError),
+        tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar,
+    ):
+        files = sorted((one for one in tar if one.isreg()), key=lambda one: one.name)
+        for one in files:
+            file = tar.extractfile(one)
+            if file is not None:
+                yield one.name, file.read(MAX_TRANSCRIPT), one.size > MAX_TRANSCRIPT
+
+
+def keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: str) -> None:
     """Keep what her program wrote of its own session, beside the logs of workers."""
-    for number, path in enumerate(paths, 1):
+    for number, (path, data, is_longer) in enumerate(files, 1):
         if number > MAX_TRANSCRIPTS:
             act.warn(f"of her program's transcripts the first {MAX_TRANSCRIPTS} are kept")
             return
-        with open(path, "rb") as file:
-            data = file.read(MAX_TRANSCRIPT)
-            if file.read(1):
-                act.warn(f"{path} is longer than {MAX_TRANSCRIPT} bytes: its beginning is kept")
+        if is_longer:
+            act.warn(f"{path} is longer than {MAX_TRANSCRIPT} bytes: its beginning is kept")
         kept = f"{WORKERS}/pythia-{spawn[:12]}-{number}.log"
         written = act.disk.write(kept, File(data, MODE))
         assert written is not None

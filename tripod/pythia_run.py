@@ -38,7 +38,7 @@ from tripod.chat import channel_name, say_in
 from tripod.chat_channels import live_of
 from tripod.drafting import draft_event
 from tripod.errors import RefusedError
-from tripod.pythia_folder import Folder, keep_transcripts
+from tripod.pythia_folder import Folder, keep_transcripts, transcripts_in
 from tripod.pythia_points import Point, Snapshot, pending
 from tripod.team import Team
 
@@ -70,7 +70,8 @@ class Order:
     """How her program is run. ``spec`` has all but the prompt; ``place`` says how isolated.
 
     ``hidden`` are names of what does not exist for her, ``texts`` the files that her command line
-    names, ``transcripts`` the folder of those that she leaves, within her home ('' for none).
+    names, ``transcripts`` the folder of those that she leaves, within her home ('' for none),
+    ``lent`` paths that she sees as they lie on the disk, each with why.
     """
 
     spec: SpawnSpec
@@ -82,6 +83,7 @@ class Order:
     lends: tuple[str, ...] = ()
     config: str | None = None
     transcripts: str = ""
+    lent: tuple[tuple[str, str], ...] = ()
 
 
 class Stand(NamedTuple):
@@ -228,16 +230,20 @@ class Reviewing(Told):
             attempt=1 if claim is None else claim.attempt + 1,
         )
         place = order.place
-        isolated = pythia_isolated(run.spawn, place.level, order.hidden, place.problem)
+        isolated = pythia_isolated(
+            run.spawn, place.level, order.hidden, place.problem, bwrap=place.bwrap
+        )
         texts = [delivered(run.spawn, "file", data, ()) for data in order.texts]
         act.append([claimed, isolated, *texts])
         folder = Folder(Folder.path(self.team, point.event, run.attempt))
         folder.make(config=order.config is not None, lends=order.lends)
         return ()
 
-    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:  # noqa: ARG002 - the same
+    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:
         """What her program left in its own folder is kept."""
-        if self.order.transcripts:
+        if result.left:
+            keep_transcripts(act, transcripts_in(result.left), run.spawn)
+        elif self.order.transcripts:
             folder = Folder(Folder.path(self.team, self.point.event, run.attempt))
             keep_transcripts(act, folder.transcripts(self.order.transcripts), run.spawn)
 

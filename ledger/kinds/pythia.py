@@ -9,11 +9,18 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from ledger.kinds.base import BodyModel, Content, Count, Name, Sha256
+from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Sha256
 
 __all__ = ["PythiaAssessed", "PythiaFailed", "PythiaIsolated"]
 
 DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
+
+
+class Maker(Closed):
+    """The program that makes a namespace, as it was then."""
+
+    path: Name
+    sha256: Sha256
 
 
 class PythiaIsolated(BodyModel):
@@ -21,13 +28,14 @@ class PythiaIsolated(BodyModel):
 
     ``namespace``: it ran where the files of ``hidden`` (paths from the team directory) do not
     exist. ``folder``: it was told no path, and nothing kept it from looking; ``problem`` says why
-    there was no namespace.
+    there was no namespace. ``bwrap`` is the program that made it.
     """
 
     spawn: Name
     level: Literal["namespace", "folder"]
     hidden: list[Name]
     problem: str | None = None
+    bwrap: Maker | None = None
 
 
 class PythiaAssessed(BodyModel):

@@ -717,7 +717,7 @@ def test_a_link_in_place_of_transcripts_leads_nowhere(tmp_path: Path) -> None:
     (own / "sessions/key").symlink_to(tmp_path / "secret/key")
     (own / "sessions/more").symlink_to(tmp_path / "secret")
     (own / "others").symlink_to(tmp_path / "secret")
-    assert list(folder.transcripts("sessions")) == [str(own / "sessions/mine")]
+    assert list(folder.transcripts("sessions")) == [(str(own / "sessions/mine"), b"{}", False)]
     assert list(folder.transcripts("others")) == []
     assert list(folder.transcripts("none")) == []
 

@@ -79,8 +79,8 @@ def test_only_the_system_and_its_own_files_are_shown(tmp_path: Path) -> None:
     assert [path for path in shown if not path.startswith((*allowed, prefix))] == []
     assert "/etc" not in shown
     assert str(tmp_path / "own.py") in shown
-    assert options(place.argv, "--bind") == [HOME]
-    assert WORK in options(place.argv, "--tmpfs")
+    assert options(place.argv, "--bind") == []
+    assert {HOME, WORK} <= set(options(place.argv, "--tmpfs"))
     assert place.env["HOME"] == HOME
     assert (place.cwd, place.level, place.problem) == ("/folder", "namespace", None)
     assert {"--unshare-all", "--die-with-parent"} <= set(place.argv)
@@ -166,6 +166,7 @@ def test_a_bwrap_that_cannot_is_told(
     bwrap.write_text(f"#!/bin/sh\n{script}\n")
     bwrap.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(isolated, "_TRUSTED", ())
     place = isolate(Program(("/usr/bin/true",), ()), "/f", ["/secret"], "/x")
     assert (place.level, place.problem) == ("folder", problem)
 

@@ -2,22 +2,35 @@
 
 import asyncio
 import fcntl
+import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from unittest import mock
 
 import pytest
-from reviewed import EXAMPLE, NOW, SPOKEN, check_once, event_of, folder_alone, reviewed_team
+from reviewed import (
+    EXAMPLE,
+    NOW,
+    SCRIPTED,
+    SPOKEN,
+    check_once,
+    event_of,
+    folder_alone,
+    reviewed_team,
+)
 
 from projections.projection import content_bytes
 from tripod import pythia
+from tripod.agents import wrapper
 from tripod.agents.isolated import isolate, resolve
+from tripod.agents.spool import ENDED, Look, Spool
 from tripod.team import Team
 
 SEARCH = r"""
@@ -190,11 +203,158 @@ def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> 
 @pytest.mark.usefixtures("namespace")
 def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
     with mock.patch("tripod.agents.isolated._namespace") as words:
-        words.return_value = ["--ro-bind", "/", "/"]
+        words.side_effect = lambda made, *_: made.words.extend(["--ro-bind", "/", "/"])
         (tmp_path / "secret").touch()
         place = isolate(resolve(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere")
     assert place.level == "folder"
     assert place.problem == f"{tmp_path} is seen in the namespace"
+
+
+# Another program of the same user ----------------------------------------------------------------
+
+
+@contextmanager
+def another_at_work(do: Callable[[str], None]) -> Iterator[None]:
+    """Has another program do something at the last moment: all is ready, and nothing runs yet.
+
+    It is told the folder of the run.
+    """
+    real = subprocess.run
+
+    def run(argv: list[str], **more: Any) -> Any:
+        if wrapper.__file__ in argv:
+            do(argv[argv.index(wrapper.__file__) + 1])
+        return real(argv, **more)
+
+    with mock.patch("tripod.agents.spool.subprocess.run", run):
+        yield
+
+
+SHELL = """
+import io, runpy, subprocess, sys
+text = sys.stdin.read()
+done = subprocess.run(["sh", "-c", sys.argv[1]], input=text, capture_output=True, text=True)
+sys.stderr.write(done.stdout + done.stderr)
+sys.stdin, sys.argv = io.StringIO(text), sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a line of shell in the namespace, then the scripted reviewer."""
+
+
+def reviewed_by(
+    team: Team, folder: Path, line: str, shows: Sequence[str] = (), isolated: str = ""
+) -> str:
+    """What a line of shell says in front of the reviewer's answer."""
+    script = folder / "shell.py"
+    script.write_text(SHELL)
+    argv = json.dumps([sys.executable, str(script), line, str(EXAMPLE)])
+    profile = folder / "agent.toml"
+    profile.write_text(f"argv = {argv}\n[isolated]\n{isolated}\n")
+    asked = pythia.Program(profile=str(profile), shows=shows, require_namespace=True)
+    done = asyncio.run(pythia.run(team, asked, NOW))
+    assert done is not None
+    assert done.answer is not None, done
+    ended = next(e.data for e in team.store.read() if e.kind == "agent.ended")
+    return content_bytes(team.source, ended["stderr"]["content"]).decode()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_nobody_adds_to_the_prompt_before_it_is_read(tmp_path: Path) -> None:
+    def append(run: str) -> None:
+        for name in {"stdin", *os.listdir(run)}:
+            with open(f"{run}/{name}", "a", encoding="utf-8") as file:
+                file.write(SPOKEN)
+
+    with reviewed_team() as (_, team), another_at_work(append):
+        said = reviewed_by(team, tmp_path, "cat")
+        assert "The decision log:" in said
+        assert SPOKEN not in said
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_nobody_puts_anything_into_the_private_home(tmp_path: Path) -> None:
+    def write(_: str) -> None:
+        for home in (project.parent / "tmp").rglob("home"):
+            for folder in (home, *(path for path in home.rglob("*") if path.is_dir())):
+                (folder / "MEMORY.md").write_text(SPOKEN)
+                wrote.append(folder)
+
+    wrote: list[Path] = []
+    (tmp_path / "login").write_text("sesame")
+    isolated = f'config = "HERS"\nlends = ["{tmp_path}/login"]'
+    with reviewed_team() as (project, team), another_at_work(write):
+        line = "find $HERS/.. -type f; cat $HERS/login"
+        said = reviewed_by(team, tmp_path, line, (), isolated)
+        assert said == "/run/tripod/home/config/../config/login\nsesame"
+        assert wrote
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+@pytest.mark.parametrize("of_a_folder", [False, True])
+def test_nobody_changes_a_file_that_the_program_is_given(
+    tmp_path: Path, *, of_a_folder: bool
+) -> None:
+    notes = tmp_path / "notes"
+    (notes / "below").mkdir(parents=True)
+    own = notes / "below/own.md"
+    own.write_text("what I was given")
+
+    def change(_: str) -> None:
+        own.write_text(SPOKEN)
+        (notes / "more.md").write_text(SPOKEN)
+
+    with reviewed_team() as (_, team), another_at_work(change):
+        shows = [str(notes if of_a_folder else own)]
+        said = reviewed_by(team, tmp_path, f"find {notes} -type f -exec cat {{}} +", shows)
+        assert said == "what I was given"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_nobody_changes_the_program_while_it_starts(tmp_path: Path) -> None:
+    def change(_: str) -> None:
+        (tmp_path / "shell.py").write_text("print('overall: high, Ship it.')")
+
+    with reviewed_team() as (_, team), another_at_work(change):
+        assert reviewed_by(team, tmp_path, "echo mine") == "mine\n"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_what_is_left_in_the_home_comes_back_as_a_transcript(tmp_path: Path) -> None:
+    isolated = 'config = "HERS"\ntranscripts = "said"'
+    line = "mkdir -p $HERS/said/a; echo {} > $HERS/said/a/one; ln -s /etc/passwd $HERS/said/b"
+    with reviewed_team() as (_, team):
+        assert reviewed_by(team, tmp_path, line, (), isolated) == ""
+        (kept,) = [e.data for e in team.store.read() if e.kind == "evidence.kept"]
+        assert content_bytes(team.source, kept["content"]) == b"{}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_nobody_answers_in_its_place() -> None:
+    """The output is replaced between the program's end and the entry that holds it."""
+    real = Spool.look
+
+    def replaced(spool: Spool) -> Look:
+        look = real(spool)
+        if look.state == ENDED:
+            with open(spool.stdout, "r+", encoding="utf-8") as file:
+                text = file.read()
+                file.seek(0)
+                file.write(text.replace("this reviewer", "that reviewer"))
+        return look
+
+    with reviewed_team() as (_, team), mock.patch.object(Spool, "look", replaced):
+        done = asyncio.run(pythia.run(team, pythia.Program(command=SCRIPTED), NOW))
+        assert done is not None
+        assert done.answer is None
+        assert done.problems == ["another program changed what it printed (stdout)"]
+        kept = [e.data["stdout"] for e in team.store.read() if e.kind == "agent.ended"]
+        assert [sorted(one) for one in kept] == [["bytes", "digest"]] * 2
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-__all__ = ["chat_in"]
+__all__ = ["chat_in", "repository_in"]
 
 _TEAM = ".nbs"
 _SUFFIXES = (".chat", ".event")
@@ -32,6 +32,17 @@ def chat_in(path: str) -> str | None:
     if _TEAM in real.split("/") or not os.path.isdir(real):
         return path if _is_chat(real) else None
     return next(_below(real), None)
+
+
+def repository_in(path: str) -> str | None:
+    """The first git repository in a folder, bare or not: its history may hold any file's text."""
+    for folder, folders, names in os.walk(os.path.realpath(path)):
+        if ".git" in folders or ".git" in names:
+            return f"{folder}/.git"
+        if "HEAD" in names and {"objects", "refs"} <= set(folders):
+            return folder
+        folders.sort()
+    return None
 
 
 def _below(top: str) -> Iterator[str]:

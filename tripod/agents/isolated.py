@@ -1,9 +1,15 @@
 """Runs a program where what it may not see does not exist: a mount namespace made by bubblewrap.
 
 In it there are the system's folders, the program's own files, an empty folder to work in and a
-private home; no other process, and no network unless the order says so. That the namespace can be
-made, and that nothing secret is seen in it, is tried out each time before anything runs: the file
-of ``bwrap`` may be there where the kernel refuses it, as in many containers.
+private home; no other process, and no network unless the order says so. The program's files are
+there by their content, which is read before anything runs and handed on in memory: to change the
+file on the disk, or to write into a home of the host, changes nothing for it. What is too large for
+that, or no text, or a folder that holds such files, is *lent* as it lies on the disk.
+
+That the namespace can be made, and that nothing secret is seen in it, is tried out each time
+before anything runs: the file of ``bwrap`` may be there where the kernel refuses it, as in many
+containers. ``bwrap`` is that of the system; one from ``PATH`` counts only where no other user can
+write it.
 
 Where it cannot be made the program is run in an otherwise empty *folder*: it is told no path, and
 nothing keeps it from looking. Which of the two it was is in the result, with the reason.
@@ -16,22 +22,27 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Literal, NamedTuple, Self
 
-from tripod.agents.chat_by_name import chat_in
+from tripod.agents.chat_by_name import chat_in, repository_in
+from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
 __all__ = [
     "BWRAP",
     "HOME",
     "WORK",
+    "Given",
+    "Home",
     "Isolated",
     "Program",
+    "given_to",
     "isolate",
-    "own_texts",
     "refuse_secret",
     "resolve",
 ]
@@ -40,6 +51,13 @@ BWRAP = "bwrap"
 HOME, WORK = "/run/tripod/home", "/run/tripod/work"
 """Where its private home and its empty folder are, in the namespace: nobody keeps programs there,
 so that these cover none."""
+
+_TRUSTED = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
+"""Where ``bwrap`` is looked for first: folders that the system's owner alone writes."""
+
+MAX_FILES = 256  # of one folder that is given so
+MAX_FOLDER = 4 * 1024 * 1024  # bytes of them all
+MAX_LOOKED = 20_000  # names of a folder that are looked at
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = (
@@ -61,10 +79,31 @@ class Program(NamedTuple):
     files: tuple[str, ...]
 
 
+class Given(NamedTuple):
+    """What a program is given by content: files, with path, bytes and mode, and whole folders.
+
+    ``lent`` are paths that it sees as they lie on the disk, each with why.
+    """
+
+    files: dict[str, tuple[bytes, int]]
+    folders: tuple[str, ...] = ()
+    lent: tuple[tuple[str, str], ...] = ()
+
+
+class Home(NamedTuple):
+    """Its private home: files by their path in it, and a folder whose files are to come back."""
+
+    files: Mapping[str, bytes] = {}
+    folder: str = ""
+    returns: str = ""
+
+
 class Isolated(NamedTuple):
     """How a program is run: its command line, folder and variables, and what that keeps from it.
 
-    ``problem`` says why it is no namespace.
+    ``problem`` says why it is no namespace. ``sealed`` are the files in memory that stand for words
+    of the command line (see ``SpawnSpec``). ``leaves``: what is to come back of its home comes as a
+    tar archive on descriptor 9. ``bwrap`` is the path and the digest of what makes the namespace.
     """
 
     argv: tuple[str, ...]
@@ -72,6 +111,9 @@ class Isolated(NamedTuple):
     env: dict[str, str]
     level: Literal["namespace", "folder"]
     problem: str | None = None
+    sealed: Mapping[int, bytes] = {}
+    leaves: bool = False
+    bwrap: tuple[str, str] | None = None
 
 
 def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) -> Program:
@@ -138,33 +180,133 @@ def refuse_secret(path: str, secret: Iterable[str]) -> None:
         raise RefusedError(message)
 
 
-def own_texts(program: Program, limit: int) -> list[bytes]:
-    """The bytes of the files that its command line names, and of the script that it starts with.
+def given_to(program: Program, limit: int) -> Given:
+    """What a program has of its own: the files that its command line names, and its script.
 
-    Of one that is longer than ``limit`` bytes the beginning, one byte longer than that.
+    Args:
+        program: its command line and files.
+        limit: bytes of a file that is given by content; a folder is where all in it is such text.
 
     Raises:
         RefusedError: one of them cannot be read.
     """
-    start = program.argv[0]
-    texts = []
+    given = Given({})
+    start, folders, lent = program.argv[0], [], []
     for path in dict.fromkeys((start, *program.files)):
-        if not os.path.isfile(path):
-            continue
         try:
-            with open(path, "rb") as file:
-                data = file.read(limit + 1)
+            if os.path.isdir(path):
+                problem = _folder(path, limit, given.files)
+                if problem:
+                    lent.append((path, problem))
+                else:
+                    folders.append(path)
+            elif path in program.files or _is_script(start):
+                data, mode = _file(path, limit)
+                given.files[path] = data, mode
+                if len(data) > limit:
+                    lent.append((path, f"it holds more than {limit} bytes"))
         except OSError as error:
-            message = f"{path}: {error.strerror}: what she is given is kept, so it must be readable"
+            message = (
+                f"{path}: {error.strerror}: what the program is given is kept, so it must be "
+                "readable"
+            )
             raise RefusedError(message) from error
-        is_script = data.startswith(b"#!") and not any(_within(start, top) for top in _SYSTEM)
-        if path != start or path in program.files or is_script:
-            texts.append(data)
-    return texts
+    return given._replace(folders=tuple(folders), lent=tuple(lent))
+
+
+def _file(path: str, limit: int) -> tuple[bytes, int]:
+    """The bytes of a file, of a longer one one byte more than is given; and its mode."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            message = f"{path} is no regular file: a program is given files and folders"
+            raise RefusedError(message)
+        return file.read(limit + 1), 0o555 if found.st_mode & 0o111 else 0o444
+
+
+def _is_script(start: str) -> bool:
+    if any(_within(start, top) for top in _SYSTEM):
+        return False
+    with open(start, "rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> str:
+    """Read a folder's files into ``files``; why it cannot be given by content, '' where it can.
+
+    What is no text, a link, a repository, or beyond the limits, is left out.
+    """
+    names, count, size, unseen = 0, 0, 0, []
+    for folder, folders, found in os.walk(top):
+        links = [name for name in folders if os.path.islink(f"{folder}/{name}")]
+        inner = [name for name in folders if name == ".git" or name in links]
+        unseen += [f"{folder}/{name}" for name in inner]
+        folders[:] = sorted(set(folders) - set(inner))
+        names += len(found) + len(folders)
+        if names > MAX_LOOKED:
+            return f"it holds more than {MAX_LOOKED} files"
+        for name in sorted(found):
+            path = f"{folder}/{name}"
+            data, mode = b"\0", 0
+            if count < MAX_FILES and stat.S_ISREG(os.lstat(path).st_mode):
+                data, mode = _file(path, limit)
+            if len(data) > limit or size + len(data) > MAX_FOLDER or not _is_text(data):
+                unseen.append(path)
+                continue
+            files[path] = data, mode
+            count, size = count + 1, size + len(data)
+    if not unseen:
+        return ""
+    named = ", ".join(os.path.relpath(path, top) for path in unseen[:3])
+    more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
+    return f"{named}{more} cannot be looked at: no text, links, a repository, or too much"
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+class _Words:
+    """A command line of ``bwrap`` as it grows, with the files in memory that it names."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = list(words)
+        self.sealed: dict[int, bytes] = {}
+
+    def __iadd__(self, words: Iterable[str]) -> Self:
+        self.words += words
+        return self
+
+    def file(self, option: str, data: bytes, path: str, mode: int) -> None:
+        """A file by its content; the descriptor's number takes the place of the word ``memory``."""
+        self.words += ["--perms", f"{mode:04o}", option]
+        self.sealed[len(self.words)] = data
+        self.words += ["memory", path]
+
+
+_RETURNS = """
+trap : TERM INT HUP
+folder=$1; shift
+"$@"; code=$?
+[ -d "$folder" ] && tar -cf - -C "$folder" . >&9
+exit $code
+"""
+"""Runs a program and has the files of a folder come back, however it ends."""
 
 
 def isolate(
-    program: Program, folder: str, hidden: Sequence[str], around: str, *, network: bool = False
+    program: Program,
+    folder: str,
+    hidden: Sequence[str],
+    around: str,
+    *,
+    network: bool = False,
+    given: Given | None = None,
+    home: Home | None = None,
 ) -> Isolated:
     """Say how a program is run, isolated as far as this system can; nothing is left behind.
 
@@ -174,25 +316,66 @@ def isolate(
         hidden: folders of which nothing must exist for it.
         around: a folder of which its own files alone may exist.
         network: whether it may reach the network.
+        given: what it has by content; all that its command line names is lent where that is None.
+        home: what its private home holds.
     """
-    bwrap = shutil.which(BWRAP)
-    problem = f"{BWRAP} is not installed" if bwrap is None else None
+    home = home or Home()
+    bwrap, problem = _bwrap()
     for proc in (("--proc", "/proc"), ()):
         if bwrap is None:
             break
         start = _start(program.argv[0])
         visible = _visible(program, start, [around, *hidden])
-        words = [bwrap, *_namespace(visible, [around, *hidden]), *proc]
+        words = _Words(bwrap)
+        _namespace(words, visible, [around, *hidden], given or Given({}))
+        words += proc
         if network:
-            words.append("--share-net")
-        problem = _tried(words, hidden)
+            words += ["--share-net"]
+        problem = _tried(words.words, hidden, words.sealed)
         if problem is None:
-            words += ["--bind", f"{folder}/home", HOME, "--tmpfs", WORK, "--chdir", WORK, "--"]
-            argv = (start, *program.argv[1:])
+            words += ["--tmpfs", HOME]
+            if home.folder:
+                words += ["--dir", f"{HOME}/{home.folder}"]
+            for name, data in home.files.items():
+                words.file("--file", data, f"{HOME}/{name}", 0o600)
+            words += ["--tmpfs", WORK, "--chdir", WORK, "--"]
+            if home.returns:
+                words += ["/bin/sh", "-c", _RETURNS, "sh", f"{HOME}/{home.returns}"]
+            argv = (*words.words, start, *program.argv[1:])
             env = {"HOME": HOME, "PATH": _search(visible), "TMPDIR": "/tmp"}  # noqa: S108 - its own
-            return Isolated((*words, *argv), folder, env, "namespace")
+            made = (bwrap, _sha256_of(bwrap))
+            leaves = bool(home.returns)
+            return Isolated(argv, folder, env, "namespace", None, words.sealed, leaves, made)
     env = {"HOME": f"{folder}/home"}
     return Isolated(program.argv, f"{folder}/work", env, "folder", problem)
+
+
+def _bwrap() -> tuple[str | None, str | None]:
+    """The path of ``bwrap``; where there is none that can be trusted, why."""
+    for place in _TRUSTED:
+        path = f"{place}/{BWRAP}"
+        if os.access(path, os.X_OK) and not _written_by_others(path, root=True):
+            return path, None
+    found = shutil.which(BWRAP)
+    if found is None:
+        return None, f"{BWRAP} is not installed"
+    path = os.path.realpath(found)
+    if _written_by_others(path):
+        return None, f"{path} can be changed by others than you: install the system's {BWRAP}"
+    return path, None
+
+
+def _written_by_others(path: str, *, root: bool = False) -> bool:
+    """Whether others than root (and, unless ``root``, than us) can write a file or its folder."""
+    owners = {0} if root else {0, os.getuid()}
+    real = os.path.realpath(path)
+    found = [os.stat(real), os.stat(os.path.dirname(real))]
+    return any(one.st_uid not in owners or one.st_mode & 0o022 for one in found)
+
+
+def _sha256_of(path: str) -> str:
+    with open(path, "rb") as file:
+        return sha256(file.read()).hexdigest()
 
 
 def _within(path: str, folder: str) -> bool:
@@ -227,11 +410,14 @@ def _prefix(path: str, hidden: Sequence[str]) -> str:
     home = os.path.expanduser("~")
     private = [home, f"{home}/.local", *map(os.path.realpath, hidden)]
     whole = name == "bin" and not any(_within(place, above) for place in private)
-    return above if whole and chat_in(above) is None else path
+    if whole and chat_in(above) is None and repository_in(above) is None:
+        return above
+    return path
 
 
-def _namespace(visible: Sequence[str], absent: Sequence[str]) -> list[str]:
-    words = ["--unshare-all", "--die-with-parent", "--tmpfs", "/tmp", "--dev", "/dev"]  # noqa: S108
+def _namespace(words: _Words, visible: Sequence[str], absent: Sequence[str], given: Given) -> None:
+    """The options that make it: first the system's folders, then covers, then what it has."""
+    words += ["--unshare-all", "--die-with-parent", "--tmpfs", "/tmp", "--dev", "/dev"]  # noqa: S108
     # Run by root it would keep every right over the namespace, and could take a cover off again.
     words += ["--cap-drop", "ALL"]
     for path in visible:
@@ -251,19 +437,36 @@ def _namespace(visible: Sequence[str], absent: Sequence[str]) -> list[str]:
         if any(_within(place, path) for path in (*_SYSTEM, *shown)):
             words += ["--tmpfs", place]
             covered.append(place)
+    lent = {path for path, _ in given.lent}
     for path in shown:
-        words += ["--ro-bind", path, path]
-    return words
+        if path in given.folders:
+            words += ["--tmpfs", path]
+            for name in _below(path, given.files):
+                words.file("--file", given.files[name][0], name, given.files[name][1])
+        elif path in given.files and path not in lent:
+            words.file("--ro-bind-data", given.files[path][0], path, given.files[path][1])
+        else:
+            words += ["--ro-bind", path, path]
 
 
-def _tried(words: Sequence[str], hidden: Sequence[str]) -> str | None:
+def _below(folder: str, files: Iterable[str]) -> Iterator[str]:
+    yield from (path for path in files if path != folder and _within(path, folder))
+
+
+def _tried(words: Sequence[str], hidden: Sequence[str], sealed: Mapping[int, bytes]) -> str | None:
     """Whether the namespace can be made, and nothing that is to be hidden is seen in it."""
     places = [os.path.realpath(path) for path in hidden]
-    command = [*words, "--", "/bin/sh", "-c", _LOOK, "sh", *places]
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_S, check=False
-        )
+        with sealed_files(list(sealed.values())) as made:
+            numbered = with_numbers(words, dict(zip(sealed, made, strict=True)))
+            done = subprocess.run(
+                [*numbered, "--", "/bin/sh", "-c", _LOOK, "sh", *places],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_S,
+                pass_fds=made,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{BWRAP}: {error}"
     if done.returncode == 0:
