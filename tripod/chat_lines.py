@@ -12,7 +12,9 @@ from tripod.output import format_utc, hanging, one_line, safe
 
 __all__ = ["as_hits", "as_json", "as_lines", "coloured", "deletion_line"]
 
-COLOURS = (36, 33, 35, 32, 34, 31)
+COLOURS = ("36", "33", "35", "32", "34", "31")
+ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}
+"""The colours that the original's export has for what failed and for what warns."""
 
 
 def as_lines(messages: Iterable[Message]) -> Iterator[str]:
@@ -45,7 +47,8 @@ def coloured(messages: Sequence[Message], people: Sequence[str]) -> str:
     place = {handle: number for number, handle in enumerate(people)}
     parts = []
     for message in messages:
-        colour = COLOURS[place.get(message.handle, 0) % len(COLOURS)]
+        usual = COLOURS[place.get(message.handle, 0) % len(COLOURS)]
+        colour = ALERTS.get(message.handle, usual)
         when = f"\x1b[2m[{format_utc(message.time)}]\x1b[0m " if message.time else ""
         handle = f"\x1b[1;{colour}m{safe(one_line(message.handle))}\x1b[0m"
         parts.append(f"{when}{handle}: {safe(hanging(message.text))}\n")

@@ -254,9 +254,9 @@ def indexed(
     Args:
         team: the team whose chat it is.
         name: the channel, or an archive.
-        window: which of those that the others leave.
-        first: the place of the first among those of the file, from 0.
-        stop: the place behind the last; None: all.
+        window: its ``last`` is taken first, of all messages of the file; its times like the others.
+        first: the index in the file of the first, from 0.
+        stop: the index in the file behind the last; None: all.
         handles: only of these.
         text: only those that hold it, upper and lower case alike (ASCII).
 
@@ -264,14 +264,15 @@ def indexed(
         NotFoundError: there is no such chat.
     """
     window = window or Window()
-    rows = _rows(team, span(team, name), Window())[first:stop]
+    rows = _rows(team, span(team, name), Window())
+    newest = 0 if window.last is None else max(0, len(rows) - window.last)
+    rows = rows[max(first, newest) : stop]
     wanted = _lower(text or "")
-    found = [
+    return [
         message
         for message in _messages(team, _cut(rows, window._replace(last=None)))
         if (handles is None or message.handle in handles) and wanted in _lower(message.text)
     ]
-    return found if window.last is None else found[max(0, len(found) - window.last) :]
 
 
 def count(team: Team, name: str) -> int:
@@ -286,14 +287,21 @@ def count(team: Team, name: str) -> int:
 
 
 def participants(team: Team, name: str) -> list[tuple[str, int]]:
-    """Handles in the order in which they first spoke, and how many messages each sent.
+    """Handles in the order in which they first spoke, and how many messages of each a file holds.
+
+    A split takes messages to an archive: the counts are those of the file, as the document of
+    ``nbs-chat`` has it, and not the ones in its header, which count every message ever sent.
 
     Raises:
         NotFoundError: there is no such chat.
     """
-    channel = span(team, name).channel
+    shown = span(team, name)
     return team.store.db.execute(
-        "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place", (channel,)
+        "SELECT l.handle, count(*) FROM lines l LEFT JOIN participants p"
+        " ON p.channel = l.channel AND p.handle = l.handle WHERE l.channel = ?"
+        " AND l.number >= ? AND l.number < ? AND l.handle IS NOT NULL AND l.gone IS NULL"
+        " GROUP BY l.handle ORDER BY p.place IS NULL, p.place, min(l.number)",
+        shown,
     ).fetchall()
 
 

@@ -243,14 +243,18 @@ def _look_after(team: Team, name: str, *, dismissed: bool) -> None:
 # What becomes of one ---------------------------------------------------------------------------
 
 
-def continue_(team: Team, name: str, message: str, *, actor: str = "unknown") -> None:
+def continue_(
+    team: Team, name: str, message: str, *, actor: str = "unknown", model: str | None = None
+) -> None:
     """Have a worker that ended go on, with a message; with its own session, where it has one.
+
+    ``model`` is what its program is asked to use from now on; None leaves that as it was.
 
     Raises:
         NotFoundError: we run no such worker.
         RefusedError: it is at work, was dismissed, or a log is not what its program left: more of
             that would hide what was done to it.
-        BadArgumentError: the message breaks its rule.
+        BadArgumentError: the message breaks its rule, or the program's profile takes no model.
     """
     if not message.strip() or len(message.encode()) > MAX_TASK:
         problem = f"message: it is empty, or more than {MAX_TASK} bytes"
@@ -272,6 +276,11 @@ def continue_(team: Team, name: str, message: str, *, actor: str = "unknown") ->
     else:
         task = content_bytes(team.source, team.source.body(row[0])["task"]).decode()
         given, more = f"{task}\n\n{message}", dict(before.more)
+    if model is not None:
+        if "model" not in before.takes:
+            problem = f"{name}: the profile of its program takes no model; leave --model out"
+            raise BadArgumentError(problem)
+        more["model"] = model
     spec = replace(before, stdin=given.encode(), more=more)
     legal = ("completed", "failed", "died", "escalated")
     life = Life(drafts.worker_continued(name, message, actor), legal)

@@ -24,7 +24,9 @@ from tripod.team import Team
 from tripod.worker import look_after
 from tripod.worker_life import ROLE, judge_name, logs_of
 
-__all__ = ["About", "about", "answer", "every", "findings", "search", "session", "watch"]
+__all__ = [
+    "About", "about", "answer", "every", "findings", "named", "search", "session", "watch",
+]  # fmt: skip
 
 MAX_LOG = 256 * 1024 * 1024
 _STYLE = re.compile(
@@ -103,6 +105,21 @@ def answer(team: Team, name: str) -> str:
         message = f"{name}: no program of a worker of this name has ended"
         raise NotFoundError(message)
     return recorded(team, run).text
+
+
+def named(team: Team, handle: str) -> str:
+    """The name of a worker from its name or its handle (``parser`` for ``parser-a3f1``).
+
+    A handle stands for the newest worker that has it. What is neither is returned as it is, for
+    the caller to refuse.
+    """
+    row = team.store.db.execute(
+        "SELECT name FROM workers WHERE name = ?1"
+        " OR (length(name) = length(?1) + 5 AND substr(name, 1, length(?1) + 1) = ?1 || '-')"
+        " ORDER BY name = ?1 DESC, seq DESC LIMIT 1",
+        (handle,),
+    ).fetchone()
+    return handle if row is None else str(row[0])
 
 
 def session(team: Team, name: str) -> str:

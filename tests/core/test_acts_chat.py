@@ -169,7 +169,8 @@ def test_above_two_thousand_lines_the_oldest_thousand_are_split_off(story: Story
         assert chat.send(team, "live", "ann", "2001").number == 2_000
         live = chat.messages(team, "live")
         assert [m.number for m in live] == list(range(1_000, 2_001))
-        assert chat.participants(team, "live") == [("bob", 1_999), ("ann", 2)]
+        # The document counts the messages of the file anew at a split.
+        assert chat.participants(team, "live") == [("bob", 999), ("ann", 2)]
         found = list(chat.search(team, "live", "m77", archives=True))
         assert [m.number for m in found][:2] == [77, 770]
         assert list(chat.search(team, "live", "m77")) == []

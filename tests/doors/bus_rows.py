@@ -47,7 +47,7 @@ LISTED = (
     "[normal] ...-ann-chat-message-9.event (...d ago)\n"
     "[low] ...-cy-heartbeat-6.event (...d ago)\n"
 )
-MANY = "...too few arguments...usage: nbs-bus "
+MANY = "...too few arguments...Usage: nbs-bus "
 
 PUBLISH = [
     row("publish D ann note normal", 0, NAME),
@@ -90,6 +90,12 @@ PUBLISH = [
     row("publish D ann note low --file=D/config.yaml", 0, NAME, "", "window"),
     row("publish D ann note low --file=none", 4, "", "...payload: --file 'none' cannot be read"),
     row("publish D ann note low text --file=none", 4, "", "...payload: given twice"),
+    *(
+        row((name, word), 0, "", f"Usage: nbs-bus {name} {words}...")
+        for name, words in USAGES.items()
+        for word in ("--help", "-h")
+    ),
+    row(("check", "D", "--handle=a\nb"), 4, "", "...--handle: the value holds a line break"),
     row("publish", 4, "", MANY),
     row("publish D", 4, "", MANY),
     row("publish D ann note", 4, "", MANY),

@@ -11,8 +11,8 @@ from story import BEGIN
 from tripod.dropin.nbs_chat import COMMANDS
 
 __all__ = [
-    "ALL", "ANN", "BOB", "DEV", "GONE", "LAST", "MORE", "OTHERS", "READS", "REFUSED", "SEARCHES",
-    "SENDS", "SLIPS", "TWO", "WRITES", "Row",
+    "ALL", "ANN", "BOB", "DEV", "GONE", "HELPS", "LAST", "MORE", "OTHERS", "READS", "REFUSED",
+    "SEARCHES", "SENDS", "SLIPS", "TWO", "WRITES", "Row",
 ]  # fmt: skip
 
 ANN = "[2020-09-13T12:26:40Z] ann: Alpha @bob\n"
@@ -22,7 +22,7 @@ DEV = "[2020-09-13T12:29:40Z] dev: ALPHABET\n"
 LAST = "[2020-09-13T12:30:40Z] bob: done\n"
 ALL = ANN + BOB + TWO + DEV + LAST
 GONE = ".nbs/chat/gone.chat"
-USAGE = "usage: nbs-chat {}"
+USAGE = "Usage: nbs-chat {}"
 
 
 class Row(NamedTuple):
@@ -53,6 +53,9 @@ READS = (
     Row(("read", FILE, "--unread=new"), 0, ALL),
     Row(("read", FILE, "--unread="), 4, err="--unread: empty"),
     Row(("read", FILE, "--unread=a b"), 4, err="white space"),
+    Row(("read", FILE, "--since=a\nb"), 4, err="--since: the value holds a line break"),
+    Row(("search", FILE, "a", "--handle=a\nb"), 4, err="--handle: the value holds a line break"),
+    Row(("export", FILE, "--handle=a\rb"), 4, err="--handle: the value holds a line break"),
     Row(("read", FILE, "--unread=dev", "--since=nobody", "--last=1"), 0, LAST),
     Row(("read", FILE, "--after=2m"), 0, DEV + LAST),
     Row(("read", FILE, f"--after={BEGIN + 60}"), 0, BOB + TWO + DEV + LAST),
@@ -108,14 +111,18 @@ OTHERS = (
     Row(("count", FILE, "--json"), 4, err="no option --json"),
     Row(("export", FILE, "--plain"), 0, ALL),
     Row(("export", FILE, "--plain", "--last=1"), 0, LAST),
-    Row(("export", FILE, "--plain", "--from=1", "--to=2"), 0, BOB + TWO),
+    Row(("export", FILE, "--plain", "--from=1", "--to=2"), 0, BOB),
+    Row(("export", FILE, "--plain", "--last=4", "--to=2"), 0, BOB),
+    Row(("export", FILE, "--plain", "--last=2", "--from=1"), 0, DEV + LAST),
+    Row(("export", FILE, "--plain", "--from=1", "--to=1"), 0),
+    Row(("export", FILE, "--plain", "--last=3", "--grep=beta"), 0),
     Row(("export", FILE, "--plain", "--handle=bob,dev"), 0, BOB + DEV + LAST),
-    Row(("export", FILE, "--plain", "--handle=bob,dev", "--last=2"), 0, DEV + LAST),
+    Row(("export", FILE, "--plain", "--handle=ann,dev", "--last=2"), 0, DEV),
     Row(("export", FILE, "--plain", "--grep=alpha"), 0, ANN + DEV),
     Row(("export", FILE, "--plain", "--after=2m", "--grep=A"), 0, DEV),
     Row(("export", FILE, "--plain", f"--before={BEGIN}"), 0, ANN),
     Row(
-        ("export", FILE, "--to=0"), 0,
+        ("export", FILE, "--to=1"), 0,
         "\x1b[2m[2020-09-13T12:26:40Z]\x1b[0m \x1b[1;36mann\x1b[0m: Alpha @bob\n",
     ),
     Row(("export", FILE, "--to=x"), 4, err="--to=x"),
@@ -218,7 +225,7 @@ MORE = (
 )
 LEAST = {name: command.texts for name, command in COMMANDS.items() if name != "help"}
 SLIPS = (
-    *(Row((name, *"x" * (least - 1)), 4, err=f"too few arguments\n  usage: nbs-chat {name}")
+    *(Row((name, *"x" * (least - 1)), 4, err=f"too few arguments\n  Usage: nbs-chat {name}")
       for name, (least, _) in LEAST.items()),
     *(Row((name, *"x" * most, "more"), 4, err="'more' is one too many")
       for name, (_, most) in LEAST.items()),
@@ -226,6 +233,11 @@ SLIPS = (
       for name, (_, most) in LEAST.items()),
 )  # fmt: skip
 """What each command refuses alike."""
+HELPS = tuple(
+    Row((name, word), 0, f"Usage: {COMMANDS[name].usage}\n")
+    for name in LEAST
+    for word in ("--help", "-h")
+)
 WRITES = (
     Row(("create", ".nbs/chat/new.chat"), 0, "Created: ROOT/.nbs/chat/new.chat\n"),
     Row(("archive", FILE, "--keep=2"), 0,

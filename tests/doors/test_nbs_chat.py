@@ -16,6 +16,7 @@ from doors.chat_rows import (
     ANN,
     BOB,
     DEV,
+    HELPS,
     LAST,
     MORE,
     OTHERS,
@@ -36,7 +37,7 @@ from ledger.locating import LEDGER
 from tripod.dropin.nbs_chat import COMMANDS
 from tripod.waking import Watch
 
-ROWS = (*READS, *SEARCHES, *OTHERS, *REFUSED, *MORE, *SLIPS)
+ROWS = (*READS, *SEARCHES, *OTHERS, *REFUSED, *MORE, *SLIPS, *HELPS)
 
 
 @pytest.fixture(scope="module")

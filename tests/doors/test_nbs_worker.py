@@ -26,7 +26,12 @@ from tripod.team import Team
 
 PAGE = Path(__file__).parents[2] / "docs/reference/nbs-worker.md"
 PROFILE = 'argv = ["sh", "-c", "cat"]\n'
-SESSION = 'argv = ["sh", "-c", "cat >/dev/null; cat answer.json"]\noutput = "claude-stream-json"\n'
+SESSION = """\
+argv = ["sh", "-c", "cat >/dev/null; cat answer.json"]
+output = "claude-stream-json"
+[takes]
+model = ["{}"]
+"""
 ANSWER = '{"type":"result","session_id":"s-7","result":"yes"}\n'
 
 LINES = "printf 'one\\ntwo \\033[31mred\\033[0m\\nthree\\nfour\\nfive\\n'; echo loud >&2"
@@ -82,7 +87,7 @@ def status(name: str, state: str, said: str = "") -> str:
     )
 
 
-MANY = "tripod: too few arguments\n  usage: nbs-worker "
+MANY = "tripod: too few arguments\n  Usage: nbs-worker "
 NONE = "tripod: no worker none-0009: `tripod worker list` shows those that are there\n"
 THEIR = "tripod: old-0007 is run by another tool: we know its files alone\n"
 PARSER = "parser-....\n"
@@ -155,6 +160,7 @@ READING = [
     row("results old-0007", 0, "## Log\n\nTheir findings.\n"),
     row("results none-0009", 2, "", NONE),
     row("session sess-0006", 0, "s-7\n"),
+    row("session sess", 0, "s-7\n"),
     row("session done-0001", 2, "", "tripod: done-0001: its program named no session\n"),
     row("session old-0007", 2, "", "tripod: old-0007: its program named no session\n"),
     row("session none-0009", 2, "", "tripod: none-0009: its program named no session\n"),
@@ -176,6 +182,11 @@ GOING_ON = [
     row(("continue", "fail-0002", "And that."), 0),
     row(("continue", "dead-0003", "-- and that"), 0),
     row(("continue", "ask-0005", "--", "--that"), 0),
+    row("continue done-0001", 0),
+    row("continue done Also", 0),
+    row(("continue", "sess", "Also", "--model=small"), 0),
+    row(("continue", "done", "Also", "--model=small"), 4, "", "tripod: done-0001: ... no model..."),
+    row("continue sent x", 1, "", "tripod: sent-0004 is dismissed: ..."),
     row("continue sent-0004 x", 1, "", "tripod: sent-0004 is dismissed: only one that ended..."),
     row("continue old-0007 x", 2, "", THEIR),
     row("continue none-0009 x", 2, "", NONE),
@@ -193,15 +204,21 @@ OTHERS = [
     row("-h", 0, "", USAGE),
     row((), 4, "", "tripod: which command? There are spawn, status, search, ..., help.\n"),
     row("spwan parser . x", 4, "", "tripod: which command? ..."),
+    *(
+        row((verb, word), 0, "", f"Usage: {usage}\n")
+        for verb, usage in USAGES.items()
+        for word in ("--help", "-h")
+    ),
 ]
 
-TAKES = {verb: len(re.findall(r" [A-Z]+", usage)) for verb, usage in USAGES.items()}
-"""How many texts each command takes."""
+TAKES = {verb: len(re.findall(r" \[?[A-Z]+", usage)) for verb, usage in USAGES.items()}
+"""How many texts each command takes at most."""
+LEAST = {verb: len(re.findall(r" [A-Z]+", usage)) for verb, usage in USAGES.items()}
 
 SLIPS = [
     *(row((verb, *"x" * (texts - 1)), 4, "", f"{MANY}{verb} ...")
-      for verb, texts in TAKES.items() if texts),
-    *(row((verb, *"x" * texts, "more"), 4, "", "tripod: 'more' is one too many\n  usage: ...")
+      for verb, texts in LEAST.items() if texts),
+    *(row((verb, *"x" * texts, "more"), 4, "", "tripod: 'more' is one too many\n  Usage: ...")
       for verb, texts in TAKES.items()),
     *(row((verb, *"x" * texts, "--al"), 4, "", "tripod: no option --al; ...")
       for verb, texts in TAKES.items()),

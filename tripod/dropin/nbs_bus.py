@@ -26,7 +26,7 @@ from tripod.bus_lines import (
 from tripod.doors import DOORS
 from tripod.drafting import MAX_PAYLOAD, judge_event
 from tripod.dropin.common import actor_of, leave, team_of
-from tripod.dropin.words import Words, option_number, take_apart
+from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument
 from tripod.output import emit, emit_bytes, remark
@@ -64,7 +64,7 @@ _SAYS = {
 }
 USAGE = "\n".join(
     [
-        "usage: nbs-bus COMMAND DIR ...",
+        "Usage: nbs-bus COMMAND DIR ...",
         *(f"  {name} {words}\n      {_SAYS[name]}" for name, words in USAGES.items()),
         "  help",
         "      print this",
@@ -90,7 +90,11 @@ def _run(arguments: Sequence[str]) -> int:
         if sys.stderr is not None:
             sys.stderr.write(f"{USAGE}\n")
         return 0 if name == "help" else DOORS["bus"].usage
-    work(rest, f"nbs-bus {name} {USAGES[name]}")
+    usage = f"nbs-bus {name} {USAGES[name]}"
+    if wants_usage(rest):
+        sys.stderr.write(f"Usage: {usage}\n    {_SAYS[name]}\n")
+        return 0
+    work(rest, usage)
     return 0
 
 
@@ -100,7 +104,7 @@ def _now_us() -> int:
 
 def _needed(words: Words, option: str, usage: str) -> str:
     if option not in words.options and not os.environ.get("NBS_HANDLE"):
-        raise BadArgumentError(f"--{option}=HANDLE is missing: say who it is\n  usage: {usage}")
+        raise BadArgumentError(f"--{option}=HANDLE is missing: say who it is\n  Usage: {usage}")
     return actor_of(words, option)
 
 

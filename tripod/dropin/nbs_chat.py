@@ -15,7 +15,7 @@ from projections import CHAT
 from tripod import chat as acts
 from tripod.doors import DOORS
 from tripod.dropin.common import actor_of, chat_path, leave, may_have_ledger, team_of
-from tripod.dropin.words import Words, option_number, take_apart
+from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.inputs import text_argument, whole_number
 from tripod.output import emit, emit_json, emit_report
@@ -56,6 +56,9 @@ def _work(words: Sequence[str]) -> int | None:
         what = f"no command {name!r}" if words else "which command?"
         raise BadArgumentError(f"{what}\n{_help()}")
     rest = words[1:]
+    if wants_usage(rest):
+        emit([f"Usage: {command.usage}"])
+        return None
     if name in TEXT_AT:
         rest = _text_apart(rest, TEXT_AT[name], command)
     given = take_apart(
@@ -65,7 +68,7 @@ def _work(words: Sequence[str]) -> int | None:
 
 
 def _help() -> str:
-    return "\n".join(["usage:", *(f"  {command.usage}" for command in COMMANDS.values())])
+    return "\n".join(["Usage:", *(f"  {command.usage}" for command in COMMANDS.values())])
 
 
 def _text_apart(words: Sequence[str], place: int, command: Command) -> list[str]:
@@ -116,7 +119,7 @@ def _send(words: Words, _usage: str) -> None:
     file, handle, *text = words.texts
     given = words.options.get("file")
     if not text and given is None:
-        raise BadArgumentError(f"text: none given\n  usage: {_usage}")
+        raise BadArgumentError(f"text: none given\n  Usage: {_usage}")
     said = text_argument(text[0] if text else None, given, "text")
     with _chat(file) as (team, name):
         acts.send(team, name, handle, said, human="human" in words.flags)
@@ -215,7 +218,7 @@ def _export(words: Words, usage: str) -> None:
             name,
             window,
             first=first,
-            stop=None if stop is None else stop + 1,
+            stop=stop,
             handles=wanted,
             text=words.options.get("grep"),
         )
@@ -239,7 +242,7 @@ def _cursor_set(words: Words, usage: str) -> None:
     file, handle, text = words.texts
     index = whole_number(text, 0, MAX_INDEX)
     if index is None:
-        raise BadArgumentError(f"{text:.40}: no index from 0 to {MAX_INDEX}\n  usage: {usage}")
+        raise BadArgumentError(f"{text:.40}: no index from 0 to {MAX_INDEX}\n  Usage: {usage}")
     with _chat(file) as (team, name):
         acts.set_position(team, name, handle, index)
 
@@ -250,7 +253,7 @@ def _delete(words: Words, usage: str) -> None:
 
     text = words.options.get("after")
     if not text:
-        raise BadArgumentError(f"--after=T says from when on\n  usage: {usage}")
+        raise BadArgumentError(f"--after=T says from when on\n  Usage: {usage}")
     after = moment(text, "--after")
     actor = actor_of(words)
     dry_run = "dry-run" in words.flags

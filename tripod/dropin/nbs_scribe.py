@@ -13,7 +13,7 @@ from tripod import scribe
 from tripod.doors import DOORS
 from tripod.dropin.common import leave
 from tripod.dropin.decisions import OPTIONS, log, team_of_log
-from tripod.dropin.words import Words, option_number, take_apart
+from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError
 from tripod.output import emit, remark
 from tripod.scribe_lines import decision_lines
@@ -31,7 +31,7 @@ USAGES = {
     "summary": "LOG [--last=N]",
 }
 USAGE = """\
-usage: nbs-scribe COMMAND LOG ...
+Usage: nbs-scribe COMMAND LOG ...
   log LOG SUMMARY --participants=HANDLES --rationale=TEXT [--chat-ref=FILE:~Ln]
       [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
       [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
@@ -63,6 +63,9 @@ def _run(arguments: Sequence[str]) -> int:
         message = f"which command? There are {', '.join(USAGES)}, help."
         raise BadArgumentError(message)
     usage = f"nbs-scribe {name} {USAGES[name]}"
+    if wants_usage(rest):
+        sys.stderr.write(f"Usage: {usage}\n")
+        return 0
     if name == "log":
         emit([log(take_apart(rest, usage, texts=(2, 2), options=OPTIONS))])
         return 0

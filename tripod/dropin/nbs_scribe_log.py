@@ -17,7 +17,7 @@ from tripod.output import emit
 __all__ = ["USAGE", "main"]
 
 USAGE = """\
-usage: nbs-scribe-log LOG SUMMARY --participants=HANDLES --rationale=TEXT
+Usage: nbs-scribe-log LOG SUMMARY --participants=HANDLES --rationale=TEXT
          [--chat-ref=FILE:~Ln] [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
          [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
 Logs a decision with its event; its id is printed.

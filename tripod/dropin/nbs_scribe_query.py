@@ -26,7 +26,7 @@ __all__ = ["USAGE", "main"]
 
 SHORT = "nbs-scribe-query --chat=FILE (PATTERN [--regex] | --id=D-N | --last=N | ...)"
 USAGE = """\
-usage: nbs-scribe-query --chat=FILE, and one of
+Usage: nbs-scribe-query --chat=FILE, and one of
   PATTERN [--regex]   entries in which the text stands, or that the regular expression fits
   --id=D-N            the decision of that id
   --last=N            the newest N decisions
@@ -84,14 +84,14 @@ def _which(words: Words) -> str:
     """The one thing that is asked for; ``text`` for a pattern."""
     if not words.options.get("chat", "").endswith(".chat"):
         message = "--chat=FILE is missing, or names no chat (its file ends in .chat)"
-        raise BadArgumentError(f"{message}\n  usage: {SHORT}")
+        raise BadArgumentError(f"{message}\n  Usage: {SHORT}")
     asked = [*words.options.keys() - {"chat"}, *words.flags - {"regex"}]
     asked += ["text"] if words.texts else []
     if len(asked) != 1:
         names = ", ".join(sorted(asked)) or "nothing"
-        raise BadArgumentError(f"one question at a time, not {names}\n  usage: {SHORT}")
+        raise BadArgumentError(f"one question at a time, not {names}\n  Usage: {SHORT}")
     if "regex" in words.flags and asked != ["text"]:
-        raise BadArgumentError(f"--regex says what PATTERN is; give one\n  usage: {SHORT}")
+        raise BadArgumentError(f"--regex says what PATTERN is; give one\n  Usage: {SHORT}")
     return asked[0]
 
 

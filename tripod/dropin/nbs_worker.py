@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tripod.doors import DOORS
 from tripod.dropin.common import actor_of, leave, team_here, team_of_project
-from tripod.dropin.words import Words, option_number, take_apart
+from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError
 from tripod.output import emit
 from tripod.team import Team
@@ -27,33 +27,38 @@ nbs-worker: programs that do a task.
   nbs-worker status NAME                          its state
   nbs-worker search [--context=N] NAME REGEX      lines of its log
   nbs-worker results NAME                         what it wrote into its task file
-  nbs-worker continue NAME TEXT                   have one that ended go on
+  nbs-worker continue [--model=MODEL] NAME [TEXT] have one that ended go on
   nbs-worker session NAME                         its program's own session
   nbs-worker dismiss NAME                         send it away; its log is kept
   nbs-worker list                                 all of them
   nbs-worker help                                 this
 
+The command is called nbs-workers as well. NAME of continue and session may be the
+handle alone (parser for parser-a3f1): it stands for the newest worker of that handle.
+
 Exit codes: 0 ok, 1 general error or no match, 2 not found, 4 bad arguments.
 """
 PROCESS = "tmux session"  # the line's name in the original; it says whether the program runs
 MAX_CONTEXT = 2**31
+GO_ON = "Go on with your task."
+"""What a worker is told by ``continue`` without a text."""
 
 
 class _Verb(NamedTuple):
     usage: str
-    texts: int
+    texts: tuple[int, int]
     options: tuple[str, ...] = ()
 
 
 _VERBS = {
-    "spawn": _Verb("nbs-worker spawn [--skill=FILE] SLUG DIR TASK", 3, ("skill",)),
-    "status": _Verb("nbs-worker status NAME", 1),
-    "search": _Verb("nbs-worker search [--context=N] NAME REGEX", 2, ("context",)),
-    "results": _Verb("nbs-worker results NAME", 1),
-    "continue": _Verb("nbs-worker continue NAME TEXT", 2),
-    "session": _Verb("nbs-worker session NAME", 1),
-    "dismiss": _Verb("nbs-worker dismiss NAME", 1),
-    "list": _Verb("nbs-worker list", 0),
+    "spawn": _Verb("nbs-worker spawn [--skill=FILE] SLUG DIR TASK", (3, 3), ("skill",)),
+    "status": _Verb("nbs-worker status NAME", (1, 1)),
+    "search": _Verb("nbs-worker search [--context=N] NAME REGEX", (2, 2), ("context",)),
+    "results": _Verb("nbs-worker results NAME", (1, 1)),
+    "continue": _Verb("nbs-worker continue [--model=MODEL] NAME [TEXT]", (1, 2), ("model",)),
+    "session": _Verb("nbs-worker session NAME", (1, 1)),
+    "dismiss": _Verb("nbs-worker dismiss NAME", (1, 1)),
+    "list": _Verb("nbs-worker list", (0, 0)),
 }
 USAGES = {name: verb.usage for name, verb in _VERBS.items()}
 """The line of usage of each command."""
@@ -73,7 +78,10 @@ def _run(words: Sequence[str]) -> int:
         message = f"which command? There are {', '.join(_VERBS)}, help."
         raise BadArgumentError(message)
     usage, texts, options = _VERBS[verb]
-    given = take_apart(words[1:], usage, texts=(texts, texts), options=options)
+    if wants_usage(words[1:]):
+        sys.stderr.write(f"Usage: {usage}\n")
+        return 0
+    given = take_apart(words[1:], usage, texts=texts, options=options)
     if verb == "spawn":
         return _spawn(given)
     actor = actor_of(given)
@@ -81,7 +89,7 @@ def _run(words: Sequence[str]) -> int:
     with team_here() as team:
         team.refresh()
         if verb in ("continue", "dismiss"):
-            return _tell(team, verb, given.texts, actor)
+            return _tell(team, verb, given, actor)
         return _about(team, verb, given.texts, CONTEXT if context is None else context)
 
 
@@ -102,12 +110,14 @@ def _spawn(given: Words) -> int:
     return 0
 
 
-def _tell(team: Team, verb: str, given: list[str], actor: str) -> int:
-    from tripod import worker
+def _tell(team: Team, verb: str, given: Words, actor: str) -> int:
+    from tripod import worker, worker_files
 
-    name = given[0]
+    name, *text = given.texts
     if verb == "continue":
-        worker.continue_(team, name, given[1], actor=actor)
+        name = worker_files.named(team, name)
+        message = text[0] if text else GO_ON
+        worker.continue_(team, name, message, actor=actor, model=given.options.get("model"))
     else:
         worker.dismiss(team, name, actor=actor)
         emit([f"Dismissed: {name}"])
@@ -126,7 +136,7 @@ def _about(team: Team, verb: str, given: list[str], context: int) -> int:
     elif verb == "results":
         emit(["## Log", "", files.findings(team, name)])
     elif verb == "session":
-        emit([files.session(team, name)])
+        emit([files.session(team, files.named(team, name))])
     else:
         lines = list(files.search(team, name, given[1], context))
         emit(lines)

@@ -8,6 +8,7 @@ ignored:
   not have is refused, and so is one that is given twice with two values;
 - a word that begins with ``--`` and has not that form (``-- a note``) is a text;
 - behind a ``--`` every word is a text;
+- a handle that an option gives is one line: a line break in it is refused;
 - more texts than the command takes are refused.
 
 Pure: words in, values out.
@@ -22,9 +23,10 @@ from typing import NamedTuple
 from tripod.errors import BadArgumentError
 from tripod.inputs import whole_number
 
-__all__ = ["Words", "asks_for_help", "option_number", "take_apart"]
+__all__ = ["Words", "asks_for_help", "option_number", "take_apart", "wants_usage"]
 
 _OPTION = r"(?s)--([a-z][a-z0-9-]*)(?:=(.*))?"
+_HANDLES = ("as", "by", "handle", "reader", "since", "unread")
 
 
 class Words(NamedTuple):
@@ -39,6 +41,14 @@ def asks_for_help(words: Sequence[str]) -> bool:
     """Whether ``--help`` or ``-h`` stands anywhere in front of a ``--``."""
     before = words[: words.index("--")] if "--" in words else words
     return "--help" in before or "-h" in before
+
+
+def wants_usage(words: Sequence[str]) -> bool:
+    """Return whether the first word behind a command asks for its usage.
+
+    Only the first: ``send FILE ann --help`` is a message.
+    """
+    return bool(words) and words[0] in ("--help", "-h")
 
 
 def take_apart(
@@ -76,7 +86,7 @@ def take_apart(
             problem = _flag_problem(match[1], options, flags)
             given.add(match[1])
         else:
-            problem = _option_problem(match[1], options, flags)
+            problem = _option_problem(match[1], options, flags) or _not_one_line(*match.groups())
             if values.setdefault(match[1], match[2]) != match[2]:
                 problem = f"--{match[1]} is given twice, with two values"
         if problem is not None:
@@ -111,6 +121,12 @@ def _not_utf8(word: str) -> str | None:
     return None
 
 
+def _not_one_line(name: str, value: str) -> str | None:
+    if name not in _HANDLES or not re.search(r"[\n\r]", value):
+        return None
+    return f"--{name}: the value holds a line break; give it on one line"
+
+
 def _flag_problem(name: str, options: Sequence[str], flags: Sequence[str]) -> str | None:
     if name in options:
         return f"--{name} takes a value: --{name}=..."
@@ -130,4 +146,4 @@ def _unknown(name: str, options: Sequence[str], flags: Sequence[str]) -> str:
 
 
 def _refused(what: str, usage: str) -> BadArgumentError:
-    return BadArgumentError(f"{what}\n  usage: {usage}")
+    return BadArgumentError(f"{what}\n  Usage: {usage}")
