@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from ledger.schema import check_ours, migrate
+from ledger.schema import check_ours, foreign_triggers, migrate
 
 __all__ = ["put_back"]
 
@@ -18,9 +18,9 @@ _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY
 def put_back(db: sqlite3.Connection) -> list[str]:
     """Make the triggers of the database's own schema version anew where they differ; their names.
 
-    What they would have refused to the cursors is mended as well. Inside the caller's transaction,
-    if one is open. Those of projections are made with their tables, and those that are none of
-    ours stay.
+    Those that are none of ours are removed first: nothing may run them. What ours would have
+    refused to the cursors is mended as well. Inside the caller's transaction, if one is open.
+    Those of projections are made with their tables.
 
     Raises:
         LedgerDamagedError: the file belongs to another program or to a newer version.
@@ -28,12 +28,16 @@ def put_back(db: sqlite3.Connection) -> list[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         migrate(ours, check_ours(db))
         wanted = dict(ours.execute(_TRIGGERS).fetchall())
+    foreign = foreign_triggers(db)
+    for name in foreign:
+        quoted = name.replace('"', '""')
+        db.execute(f'DROP TRIGGER IF EXISTS "{quoted}"')
     have = dict(db.execute(_TRIGGERS).fetchall())
     wrong = [name for name, sql in wanted.items() if have.get(name) != sql]
     for name in {*wrong, *_set_back(db)}:
         db.execute(f"DROP TRIGGER IF EXISTS {name}")
         db.execute(wanted[name])
-    return wrong
+    return sorted({*wrong, *foreign})
 
 
 def _set_back(db: sqlite3.Connection) -> list[str]:

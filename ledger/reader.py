@@ -1,13 +1,16 @@
 """Reading a ledger's rows: strictly for programs that trust it, tolerantly for the verifier.
 
 Nothing here writes. ``read_only`` opens a database file without changing a byte of it (SQLite may
-leave its ``-wal`` and ``-shm`` beside it).
+leave its ``-wal`` and ``-shm`` beside it). It refuses a file that has two readings: one that a
+reader sees, and another that the next writer makes of it (``side_problem``).
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import stat
+import time
 from collections.abc import Iterable, Iterator
 
 import orjson
@@ -17,7 +20,15 @@ from ledger.erasing import kept
 from ledger.errors import LedgerDamagedError, NoLedgerError
 from ledger.merkle import Nodes, node_hash
 
-__all__ = ["block_nodes", "read_entries", "read_only", "sound_entries"]
+__all__ = [
+    "block_nodes",
+    "keeps_log",
+    "odd_beside",
+    "read_entries",
+    "read_only",
+    "side_problem",
+    "sound_entries",
+]
 
 _BLOCK = 256
 _TILES = 64  # kept at once
@@ -28,6 +39,23 @@ _NO_ROOM = (
     sqlite3.SQLITE_CANTOPEN,
 )
 _HINT = "nothing was written; `tripod verify` says what else is wrong"
+_CLOSING_S = 0.5  # a program that opens or closes the file needs far less for its own files
+_MAGIC = b"SQLite format 3\x00"
+_WAL = b"\x02\x02"  # bytes 18 and 19 of the file's header: the log is to be read
+_DEFENCES = (
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA query_only=ON",
+    "PRAGMA cell_size_check=ON",
+    "PRAGMA mmap_size=0",
+)
+_LIMITS = (
+    (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+    (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 8),
+    (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 100),
+    (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 1_000_000),
+    (sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+)
+"""What no query of ours comes near."""
 
 
 def read_only(path: str) -> sqlite3.Connection:
@@ -35,24 +63,88 @@ def read_only(path: str) -> sqlite3.Connection:
 
     Raises:
         NoLedgerError: there is no such file.
-        LedgerDamagedError: it cannot be opened as a database.
+        LedgerDamagedError: it cannot be opened as a database, or has two readings.
     """
     if not os.path.isfile(path):
         message = f"no ledger at {path}"
         raise NoLedgerError(message)
+    path = os.path.realpath(path)  # SQLite follows links, and looks for the log behind them
+    problem = side_problem(path)
+    if problem is not None:
+        message = f"{path}: {problem}"
+        raise LedgerDamagedError(message)
     try:
         try:
             return _open(path, "mode=ro")
         except sqlite3.OperationalError as error:
-            refused = error.sqlite_errorcode & 0xFF in _NO_ROOM
-            log = _size(f"{path}-wal")
-            if log > 0 or (log == 0 and not refused):
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or _size(f"{path}-wal") > 0:
                 raise
             # SQLite cannot make its shared memory here; without a log there is nothing to share.
             return _open(path, "mode=ro&immutable=1")
     except sqlite3.DatabaseError as error:
         message = f"{path}: {error}"
         raise LedgerDamagedError(message) from error
+
+
+def odd_beside(path: str) -> str | None:
+    """Which file beside a database, where SQLite keeps its own, is a link or a pipe; or None."""
+    for suffix in ("-journal", "-wal", "-shm"):
+        if _is_plain(path + suffix) is False:
+            return f"{suffix} beside it is no plain file: keep it elsewhere, find out whose it is"
+    return None
+
+
+def _is_plain(path: str) -> bool | None:
+    """Whether a regular file is there, and no link to one; None: nothing."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return None
+
+
+def side_problem(path: str) -> str | None:
+    """Why the files beside a database make two readings of it; None where they make one.
+
+    A rollback journal is played back by whoever may write, and passed over by whoever may not. A
+    log counts where the header says so, and SQLite reads one also where it does not.
+    """
+    until = time.monotonic() + _CLOSING_S
+    while True:
+        problem, passing = _side_problem(path)
+        if not passing or time.monotonic() >= until:
+            return problem
+        time.sleep(0.005)
+
+
+def _side_problem(path: str) -> tuple[str | None, bool]:
+    """The same as of one moment; whether a program that opens or closes the file passes there."""
+    odd = odd_beside(path)
+    if odd is not None:
+        return odd, False
+    if os.path.lexists(f"{path}-journal"):
+        return (
+            "a rollback journal stands beside it (-journal), so what it holds cannot be told: "
+            "whoever opens it to write may change it first. Keep both files; if a program works "
+            "with it now, ask again"
+        ), True
+    log = os.path.lexists(f"{path}-wal")
+    with open(path, "rb") as file:
+        front = file.read(20)
+    if log and front[:16] == _MAGIC and front[18:20] != _WAL:
+        return "a write-ahead log stands beside it, and its header says that it has none", True
+    if not log and os.path.lexists(f"{path}-shm"):
+        return (
+            "its write-ahead log is gone and the log's index is there (-shm): entries may be "
+            "missing. If a program works with it now, ask again"
+        ), True
+    return None, False
+
+
+def keeps_log(path: str) -> bool:
+    """Whether the header of a database says that it has a write-ahead log, as one in use has."""
+    with open(path, "rb") as file:
+        front = file.read(20)
+    return front[:16] != _MAGIC or front[18:20] == _WAL
 
 
 def _size(path: str) -> int:
@@ -74,7 +166,10 @@ def _open(path: str, how: str) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
-        db.execute("PRAGMA trusted_schema=OFF")
+        for limit, most in _LIMITS:
+            db.setlimit(limit, most)
+        for pragma in _DEFENCES:
+            db.execute(pragma)
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
         db.close()

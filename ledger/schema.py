@@ -21,11 +21,20 @@ repetition that finds nothing left to do.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 from ledger.errors import LedgerDamagedError
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "SCHEMA_VERSION", "check_ours", "migrate"]
+__all__ = [
+    "APPLICATION_ID",
+    "MIGRATIONS",
+    "SCHEMA_VERSION",
+    "check_guards",
+    "check_ours",
+    "foreign_triggers",
+    "migrate",
+]
 
 APPLICATION_ID = 0x74726970  # "trip", in the file's header: tells `file` and us what this is
 
@@ -142,12 +151,24 @@ MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS, _ERASING, _SIGNED)
 
 SCHEMA_VERSION = len(MIGRATIONS)
 
+_SOURCE = "".join(MIGRATIONS)
+_OWN = ("entries", "blobs", "nodes", "head", "unswept")
+_ADDED = (", auth BLOB) STRICT", ") STRICT")
+"""What the third migration did to the text of ``entries``, and what it was before."""
+_FOLDED = re.compile(
+    r"CREATE TRIGGER (\w+)_no_delete BEFORE DELETE ON \1 (?:WHEN OLD\.\w+ IS NULL)?"
+    r" BEGIN SELECT RAISE\(ABORT, '[^']*'\); END"
+)
+"""The triggers of projections' tables, of any version: they can refuse a row, and nothing else."""
+
 
 def check_ours(db: sqlite3.Connection) -> int:
     """Give the schema version of a database (0: an empty file) without changing a byte of it.
 
     Raises:
-        LedgerDamagedError: the file belongs to another program or to a newer version.
+        LedgerDamagedError: the file belongs to another program or to a newer version, or one of
+            the ledger's own tables is none (a view in its place may never end, and may say what
+            it likes).
     """
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     strangers = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
@@ -162,7 +183,54 @@ def check_ours(db: sqlite3.Connection) -> int:
             f"{SCHEMA_VERSION}: use a newer tripod"
         )
         raise LedgerDamagedError(message)
+    if version:
+        _check_tables(db)
     return version
+
+
+def _check_tables(db: sqlite3.Connection) -> None:
+    """Refuse what stands in the place of the ledger's own tables; a missing one is found later."""
+    marks = ", ".join("?" * len(_OWN))
+    sql = f"SELECT name, type, sql FROM sqlite_schema WHERE lower(name) IN ({marks})"
+    for name, type_, text in db.execute(sql, _OWN):
+        made = f"{text};"
+        if type_ != "table" or (made not in _SOURCE and made.replace(*_ADDED) not in _SOURCE):
+            message = (
+                f"the {type_} {name} in this database is not the table that a ledger has there: "
+                "nothing was read from it. Keep the file, and put a copy of the ledger back"
+            )
+            raise LedgerDamagedError(message)
+
+
+def foreign_triggers(db: sqlite3.Connection) -> list[str]:
+    """Names of the triggers that neither a version of this schema nor a projection made."""
+    found = db.execute("SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    return [name for name, table, sql in found if not _is_ours(name, table, str(sql))]
+
+
+def _is_ours(name: str, table: str, sql: str) -> bool:
+    front = f"CREATE TRIGGER {name} BEFORE "
+    if sql.startswith(front) and f"{sql};" in _SOURCE:
+        return sql[len(front) :].split(" ", 3)[2].split("\n", 1)[0] == table
+    folded = _FOLDED.fullmatch(sql)
+    return folded is not None and (folded[1], f"{folded[1]}_no_delete") == (table, name)
+
+
+def check_guards(db: sqlite3.Connection) -> None:
+    """Refuse to write where a trigger would run that is not ours.
+
+    Raises:
+        LedgerDamagedError: there is one, saying which.
+    """
+    foreign = foreign_triggers(db)
+    if foreign:
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        message = (
+            f"the database has triggers that are not ours, {', '.join(foreign[:3])}{more}: nothing "
+            "was written. Look at them (`sqlite3 ledger.db .schema`) and run `tripod verify`; "
+            "`tripod rebuild` removes them"
+        )
+        raise LedgerDamagedError(message)
 
 
 def migrate(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:

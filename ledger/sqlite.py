@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 
 from ledger.entry import Draft, Entry
 from ledger.erasing import sweep, unswept
-from ledger.errors import NoLedgerError
+from ledger.errors import LedgerDamagedError, NoLedgerError
 from ledger.head import Guard, Head
 from ledger.lock import FileLock
 from ledger.merkle import Tree
-from ledger.reader import block_nodes, read_entries
-from ledger.schema import SCHEMA_VERSION, check_ours, migrate
+from ledger.reader import block_nodes, odd_beside, read_entries
+from ledger.schema import SCHEMA_VERSION, check_guards, check_ours, migrate
 from ledger.writing import SQLiteTransaction, Writing, explained, stored_tree
 
 if TYPE_CHECKING:
@@ -59,10 +59,15 @@ class SQLiteStore:
         """
         self.path = path
         self._fold = fold
+        self._guarded = -1  # the schema's cookie when its triggers were looked at
         self._lock = FileLock(path + ".lock")
         if not create and not os.path.exists(path):
             message = f"no ledger at {path}: `tripod init` makes one"
             raise NoLedgerError(message)
+        odd = odd_beside(os.path.realpath(path))
+        if odd is not None:
+            message = f"{path}: {odd}"
+            raise LedgerDamagedError(message)
         with _errors(path):
             self._db = sqlite3.connect(
                 path, timeout=30, isolation_level=None, cached_statements=256
@@ -80,7 +85,15 @@ class SQLiteStore:
             return
         with self._lock:
             self._set_pragmas()
+            check_guards(self._db)
             migrate(self._db)
+
+    def _check_guards(self) -> None:
+        """Refuse to fire a trigger that is not ours; looked at again where the schema changed."""
+        cookie = self._db.execute("PRAGMA schema_version").fetchone()[0]
+        if cookie != self._guarded:
+            check_guards(self._db)
+            self._guarded = cookie
 
     def _set_pragmas(self) -> None:
         for pragma in _PRAGMAS:
@@ -108,6 +121,7 @@ class SQLiteStore:
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("BEGIN IMMEDIATE")
             try:
+                self._check_guards()
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -117,13 +131,20 @@ class SQLiteStore:
         finally:
             db.execute("PRAGMA synchronous=FULL")
 
-    def transaction(self, after: Callable[[], None] | None = None) -> Writing:
+    def transaction(
+        self, after: Callable[[], None] | None = None, *, mends: bool = False
+    ) -> Writing:
         """Take the writer's place; leave with an exception and nothing has happened.
 
         ``after`` runs behind the COMMIT, while this writer still has the place: there the files
-        are written (step 3 above).
+        are written (step 3 above). ``mends``: the caller begins by removing triggers that are not
+        ours (``ledger.guards``); else the transaction is refused where there are some.
+
+        Raises:
+            LedgerDamagedError: on entering, where a trigger is not ours.
         """
-        return Writing(self.path, self._db, self._lock, self._fold, after)
+        check = None if mends else self._check_guards
+        return Writing(self.path, self._db, self._lock, self._fold, after, check=check)
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """One transaction that appends ``drafts``."""
@@ -176,6 +197,7 @@ class SQLiteStore:
             UnwritableError: the disk has no room for a copy, or refuses.
         """
         with self._lock, _errors(self.path):
+            check_guards(self._db)
             return sweep(self._db, wait_ms)
 
     def durability(self) -> str:

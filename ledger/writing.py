@@ -212,7 +212,7 @@ class Writing:
     A class and not a generator: a single append spends a tenth of its time on the latter.
     """
 
-    __slots__ = ("_after", "_db", "_fold", "_lock", "_path", "_transaction")
+    __slots__ = ("_after", "_check", "_db", "_fold", "_lock", "_path", "_transaction")
 
     def __init__(
         self,
@@ -221,12 +221,15 @@ class Writing:
         lock: FileLock,
         fold: Fold | None,
         after: Callable[[], None] | None,
+        *,
+        check: Callable[[], None] | None,
     ) -> None:
         self._path = path
         self._db = db
         self._lock = lock
         self._fold = fold
         self._after = after
+        self._check = check
 
     def __enter__(self) -> SQLiteTransaction:
         if self._db.in_transaction:
@@ -235,6 +238,8 @@ class Writing:
         try:
             self._lock.acquire()
             self._db.execute("BEGIN IMMEDIATE")
+            if self._check is not None:
+                self._check()
             self._transaction = SQLiteTransaction(self._db, self._fold)
         except (sqlite3.Error, OSError) as error:
             self._leave()

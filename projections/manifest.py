@@ -60,8 +60,11 @@ def load(db: sqlite3.Connection) -> Manifest:
 
 
 def load_any(db: sqlite3.Connection) -> Manifest:
-    """The same, of a database that may have lost the table."""
+    """The same, of a database that may have lost the table, or has a view in its place."""
     try:
+        sql = "SELECT type FROM sqlite_schema WHERE lower(name) = 'manifest'"
+        if db.execute(sql).fetchone() != ("table",):
+            return {}
         return load(db)
     except sqlite3.OperationalError:
         return {}

@@ -51,8 +51,9 @@ _FOLDS = {
     for kind in projection.kinds
 }
 
-_NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest"))
+_NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest", "folds"))
 _COUNT_TABLES = f"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ({_NAMES})"
+_VIEWS = "SELECT name FROM sqlite_schema WHERE type = 'view'"
 
 Unfoldable = Callable[[Entry, Exception], None]
 """Told of an entry whose body has another shape than its kind says."""
@@ -82,7 +83,12 @@ def create_tables(db: sqlite3.Connection) -> None:
 
 
 def drop_tables(db: sqlite3.Connection) -> None:
-    """Remove the tables of all projections, of whichever version."""
+    """Remove the tables of all projections, of whichever version, and views in their places."""
+    places = {*TABLES, "manifest", "folds"}
+    for (view,) in db.execute(_VIEWS).fetchall():
+        if view.lower() in places:
+            quoted = view.replace('"', '""')
+            db.execute(f'DROP VIEW "{quoted}"')
     for table in TABLES:
         db.execute(f"DROP TABLE IF EXISTS {table}")
 
@@ -90,12 +96,13 @@ def drop_tables(db: sqlite3.Connection) -> None:
 def tables_current(db: sqlite3.Connection) -> bool:
     """Whether the tables are there, of this version, and folded up to the head."""
     try:
+        if db.execute(_COUNT_TABLES).fetchone()[0] != len(TABLES) + 2:
+            return False  # a view in the place of one may never end: it is not asked
         row = db.execute("SELECT versions FROM folds").fetchone()
         head = db.execute("SELECT size, tables FROM head").fetchone()
-        there = db.execute(_COUNT_TABLES).fetchone()[0]
     except sqlite3.OperationalError:
         return False
-    whole = row is not None and row[0] == versions() and there == len(TABLES) + 1
+    whole = row is not None and row[0] == versions()
     return whole and (head is None or head[0] == head[1])
 
 

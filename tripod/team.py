@@ -238,7 +238,7 @@ class Team:
             for path in () if blind else names:
                 self._lock_foreign(held, path)
             write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
-            with self.store.transaction(after=write) as transaction:
+            with self.store.transaction(after=write, mends=anew) as transaction:
                 act = Act(transaction, self.store, self.files, self.warnings, full=full)
                 act.blind = blind
                 self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)

@@ -18,7 +18,7 @@ from ledger.errors import LedgerError
 from ledger.ids import now_us
 from ledger.locating import DATABASE, FOLDER, team_of
 from ledger.progress import over
-from ledger.reader import read_only
+from ledger.reader import keeps_log, read_only
 from ledger.schema import SCHEMA_VERSION
 from ledger.vkey import VerifierKey
 from projections import LOG, counts, manifest
@@ -36,7 +36,7 @@ from verify.heads import Heads
 from verify.history import versions
 from verify.known import Outside
 from verify.outside import USUAL, Asked, OutsideError, gather
-from verify.rows import one
+from verify.rows import one, schema_of, untouchable
 from verify.sources import RENDER_ERRORS
 from verify.surroundings import traces
 
@@ -258,7 +258,8 @@ class Evidence:
 
     def unswept(self) -> int:
         """How many erased entries may still lie in the pages of the database's file."""
-        row = None if self.db is None else one(self.db, "SELECT count(*) FROM unswept")
+        sql = "SELECT count(*) FROM (SELECT 1 FROM unswept LIMIT 1000000)"
+        row = None if self.db is None else one(self.db, sql)
         return 0 if row is None else int(row[0])
 
     # The past ----------------------------------------------------------------------------------
@@ -340,6 +341,12 @@ def collect(
         if evidence.root is None or os.path.lexists(evidence.database):
             evidence.db = read_only(evidence.database)
             begin(evidence)
+            if evidence.root is not None and evidence.rows and not keeps_log(evidence.database):
+                evidence.problem = evidence.problem or (
+                    f"{evidence.database} has no write-ahead log, and the ledger of a team that "
+                    "is at work has one: another program changed that, or a backup was put there "
+                    "by hand. `tripod show` brings it into use; then judge it again"
+                )
     except (LedgerError, sqlite3.Error, OSError) as error:
         evidence.problem = _problem(error, evidence.database)
     look_outside(evidence, asked)
@@ -380,10 +387,15 @@ def begin(evidence: Evidence) -> None:
 
     Raises:
         sqlite3.Error: it cannot be asked at all.
+
+    Its schema is looked at before anything is read from it.
     """
     db = evidence.db
     assert db is not None
     db.execute("BEGIN")
+    evidence.problem = untouchable(schema_of(db)) or ""
+    if evidence.problem:
+        return
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA_VERSION:
         evidence.problem = (
@@ -393,5 +405,6 @@ def begin(evidence: Evidence) -> None:
         return
     with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
         evidence.places = recorded(db)
-    count = one(db, "SELECT count(*) FROM entries")  # by an index, which may be damaged
-    evidence.rows = (count or one(db, "SELECT max(seq) + 1 FROM entries") or (0,))[0] or 0
+    # Not counted: pages of an index that lead back to each other would never end.
+    last = one(db, "SELECT max(seq) + 1 FROM entries")
+    evidence.rows = last[0] or 0 if last else 0

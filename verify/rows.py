@@ -5,8 +5,11 @@ For the verifier alone; programs that trust their ledger use ``ledger.reader``.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from functools import cache
 from typing import Any
 
 import orjson
@@ -14,12 +17,85 @@ import orjson
 from ledger.entry import Entry
 from ledger.kinds import KINDS
 from ledger.redaction import REDACTED, redaction_id
+from ledger.schema import SCHEMA_VERSION, migrate
+from projections.tables import create_tables
 
-__all__ = ["all_rows", "columns_of", "entry_of", "kept_of", "one", "readable_entries"]
+__all__ = [
+    "Schema",
+    "all_rows",
+    "columns_of",
+    "entry_of",
+    "kept_of",
+    "one",
+    "readable_entries",
+    "schema_made",
+    "schema_of",
+    "untouchable",
+]
 
 _TIMED = frozenset(
     ("chat.created", "worker.running", "worker.escalated", "worker.ended", "worker.dismissed")
 )
+
+
+_LISTED = 5000  # rows of a schema; ours has fewer than a hundred
+_COMPUTED = re.compile(r"\bAS\b|GENERATED", re.IGNORECASE)
+
+Schema = dict[tuple[str, str], tuple[str, str]]
+"""By type and name of each row of ``sqlite_schema``: its table, and its SQL."""
+
+
+def schema_of(db: sqlite3.Connection) -> Schema:
+    """Every row of the schema, also those with names that SQLite keeps for itself.
+
+    Raises:
+        sqlite3.Error: it cannot be read, or has far too many rows.
+    """
+    sql = (
+        "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB)"
+        f" FROM sqlite_schema LIMIT {_LISTED + 1}"
+    )
+    rows = [
+        [(value or b"").decode("utf-8", "backslashreplace") for value in row]
+        for row in db.execute(sql)
+    ]
+    if len(rows) > _LISTED:
+        message = f"the schema has more than {_LISTED} rows"
+        raise sqlite3.DatabaseError(message)
+    return {(type_, name): (table, text) for type_, name, table, text in rows}
+
+
+@cache
+def schema_made(version: int, *, folded: bool) -> Schema:
+    """What a version of the ledger's schema is; ``folded``: with the tables of today's folds."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
+        migrate(ours, version)
+        if folded:
+            create_tables(ours)
+        return schema_of(ours)
+
+
+def untouchable(found: Schema) -> str | None:
+    """Why nothing may be read from a database with this schema, or None.
+
+    A view, a virtual table or a computed column in the place of a table says what it likes, and a
+    view need never end. A table that only has other columns or constraints can be read: it is a
+    finding of the check ``sequence``.
+    """
+    ours = schema_made(SCHEMA_VERSION, folded=True)
+    names = {name.lower() for type_, name in ours if type_ == "table"}
+    for (type_, name), (table, text) in found.items():
+        if type_ not in ("table", "view") or name.lower() not in names:
+            continue
+        if ours.get((type_, name)) == (table, text):
+            continue
+        plain = type_ == "table" and text.startswith("CREATE TABLE ") and table == name
+        if not plain or _COMPUTED.search(text):
+            return (
+                f"the {type_} {name} of the database is not the table that a ledger has there: "
+                "nothing is read from it. Keep the file as it is, and judge a copy of the ledger"
+            )
+    return None
 
 
 def _lenient(raw: bytes) -> str | bytes:
@@ -52,6 +128,9 @@ def all_rows(
         try:
             # One bound of each kind: SQLite walks the table once, whatever it holds.
             for row in db.execute(sql, (low, high)):
+                if row[0] < low:  # pages that lead back to each other would never end
+                    message = f"the rows behind {low - 1} are not in order: pages are damaged"
+                    raise sqlite3.DatabaseError(message)
                 low = row[0] + 1
                 yield row
         except sqlite3.OperationalError as error:

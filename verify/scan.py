@@ -65,7 +65,8 @@ class Pass:
     ``start`` and ``stop`` bound the range (``start`` a multiple of 256). ``expected`` is the number
     that follows, ``prev`` and ``at`` are those of the row before. ``explained`` says that the row
     before is named already, ``pending`` is the entry whose link did not fit and is not named yet.
-    ``whole`` is False once rows are missing or unreadable, so that no tree can be computed.
+    ``whole`` is False once rows are missing or unreadable, so that no tree can be computed;
+    ``readable`` once the table's pages could not be walked to their end.
     ``tree`` is that of the range alone, ``blocks`` the roots of its full blocks of 256. ``ids``
     sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adopted``
     is the first entry that marks an adoption. ``redacted`` counts the bodies that were erased, and
@@ -88,6 +89,7 @@ class Pass:
     explained: bool = False
     pending: int | None = None
     whole: bool = True
+    readable: bool = True
     blocks: bytearray = field(default_factory=bytearray)
     full: list[tuple[int, int, bytes]] = field(default_factory=list)
     leaves: int = 0
@@ -105,7 +107,7 @@ class Pass:
         try:
             self._rows()
         except sqlite3.DatabaseError as error:
-            self.whole = False
+            self.whole = self.readable = False
             message = f"the rows from entry {self.expected} on cannot be read: {error}"
             self._add(sequence, message, self.expected)
 

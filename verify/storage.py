@@ -17,14 +17,13 @@ from typing import NamedTuple
 from ledger.entry import Header, leaf_hash
 from ledger.merkle import EMPTY_ROOT, Tree
 from ledger.reader import read_only
-from ledger.schema import APPLICATION_ID, SCHEMA_VERSION, migrate
+from ledger.schema import APPLICATION_ID, SCHEMA_VERSION
 from projections.disk import Disk
-from projections.tables import create_tables
 from verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from verify.children import cores, start
 from verify.compared import Compared, compare_own
 from verify.finding import Coverage, Finding, Scanned, Tally
-from verify.rows import one
+from verify.rows import Schema, one, schema_made, schema_of
 from verify.scan import Half, Pass
 
 __all__ = ["Beside", "begin_scan", "new_pass", "scan", "settle"]
@@ -36,7 +35,6 @@ CREATE TABLE named (sha256 TEXT, size INTEGER, seq INTEGER, PRIMARY KEY (sha256,
 WITHOUT ROWID
 """
 _DIGEST = re.compile("[0-9a-f]{64}")
-_BLANK = re.compile(r"\s+")
 
 
 class Beside(NamedTuple):
@@ -193,7 +191,8 @@ def _nodes(passed: Pass, _stack: bytes) -> None:
         count += _node(passed, 1, number, bytes(blocks[32 * number : 32 * number + 32]))
     for level, number, digest in passed.full:
         count += _node(passed, level + 1, number, digest)
-    have = passed.db.execute("SELECT count(*) FROM nodes").fetchone()[0]
+    sql = "SELECT count(*) FROM (SELECT 1 FROM nodes LIMIT ?)"
+    have = passed.db.execute(sql, (2 * count + 1000,)).fetchone()[0]
     if have > count:
         _add(passed.tally, sequence, f"{have - count} stored nodes belong to no entries", "nodes")
 
@@ -225,12 +224,16 @@ def _ids(passed: Pass, _stack: bytes) -> None:
             "SELECT id FROM entries INDEXED BY sqlite_autoindex_entries_1 ORDER BY id"
         ):
             total += hash(id_)
-            rising = rising and (before is None or id_ > before)
+            rising = before is None or id_ > before
+            if not rising:
+                break  # pages of an index that lead back to each other would never end
             before = id_
     except (sqlite3.Error, TypeError):
         rising = False
     if rising and total == passed.ids:
         return
+    if not passed.readable:
+        return  # the rows themselves have no end that was found
     again = db.execute(
         "SELECT max(seq), min(seq), id FROM entries NOT INDEXED GROUP BY id HAVING count(*) > 1"
         " ORDER BY 1"
@@ -335,8 +338,9 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
             db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("user_version", "application_id")
         )
-        problems = _faults(_objects(db), SCHEMA_VERSION)
-        if 0 < version < SCHEMA_VERSION and not _faults(_objects(db), version):
+        encoding = db.execute("PRAGMA encoding").fetchone()[0]
+        problems = _faults(schema_of(db), SCHEMA_VERSION)
+        if 0 < version < SCHEMA_VERSION and not _faults(schema_of(db), version):
             problems, version = [], SCHEMA_VERSION
     except sqlite3.Error as error:
         _add(tally, sequence, f"the schema cannot be read: {error}", "schema")
@@ -349,35 +353,25 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
             message = f"the file's {words} was changed: it is {have}, ours is {ours_}"
             help_ = f"set it back: `sqlite3 ledger.db 'pragma {name}={ours_}'`"
             tally.add(Finding(sequence.NAME, message, "database", help=help_))
+    if encoding != "UTF-8":
+        message = f"the file's texts are in {encoding}, ours are in UTF-8"
+        tally.add(Finding(sequence.NAME, message, "database", help=sequence.HELP))
     for finding in sequence.schema_findings(problems):
         tally.add(finding)
 
 
-def _faults(found: dict[tuple[str, str], str], version: int) -> list[sequence.Fault]:
+def _faults(found: Schema, version: int) -> list[sequence.Fault]:
     """How a schema differs from that of a version.
 
     The tables of projections are looked at for this one alone: an older one had others.
     """
-    ours = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        migrate(ours, version)
-        wanted = _objects(ours)
-        create_tables(ours)
-        whole = _objects(ours)
-    finally:
-        ours.close()
+    wanted = schema_made(version, folded=False)
+    whole = schema_made(SCHEMA_VERSION, folded=True)
     if version == SCHEMA_VERSION:
         return list(sequence.schema_problems(found, whole))
     folded = whole.keys() - wanted.keys()
-    ledger = {key: sql for key, sql in found.items() if key not in folded}
+    ledger = {key: row for key, row in found.items() if key not in folded}
     return list(sequence.schema_problems(ledger, wanted))
-
-
-def _objects(db: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    rows = db.execute(
-        "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-    )
-    return {(type_, name): _BLANK.sub(" ", sql or "") for type_, name, sql in rows}
 
 
 def _add(

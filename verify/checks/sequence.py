@@ -15,8 +15,9 @@ row says 51 entries, there are 50``, ``2 triggers that keep the database append-
 altered``. No crash and no act of ours takes a trigger away, and none is in anybody's way but of
 who wants to change entries: so it is a failure, though triggers guard against accident alone and
 no entry need have been touched. (A ledger of an older schema is held against that one.) A table
-that others added is a warning. A schema version or an application id that is not ours is a failure:
-every other tool would refuse the file, or change it.
+that others added is a warning; an index on a table of ours is a failure. Where a view stands in
+the place of a table nothing is read at all, and the ledger cannot be judged. A schema version or an
+application id that is not ours is a failure: every other tool would refuse the file, or change it.
 
 **What to do.** Compare with a backup, a clone or another copy of the database; the first finding
 is where they part. Do not append to a ledger that does not verify. Missing entries at the *end*
@@ -54,6 +55,7 @@ HELP = "compare with a backup or another copy of the database; they part at this
 _PUT_BACK = "`tripod rebuild` puts them back; find out who took them away, and what was done then"
 _SCHEMA = "find out who changed the schema; `tripod rebuild` makes the tables of projections anew"
 _STRANGE = "is none of ours"
+_BETWEEN = "is none of ours, and SQLite may read one of our tables by it"
 _SHOWN = 3
 ADOPTED_AGAIN = "ledger.adopted stands more than once: a past is adopted once, before the first act"
 
@@ -152,12 +154,16 @@ Fault = tuple[str, str, str]
 
 
 def schema_problems(
-    found: Mapping[tuple[str, str], str], wanted: Mapping[tuple[str, str], str]
+    found: Mapping[tuple[str, str], tuple[str, str]],
+    wanted: Mapping[tuple[str, str], tuple[str, str]],
 ) -> Iterator[Fault]:
-    """How the database's objects (type, name) and their SQL differ from ours."""
+    """How the database's objects (type, name) differ from ours in their table and their SQL."""
+    tables = {name for type_, name in wanted if type_ == "table"}
     for key in sorted(wanted.keys() | found.keys()):
         if key not in found:
             yield *key, "is missing"
+        elif key not in wanted and key[0] == "index" and found[key][0] in tables:
+            yield *key, _BETWEEN
         elif key not in wanted:
             yield *key, _STRANGE
         elif found[key] != wanted[key]:
