@@ -55,8 +55,7 @@ def overlap(one: Span, other: Span) -> bool:
     >>> overlap(("D-1", "D-20"), ("D-20", "D-40")), overlap(("D-1", "D-2"), ("D-3", "D-4"))
     (True, False)
     """
-    a, b = ([int(id_[2:]) for id_ in span] for span in (one, other))
-    return a[0] <= b[1] and b[0] <= a[1]
+    return int(one[0][2:]) <= int(other[1][2:]) and int(other[0][2:]) <= int(one[1][2:])
 
 
 def answers(

@@ -75,14 +75,15 @@ def _answer(evidence: Evidence, posted: Posted, events: list[Asked]) -> list[Fin
     """Take the event that this assessment answers; a finding where there is none."""
     span = span_of(posted.said)
     apart = partial(together, evidence)
-    free = [e for e in events if not e.used and came_first(e, posted, apart)]
-    same = [event for event in free if event.range and (span is None or event.range == span)]
-    near = [event for event in free if span and event.range and overlap(span, event.range)]
-    bare = [event for event in free if event.range is None and event.scribe]
-    if same or near or bare:
-        event = (same or near or bare)[0]
+    free = [event for event in events if not event.used]
+    same = (event for event in free if event.range and (span is None or event.range == span))
+    near = (event for event in free if span and event.range and overlap(span, event.range))
+    bare = (event for event in free if event.range is None and event.scribe)
+    # What is cheap to ask is asked first: of many assessments and events each meets each.
+    fits = ((at, e) for at, some in enumerate((same, near, bare)) for e in some)
+    for at, event in (pair for pair in fits if came_first(pair[1], posted, apart)):
         event.used = True
-        if same:
+        if at == 0:
             return []
         wanted = _words(event.range)
         message = f"the assessment covers {_words(span)}, its checkpoint event asked for {wanted}"
