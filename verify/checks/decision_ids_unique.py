@@ -9,7 +9,7 @@ tool takes the clock's second and looks at nothing: 600 decisions in 1.5 seconds
 **What a finding looks like.** ``D-1707753600 stands for 2 decisions``, with the entries and titles.
 
 **What to do.** All of them are kept. Say in a new decision which one is meant. Duplicates that
-were there before adoption are named as warnings.
+were there before adoption are named as warnings; of a team without a ledger they are failures.
 """
 
 from __future__ import annotations
