@@ -203,9 +203,10 @@ def rotated(
     return Draft("chat.rotated", f"chat/{channel}", "tripod", body, blobs=tuple(blobs))
 
 
-def log_begun(header: str, actor: str) -> Draft:
-    """Begin the decision log with the header that its file has."""
-    return Draft("log.begun", "decisions", actor, {"header": {"text": header}, "v": 1})
+def log_begun(header: str, actor: str, file: str | None = None) -> Draft:
+    """Begin a decision log with the header that its file has; ``file`` where it is not log.md."""
+    body: Body = {"header": {"text": header}, "v": 1}
+    return Draft("log.begun", "decisions", actor, body | ({"file": file} if file else {}))
 
 
 def decided(body: Body, actor: str) -> Draft:

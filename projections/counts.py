@@ -11,9 +11,11 @@ files' later lines in as if they were somebody else's (design section 6, "a file
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ledger.entry import Entry
+from projections.decision_log import LIVE
 from projections.projection import File, Op, Source
 
 __all__ = ["PATH", "Counts", "counted_entry"]
@@ -54,17 +56,24 @@ CREATE TABLE counted (
             yield PATH
 
     def render(self, source: Source, path: str) -> File | None:
-        """Decisions in all and by status, and messages by channel."""
+        """Decisions in all, by status, by log where one is not ``log.md``; messages by channel."""
         newest = source.db.execute("SELECT seq, id FROM counted").fetchone()
         if path != PATH or newest is None:
             return None
-        statuses = source.db.execute(
-            "SELECT status, count(*) FROM pieces WHERE id IS NOT NULL GROUP BY status"
-        ).fetchall()
+        statuses: Counter[str] = Counter()
+        logs: Counter[str] = Counter()
+        for log, status, count in source.db.execute(
+            "SELECT log, status, count(*) FROM pieces WHERE id IS NOT NULL GROUP BY log, status"
+        ):
+            statuses[status] += count
+            logs[log] += count
+        decisions: dict[str, object] = {"by_status": dict(statuses), "total": logs.total()}
+        if logs.keys() - {LIVE}:
+            decisions["by_log"] = dict(logs)
         channels = source.db.execute("SELECT channel, lines FROM channels").fetchall()
         value = {
             "as_of": {"id": newest[1], "seq": newest[0]},
-            "decisions": {"by_status": dict(statuses), "total": sum(n for _, n in statuses)},
+            "decisions": decisions,
             "messages": dict(channels),
         }
         text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)

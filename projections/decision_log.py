@@ -1,8 +1,13 @@
-"""The decision log: the table of its pieces, ``scribe/log.md`` and its archives.
+"""The decision logs: the table of their pieces, ``scribe/log.md`` and others, and their archives.
 
-Source: spec nbs-compat B10; seeds: nbs-scribe "Log Format". The file is its header and, one after
-the other, its pieces; ``grep -c "^### D-"`` on it equals the decisions in the ledger, because a
-title or field with a line break is refused before it gets here.
+A team has one log or several: the seeds name ``log.md``, the original's later tools name a log
+after its chat (``live-log.md`` for ``live.chat``). An entry names the log's file in ``file``; an
+entry without that field belongs to ``log.md``. Decisions are numbered from 1 in each log; ids are
+unique over all logs of the team.
+
+Source: spec nbs-compat B10, D; seeds: nbs-scribe "Log Format". The file is its header and, one
+after the other, its pieces; ``grep -c "^### D-"`` on it equals the decisions that the ledger has in
+it, because a title or field with a line break is refused before it gets here.
 """
 
 from __future__ import annotations
@@ -12,17 +17,18 @@ from io import BytesIO
 from typing import Any
 
 from ledger.entry import Entry
-from projections.formats.decision_log import DecisionText, format_decision
+from projections.formats.decision_log import DecisionText, format_decision, log_name_problem
 from projections.projection import File, Op, Source, content_bytes
 
-__all__ = ["LIVE", "DecisionLog", "piece_bytes", "text_of"]
+__all__ = ["LIVE", "DecisionLog", "log_of", "piece_bytes", "text_of"]
 
 LIVE = "log.md"
+"""The log of an entry that names none."""
 MODE = 0o644
 
 _PIECE = (
-    "INSERT INTO pieces (seq, file, id, number, title, status, supersedes)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO pieces (seq, file, log, id, number, title, status, supersedes)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SPLIT = (
     "UPDATE pieces SET file = ?1 WHERE seq IN"
@@ -34,12 +40,13 @@ class DecisionLog:
     """See the module."""
 
     name = "decisions"
-    version = 1
+    version = 2
     tables = ("pieces", "logs")
     ddl = """
 CREATE TABLE pieces (
     seq INTEGER PRIMARY KEY,
     file TEXT NOT NULL,
+    log TEXT NOT NULL,
     id TEXT,
     number INTEGER,
     title TEXT,
@@ -47,8 +54,11 @@ CREATE TABLE pieces (
     supersedes TEXT
 ) STRICT;
 CREATE INDEX pieces_id ON pieces (id);
+CREATE INDEX pieces_file ON pieces (file);
+CREATE INDEX pieces_log ON pieces (log, number);
 CREATE TABLE logs (
     file TEXT PRIMARY KEY,
+    log TEXT NOT NULL,
     seq INTEGER NOT NULL,
     mode INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -57,32 +67,41 @@ CREATE TABLE logs (
     folder = "scribe"
 
     def fold(self, entry: Entry) -> Iterable[Op]:
-        """Keep one row a piece; ``id`` and ``number`` are null where it is no decision."""
+        """Keep one row a piece; ``id`` and ``number`` are null where it is no decision.
+
+        ``file`` is where the piece stands now, ``log`` the log that it was written into.
+        """
         body = entry.data
+        log = log_of(body)
         if entry.kind == "decision.logged":
-            row = (entry.seq, LIVE, body["id"], body["number"], body["title"], body["status"])
+            row = (entry.seq, log, log, body["id"], body["number"], body["title"], body["status"])
             return (("pieces", _PIECE, (*row, body.get("supersedes")), None),)
         if entry.kind == "log.noted":
-            return (("pieces", _PIECE, (entry.seq, LIVE, None, None, None, None, None), None),)
+            return (("pieces", _PIECE, (entry.seq, log, log, None, None, None, None, None), None),)
         mode = body.get("observed", {}).get("mode", MODE)
-        put = "INSERT OR REPLACE INTO logs (file, seq, mode) VALUES (?, ?, ?)"
+        put = "INSERT OR REPLACE INTO logs (file, log, seq, mode) VALUES (?, ?, ?, ?)"
         if entry.kind == "log.begun":
-            return (("logs", put, (LIVE, entry.seq, mode), None),)
+            return (("logs", put, (log, log, entry.seq, mode), None),)
         return (
-            ("pieces", _SPLIT, (body["archive"], LIVE, body["count"]), None),
-            ("logs", put, (body["archive"], entry.seq, mode), None),
-            ("logs", "UPDATE logs SET seq = ? WHERE file = ?", (entry.seq, LIVE), None),
+            ("pieces", _SPLIT, (body["archive"], log, body["count"]), None),
+            ("logs", put, (body["archive"], log, entry.seq, mode), None),
+            ("logs", "UPDATE logs SET seq = ? WHERE file = ?", (entry.seq, log), None),
         )
 
     def touched(self, entry: Entry) -> Iterable[str]:
         """The log; a split also writes the archive."""
-        live = f"{self.folder}/{LIVE}"
+        live = f"{self.folder}/{log_of(entry.data)}"
         if entry.kind == "log.rotated":
             return (f"{self.folder}/{entry.data['archive']}", live)
         return (live,)
 
+    def live(self, source: Source) -> list[str]:
+        """The names of the files that are appended to, one a log, in order."""
+        rows = source.db.execute("SELECT file FROM logs WHERE file = log ORDER BY file")
+        return [name for (name,) in rows]
+
     def paths(self, source: Source) -> Iterator[str]:
-        """Archives and the live log, by name."""
+        """All logs and their archives, by name."""
         for (name,) in source.db.execute("SELECT file FROM logs ORDER BY file"):
             yield f"{self.folder}/{name}"
 
@@ -123,6 +142,17 @@ CREATE TABLE logs (
         for body in source.each_body(seqs):
             whole.write(piece_bytes(source, body))
         return whole.getvalue()
+
+
+def log_of(body: dict[str, Any]) -> str:
+    """The name of the log that a body is about (ValueError: no file of the folder is named so)."""
+    if "file" not in body:
+        return LIVE
+    name = body["file"]
+    problem = log_name_problem(name) if isinstance(name, str) else f"{name!r} is no name"
+    if problem is not None:
+        raise ValueError(problem)
+    return str(name)
 
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:

@@ -161,6 +161,14 @@ class Disk:
             return None
         return _ODD.get(stat.S_IFMT(mode), "a device")
 
+    def alias(self, path: str) -> str | None:
+        """The name in the same folder that a symbolic link leads to; None for any other."""
+        try:
+            to = os.readlink(self.full(path))
+        except OSError:
+            return None
+        return None if "/" in to else to
+
     def _listed(self, folder: str) -> list[str]:
         if self._leads_away(folder):
             return []

@@ -43,7 +43,7 @@ CREATE INDEX redactions_place ON redactions (place);
 
 
 def place_of(kind: str, body: dict[str, Any]) -> str:
-    """Where a body's text stands: a path, a folder's name with the event's, a run, or the log."""
+    """Where a body's text stands: a path, a folder's name with the event's, a run, or a log."""
     if kind == "bus.published":
         return f"events/{body['name']}"
     if kind.startswith("chat."):
@@ -52,4 +52,4 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
         return f"workers/{body['name']}.md"
     if "spawn" in body:
         return f"agents/{body['spawn']}"
-    return "scribe/log.md" if "path" not in body else str(body["path"])
+    return f"scribe/{body.get('file', 'log.md')}" if "path" not in body else str(body["path"])

@@ -104,19 +104,19 @@ def _rotated(body: Body) -> Body:
 _LOG_HEADER = f"# Decision Log\n\n{MARK}\n"
 
 
-def _begun(_body: Body) -> Body:
-    return {"header": _text(_LOG_HEADER)}
+def _begun(body: Body) -> Body:
+    return _only(body, "file") | {"header": _text(_LOG_HEADER)}
 
 
 def _split(body: Body) -> Body:
     headers = {"archive_header": _text(_LOG_HEADER), "header": _text(_LOG_HEADER)}
-    return _only(body, "archive", "count") | headers
+    return _only(body, "archive", "count", "file") | headers
 
 
 def _decided(body: Body) -> Body:
     refs = [ref for ref in body["refs"] if _is_plain(ref)]
     text = ", ".join(format_ref(ChatRef(ref["file"], ref["line"])) for ref in refs)
-    keep = _only(body, "id", "number") | {
+    keep = _only(body, "file", "id", "number") | {
         "artefacts": NONE_YET,
         "chat_ref": text or NONE_YET,
         "participants": NONE_YET,
@@ -138,8 +138,8 @@ def _is_plain(ref: Body) -> bool:
     return parse_refs(format_ref(one)) == ([one], [])
 
 
-def _noted(_body: Body) -> Body:
-    return {"problem": MARK}
+def _noted(body: Body) -> Body:
+    return _only(body, "file") | {"problem": MARK}
 
 
 def _config(body: Body) -> Body:

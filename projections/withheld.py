@@ -13,9 +13,9 @@ from typing import Any
 
 from projections.bus_queue import event_bytes
 from projections.chat_file import line_bytes
-from projections.decision_log import LIVE, piece_bytes
+from projections.decision_log import log_of, piece_bytes
 from projections.formats.chat import parse_archive_name, parse_line
-from projections.formats.decision_log import parse_decision, split_log
+from projections.formats.decision_log import parse_decision, parse_log_archive_name, split_log
 from projections.projection import Source
 from projections.standins import MARK
 
@@ -40,7 +40,7 @@ def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
     elif "spawn" in body:
         return  # what agents were given and said stands in no file of ours
     else:
-        rows = source.db.execute("SELECT file FROM logs")
+        rows = source.db.execute("SELECT file FROM logs WHERE log = ?", (log_of(body),))
         yield from (f"{_LOG}/{name}" for (name,) in rows.fetchall())
 
 
@@ -63,7 +63,7 @@ def withhold(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
     if folder == _CHAT and name.endswith(".chat"):
         return _chat(source, name.removesuffix(".chat"), data)
     if folder == _LOG and name.endswith(".md"):
-        return _log(source, data)
+        return _log(source, name, data)
     gone = data != _GONE and bool(_rows(source, path))
     return (_GONE, 1) if gone else (data, 0)
 
@@ -118,9 +118,12 @@ def _spoken(source: Source, channel: str, handle: str, time: int) -> set[bytes]:
     return {line_bytes(source, source.body(seq)) for (seq,) in rows}
 
 
-def _log(source: Source, data: bytes) -> tuple[bytes, int]:
+def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
     """Pieces with the id of a redacted decision; of those that are no decision, any."""
-    bodies = [(kind, source.body(seq)) for seq, kind in _rows(source, f"{_LOG}/{LIVE}")]
+    split = parse_log_archive_name(name)
+    row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
+    log = row[0] if row is not None else name if split is None else f"{split[0]}.md"
+    bodies = [(kind, source.body(seq)) for seq, kind in _rows(source, f"{_LOG}/{log}")]
     decided = {b["id"]: piece_bytes(source, b) for k, b in bodies if k == "decision.logged"}
     kinds = {kind for kind, _ in bodies}
     header, pieces = split_log(data)

@@ -231,9 +231,13 @@ def _check_not_ahead(root: str) -> None:
 
 def _check_log(root: str) -> None:
     """Refuse to begin beside a log that cannot be read in its place: its past would be lost."""
-    path = f"{LOG.folder}/{LIVE}"
-    odd = in_the_way(Disk(root), path)
-    if odd is not None:
+    disk = Disk(root)
+    links = [name for name, what in disk.walk(LOG.folder) if what == "other"]
+    for name in sorted(name for name in links if name.endswith(LIVE)):
+        path = f"{LOG.folder}/{name}"
+        odd = in_the_way(disk, path)
+        if odd is None or disk.is_file(f"{LOG.folder}/{disk.alias(path)}"):
+            continue  # another name of a log that is there
         message = (
             f"{root}/{path} is {odd}: no decision can be taken in through it, and no ledger was "
             "begun. Move the file itself there, and link to it from where you want to have it"

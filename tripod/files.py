@@ -20,14 +20,14 @@ from ledger.progress import over
 from ledger.sqlite import SQLiteStore
 from projections import BUS, CHAT, LOG, manifest
 from projections.counts import PATH as COUNTS_PATH
-from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError
+from projections.formats.decision_log import parse_log_archive_name
 from projections.in_the_way import in_the_way
 from projections.projection import File, Source
 from projections.rebuild import desired
 from tripod.touched import touched_by
 
-__all__ = ["Files", "digest_of"]
+__all__ = ["Files", "digest_of", "has_foreign_lock", "is_live_log"]
 
 READ_LIMIT = 2**30
 FOLDERS = ("", BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
@@ -160,7 +160,7 @@ class Files:
 
     def _write(self, path: str, said: int = 0) -> None:
         """``said``: how many messages, or decisions, are all that changed a file."""
-        if said > 0 and path == f"{LOG.folder}/{LIVE}" and self._append(path, said):
+        if said > 0 and is_live_log(path) and self._append(path, said):
             return
         want = self._grown(path, said) or desired(self.source, path)
         self._try(path, lambda: self._remove(path) if want is None else self._put(path, want))
@@ -244,7 +244,7 @@ class Files:
 
     def _lock(self, locks: ExitStack, path: str) -> bool:
         """Take the original tools' lock on a file; one whose lock another holds is late."""
-        if path in self.held or not _has_foreign_lock(path):
+        if path in self.held or not has_foreign_lock(path):
             return True
         if locks.enter_context(self.disk.foreign_lock(path, wait=False)):
             return True
@@ -284,7 +284,7 @@ class Files:
         return done.stat
 
     def _append(self, path: str, count: int) -> bool:
-        """Add the log's ``count`` newest pieces at its end; False where it is to be written."""
+        """Add a log's ``count`` newest pieces at its end; False where it is to be written."""
         from projections import appending
 
         known = self.known.get(path)
@@ -293,7 +293,7 @@ class Files:
         with ExitStack() as locks:
             if not self._lock(locks, path):
                 return True
-            new = LOG.newest(self.source, LIVE, count)
+            new = LOG.newest(self.source, path.rpartition("/")[2], count)
             try:
                 done = appending.append(self.disk, path, known, new, READ_LIMIT)
             except (OSError, UnreadableError) as error:
@@ -399,8 +399,13 @@ class Files:
         return paths
 
 
-def _has_foreign_lock(path: str) -> bool:
+def is_live_log(path: str) -> bool:
+    """Whether a path is that of a decision log which may grow: of no archive, which never does."""
+    folder, _, name = path.rpartition("/")
+    is_one = folder == LOG.folder and name.endswith(".md")
+    return is_one and parse_log_archive_name(name) is None
+
+
+def has_foreign_lock(path: str) -> bool:
     """Whether the original tools lock this file while they rewrite it."""
-    return path == f"{LOG.folder}/{LIVE}" or (
-        path.startswith(f"{CHAT.folder}/") and path.endswith(".chat")
-    )
+    return is_live_log(path) or (path.startswith(f"{CHAT.folder}/") and path.endswith(".chat"))

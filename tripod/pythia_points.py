@@ -6,9 +6,12 @@ for what was decided since the checkpoint before it. Source: seed tripod-archite
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ledger.entry import Draft, parse_header
+from projections import LOG
 from projections.decision_log import piece_bytes
 from projections.formats.answers import answers
 from projections.formats.assessment import (
@@ -52,7 +55,7 @@ class Point(NamedTuple):
     """A checkpoint event: its entry, its file's name and that name's time in µs.
 
     ``asked`` are the decisions to be reviewed, ``first`` and ``stop`` the entries of the first and
-    the last of them.
+    the last of them; ``log`` is the decision log that they stand in, None where several are meant.
     """
 
     event: int
@@ -61,10 +64,11 @@ class Point(NamedTuple):
     asked: Range
     first: int
     stop: int
+    log: str | None = None
 
 
 class Snapshot(NamedTuple):
-    """The log up to a checkpoint's last decision: its text, its entries, its decisions' ids."""
+    """The log up to a checkpoint's last decision: its text, its entries, the ids that it names."""
 
     text: str
     sources: tuple[int, ...]
@@ -145,21 +149,19 @@ def point_of(team: Team, event: int) -> Point:
     name = body["name"]
     span = _asked_by(team, body)
     if span is None:
-        after = _last_before(team, event)
-        rows = team.store.db.execute(
-            "SELECT min(seq), max(seq) FROM pieces WHERE id IS NOT NULL AND seq > ? AND seq < ?",
-            (after, event),
-        ).fetchone()
-        if rows[0] is None:
+        seqs = [seq for seq, _ in _new_since(team, event)]
+        if not seqs:
             message = f"{name} names no decisions, and none was logged since the checkpoint before"
             raise RefusedError(message)
-        first, stop = rows
+        first, stop = seqs[0], seqs[-1]
+        log = _log_of(team, seqs)
     else:
         first, stop = (_piece(team, id_, event) or -1 for id_ in span)
         if not 0 <= first <= stop:
             message = f"{name} asks for {span[0]} through {span[1]}: no such decisions in the log"
             raise RefusedError(message)
-    return Point(event, name, body["us"], _range(team, first, stop), first, stop)
+        log = _log_of(team, (first, stop))
+    return Point(event, name, body["us"], _range(team, first, stop, log), first, stop, log)
 
 
 def _asked_by(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
@@ -180,28 +182,56 @@ def _piece(team: Team, id_: str, event: int) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _range(team: Team, first: int, stop: int) -> Range:
+def _range(team: Team, first: int, stop: int, log: str | None) -> Range:
     one, other, count = team.store.db.execute(
         "SELECT (SELECT id FROM pieces WHERE seq = ?1), (SELECT id FROM pieces WHERE seq = ?2),"
-        " (SELECT count(*) FROM pieces WHERE id IS NOT NULL AND seq BETWEEN ?1 AND ?2)",
-        (first, stop),
+        " (SELECT count(*) FROM pieces WHERE id IS NOT NULL AND seq BETWEEN ?1 AND ?2"
+        " AND (?3 IS NULL OR log = ?3))",
+        (first, stop, log),
     ).fetchone()
     return Range(one, other, count)
 
 
-def _last_before(team: Team, event: int) -> int:
-    """The entry of the last decision that an earlier checkpoint covers; -1 where none was."""
+def _log_of(team: Team, seqs: Sequence[int]) -> str | None:
+    """The log that pieces were written into; None where there are several."""
+    sql = "SELECT DISTINCT log FROM pieces WHERE seq IN (SELECT value FROM json_each(?))"
+    logs = team.store.db.execute(sql, (json.dumps(seqs),)).fetchall()
+    return str(logs[0][0]) if len(logs) == 1 else None
+
+
+def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
+    """Decisions before an event that no earlier checkpoint of their log covers: entries and ids."""
+    covered = _covered(team, event)
+    rows = team.store.db.execute(
+        "SELECT seq, id, log FROM pieces WHERE id IS NOT NULL AND seq < ? ORDER BY seq", (event,)
+    )
+    return [(seq, id_) for seq, id_, log in rows if seq > covered.get(log, -1)]
+
+
+def _covered(team: Team, event: int) -> dict[str, int]:
+    """Of each log, the entry of the last decision that a checkpoint before an event covers."""
     db = team.store.db
-    newest = -1
+    newest: dict[str, int] = {}
+
+    def cover(first: str, last: str, seq: int) -> None:
+        ends = (_piece(team, first, seq), _piece(team, last, seq))
+        found = [end for end in ends if end is not None]
+        if ends[1] is None:
+            return
+        log = _log_of(team, found)
+        # A review of several logs covers each of them up to its last decision.
+        for name in LOG.live(team.source) if log is None else (log,):
+            newest[name] = max(newest.get(name, -1), ends[1])
+
     sql = "SELECT seq FROM events WHERE type = ? AND seq < ? ORDER BY seq"
     for (seq,) in db.execute(sql, (TYPE, event)).fetchall():
         span = _asked_by(team, team.source.body(seq))
-        found = None if span is None else _piece(team, span[1], seq)
-        newest = max(newest, -1 if found is None else found)
-    answered = "SELECT last, event FROM assessments WHERE event < ?"  # its file may be pruned
-    for last, seq in db.execute(answered, (event,)).fetchall():
-        found = _piece(team, last, seq)
-        newest = max(newest, -1 if found is None else found)
+        if span is not None:
+            cover(*span, seq)
+    answered = "SELECT seq, event FROM assessments WHERE event < ?"  # the event's file may be gone
+    for assessed, seq in db.execute(answered, (event,)).fetchall():
+        body = team.source.body(assessed)
+        cover(body["first"], body["last"], seq)
     return newest
 
 
@@ -228,23 +258,25 @@ def ask(team: Team, act: Act, handle: str) -> Draft | None:
         NotFoundError: there is no decision at all.
     """
     db = act.transaction.tables
-    after = _last_before(team, act.transaction.size)
-    sql = "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND seq > ? ORDER BY seq"
-    rows = db.execute(sql, (after,)).fetchall()
+    rows = _new_since(team, act.transaction.size)
     if not rows:
-        if after < 0:
+        if not db.execute("SELECT 1 FROM pieces WHERE id IS NOT NULL LIMIT 1").fetchone():
             message = "no decision is logged yet: there is nothing to review"
             raise NotFoundError(message)
         return None
-    count = db.execute("SELECT count(*) FROM pieces WHERE id IS NOT NULL").fetchone()[0]
+    log = _log_of(team, [seq for seq, _ in rows])
+    count = db.execute(
+        "SELECT count(*) FROM pieces WHERE id IS NOT NULL AND (?1 IS NULL OR log = ?1)", (log,)
+    ).fetchone()[0]
     payload = format_checkpoint_payload(count, rows[0][1], rows[-1][1])
     return draft_event(act, handle, TYPE, "high", payload)
 
 
 def snapshot(team: Team, point: Point) -> Snapshot:
-    """The decisions up to the last that is asked for, as they stand in the log's files.
+    """The decisions up to the last that is asked for, as they stand in their log's files.
 
-    Of very many the newest, with a line that says so.
+    That is the one log that the checkpoint is about, or all of them where it is about several. Of
+    very many the newest, with a line that says so.
 
     Raises:
         RefusedError: more are asked for than one review is given.
@@ -255,12 +287,17 @@ def snapshot(team: Team, point: Point) -> Snapshot:
             f"{MAX_GIVEN} at most: publish checkpoint events for parts of them"
         )
         raise RefusedError(message)
-    sql = "SELECT seq, id FROM pieces WHERE id IS NOT NULL AND seq <= ? ORDER BY seq"
-    every = team.store.db.execute(sql, (point.stop,)).fetchall()
+    sql = (
+        "SELECT seq, id, supersedes FROM pieces WHERE id IS NOT NULL AND seq <= ?1"
+        " AND (?2 IS NULL OR log = ?2) ORDER BY seq"
+    )
+    every = team.store.db.execute(sql, (point.stop, point.log)).fetchall()
     rows = every[-MAX_GIVEN:]
-    seqs = [seq for seq, _ in rows]
+    seqs = [seq for seq, *_ in rows]
     parts = [piece_bytes(team.source, body) for body in team.source.each_body(seqs)]
     left = len(every) - len(rows)
     front = f"{_FRONT}\n({left} older decisions are left out.)\n" if left else _FRONT
     text = front + b"".join(parts).decode("utf-8", "replace")
-    return Snapshot(text, tuple(seqs), frozenset(id_ for _, id_ in rows))
+    # What one of them takes the place of may stand in another log: it may be named, too.
+    named = {id_ for _, *ids in rows for id_ in ids if id_ is not None}
+    return Snapshot(text, tuple(seqs), frozenset(named))

@@ -25,7 +25,6 @@ from ledger.entry import Entry
 from ledger.reader import read_entries
 from ledger.redaction import REDACTED, redaction_id
 from projections import CHAT, LOG, manifest
-from projections.decision_log import LIVE
 from projections.formats.words import line_problem
 from projections.rebuild import desired
 from projections.standins import is_erasable, stand_in
@@ -126,7 +125,8 @@ def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Red
     channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
     locks = [f"{CHAT.folder}/{name}.chat" for name in channels]
     searched: list[re.Pattern[str]] = []
-    with team.act(full=True, locks=[*locks, f"{LOG.folder}/{LIVE}"], by=request.by) as act:
+    locks += [f"{LOG.folder}/{name}" for name in LOG.live(team.source)]
+    with team.act(full=True, locks=locks, by=request.by) as act:
         plan, entries = _plan(team, request, pattern, searched)
         told = f"{request.reason}\n{request.by}"
         if any(one.search(told) for one in searched):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from sqlite3 import OperationalError
 from typing import Any, NamedTuple
 
 from ledger import drafts
@@ -23,7 +25,9 @@ from projections.formats.decision_log import (
     format_decision,
     format_log_header,
     format_ref,
+    log_name_problem,
     one_line,
+    parse_log_archive_name,
     parse_refs,
     valid_id,
 )
@@ -31,7 +35,7 @@ from projections.live_lines import last_line, line_at, span_of
 from tripod.act import Act
 from tripod.bus import settings
 from tripod.drafting import draft_event
-from tripod.errors import MalformedEntryError
+from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.scribe_reading import (
     Decision,
     Filters,
@@ -74,6 +78,7 @@ _NO_REF = (
     "now on (what is recorded cannot be changed); with the next, name the message: live.chat:~L342"
 )
 _SOME_ID = r"\bD-[0-9]"
+_NEWEST = "SELECT coalesce(max(number), 0) FROM pieces WHERE log = ?"
 _NO_REFERENCE = (
     "status {}, but of which decision? What is recorded cannot be changed; name it with the next, "
     "by --supersedes, --reverses or --mitigates"
@@ -100,48 +105,102 @@ class Request(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """A logged decision: its id, its number in the log, and the checkpoint event it caused."""
+    """A logged decision: its id, its number in its log, and the checkpoint event it caused.
+
+    ``log`` is the file name of that log.
+    """
 
     id: str
     number: int
     checkpoint: str | None = None
     warnings: Sequence[str] = ()
+    log: str = LIVE
 
 
-def log(team: Team, request: Request, *, actor: str | None = None) -> Logged:
-    """Log a decision, with its event, and Pythia's checkpoint where the count reaches it.
+def log(
+    team: Team, request: Request, *, actor: str | None = None, into: str | None = None
+) -> Logged:
+    """Log a decision, with its event, and Pythia's checkpoint where its log's count reaches it.
+
+    Args:
+        team: the team whose decision it is.
+        request: the decision.
+        actor: who logs it; the team's scribe by default.
+        into: the file name of the log, which is begun if it is new. By default the team's only
+            log; of several ``log.md``.
 
     Raises:
+        BadArgumentError: ``into`` names no log, or there are several and none is named.
         MalformedEntryError: a field breaks its rule, a ref means no message, or the decision that
             it supersedes, reverses or mitigates does not exist, or has its successor already.
             Nothing was recorded.
     """
     request = judged(request)
-    path = f"{LOG.folder}/{LIVE}"
-    with team.act(locks=[path], by=actor or team.scribe) as act:
+    locks = [f"{LOG.folder}/{name}" for name in _lockable(team, into)]
+    with team.act(locks=locks, by=actor or team.scribe) as act:
         db = act.transaction.tables
+        file = _log_for(act, into)
         scribe = actor or db.execute("SELECT scribe FROM team").fetchone()[0]
         refs, warnings = _bind(act, request)
         _judge_reference(act, request)
         begun = []
-        if not db.execute("SELECT 1 FROM logs WHERE file = ?", (LIVE,)).fetchone():
+        named = None if file == LIVE else file
+        if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
             project, created = db.execute("SELECT project, created FROM team").fetchone()
-            begun.append(drafts.log_begun(format_log_header(project, created, scribe), scribe))
-        number = 1 + db.execute("SELECT coalesce(max(number), 0) FROM pieces").fetchone()[0]
+            header = format_log_header(project, created, scribe)
+            begun.append(drafts.log_begun(header, scribe, named))
+        number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
         second = act.now_us // 1_000_000
         while _known(act, f"D-{second}"):
             second += 1
         body = _body(request, f"D-{second}", number, refs)
+        if named is not None:
+            body["file"] = named
         decision = drafts.decided(body, scribe)._replace(id=fresh_ids(1)[0][0])
         text = f"{body['id']} {request.title}"
         event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=decision)
-        due = _checkpoint(team, act, decision)
+        due = _checkpoint(team, act, decision, file)
         act.append([*begun, decision, event, *due])
     checkpoint = str(due[0].body["name"]) if due else None
     said = f"{request.title} {request.rationale}"
     if request.status in CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
         warnings.append(_NO_REFERENCE.format(request.status))
-    return Logged(body["id"], number, checkpoint, warnings)
+    return Logged(body["id"], number, checkpoint, warnings, file)
+
+
+def _lockable(team: Team, into: str | None) -> list[str]:
+    """The logs of which one will be written, as far as the tables tell before the act begins."""
+    if into is not None:
+        return [into] if log_name_problem(into) is None else []
+    with suppress(OperationalError):  # the tables of another version: they are about to be folded
+        return LOG.live(team.source) or [LIVE]
+    return [LIVE]
+
+
+def _log_for(act: Act, into: str | None) -> str:
+    """The log that a decision is written into.
+
+    Raises:
+        BadArgumentError: none can be told.
+    """
+    logs = LOG.live(act.source)
+    if into is None:
+        if LIVE in logs or not logs:
+            return LIVE
+        if len(logs) == 1:
+            return logs[0]
+        message = f"which log? There are {', '.join(logs)}; name one"
+        raise BadArgumentError(message)
+    if into in logs:
+        return into
+    problem = log_name_problem(into)
+    if problem is None and parse_log_archive_name(into) is not None:
+        problem = f"{into!r} is the name of an archive, which never grows"
+    if problem is None and act.disk.stands(f"{LOG.folder}/{into}"):
+        problem = f"{LOG.folder}/{into} is there, and is no decision log: give another name"
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return into
 
 
 def judged(request: Request) -> Request:
@@ -296,14 +355,18 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
     return bound, []
 
 
-def _checkpoint(team: Team, act: Act, decision: Draft) -> list[Draft]:
-    """Ask for Pythia's review at each N-th decision (seeds: tripod-architecture, "Flow")."""
+def _checkpoint(team: Team, act: Act, decision: Draft, file: str) -> list[Draft]:
+    """Ask for Pythia's review at each N-th decision of a log (tripod-architecture, "Flow").
+
+    The seeds count by ``grep`` on the log that the reviewer then reads: each log by itself.
+    """
     interval = settings(team)["pythia_interval"]
     number, newest = decision.body["number"], decision.body["id"]
     if not interval or number % interval:
         return []
     row = act.transaction.tables.execute(
-        "SELECT id FROM pieces WHERE number > ? ORDER BY number LIMIT 1", (number - interval,)
+        "SELECT id FROM pieces WHERE log = ? AND number > ? ORDER BY number LIMIT 1",
+        (file, number - interval),
     ).fetchone()
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
     return [draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)]

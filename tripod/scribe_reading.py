@@ -1,4 +1,4 @@
-"""Reading the decision log: find decisions, count them, show one with its whole history.
+"""Reading the decision logs: find decisions, count them, show one with its whole history.
 
 Source: seeds nbs-scribe and tripod-architecture ("Scribe Operations"); spec nbs-compat B11, C6.
 Nothing here changes anything.
@@ -6,11 +6,13 @@ Nothing here changes anything.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from projections import LOG
 from projections.decision_log import piece_bytes
 from projections.formats.decision_log import entry_text
 from projections.projection import content_bytes
@@ -154,9 +156,13 @@ def _items(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")]
 
 
-def _has_log(team: Team) -> None:
-    if not team.store.db.execute("SELECT 1 FROM logs").fetchone():
+def _has_log(team: Team, log: str | None = None) -> None:
+    logs = LOG.live(team.source)
+    if not logs:
         message = "no decision log yet: `tripod scribe log` begins it"
+        raise NotFoundError(message)
+    if log is not None and log not in logs:
+        message = f"no decision log {log}; the team's logs are {', '.join(logs)}"
         raise NotFoundError(message)
 
 
@@ -181,16 +187,18 @@ def folded(decision: Decision) -> str:
     return "\n".join((decision.id, *said, *rest)).casefold()
 
 
-def query(team: Team, text: str = "", filters: Filters | None = None) -> Iterator[Decision]:
+def query(
+    team: Team, text: str = "", filters: Filters | None = None, log: str | None = None
+) -> Iterator[Decision]:
     """Decisions that hold every word of ``text`` in any field and fit the filters, in order.
 
     Upper and lower case are alike, and a part of a word is found too; what stands in double
-    quotes is searched as it is. '' fits all.
+    quotes is searched as it is. '' fits all. ``log`` is the file name of one log; None: all.
 
     Raises:
-        NotFoundError: there is no log yet.
+        NotFoundError: there is no log yet, or none of that name.
     """
-    _has_log(team)
+    _has_log(team, log)
     words = words_of(text)
     filters = filters or Filters()
     seqs: Sequence[int] = _seqs(team)
@@ -199,6 +207,9 @@ def query(team: Team, text: str = "", filters: Filters | None = None) -> Iterato
 
         texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
         seqs = likely(team.store.db, team.store.path, seqs, words, texts)
+    if log is not None:
+        of_it = set(_seqs(team, "AND log = ?", (log,)))
+        seqs = [seq for seq in seqs if seq in of_it]
     for decision in _decisions(team, seqs):
         if filters.fit(decision):
             whole = folded(decision) if words else ""
@@ -206,28 +217,31 @@ def query(team: Team, text: str = "", filters: Filters | None = None) -> Iterato
                 yield decision
 
 
-def count(team: Team) -> int:
-    """How many decisions the log holds: what ``grep -c "^### D-"`` gives on its files.
+def count(team: Team, log: str | None = None) -> int:
+    """How many decisions a log holds, or all (None): what ``grep -c "^### D-"`` gives on its files.
 
     A heading that others left malformed is no decision: `tripod verify` names it.
 
     Raises:
-        NotFoundError: there is no log yet.
+        NotFoundError: there is no log yet, or none of that name.
     """
-    _has_log(team)
-    return int(
-        team.store.db.execute("SELECT count(*) FROM pieces WHERE id IS NOT NULL").fetchone()[0]
-    )
+    _has_log(team, log)
+    sql = "SELECT count(*) FROM pieces WHERE id IS NOT NULL"
+    if log is None:
+        return int(team.store.db.execute(sql).fetchone()[0])
+    return int(team.store.db.execute(f"{sql} AND log = ?", (log,)).fetchone()[0])
 
 
-def summary(team: Team, last: int) -> list[Decision]:
-    """The newest ``last`` decisions, oldest of them first.
+def summary(team: Team, last: int, log: str | None = None) -> list[Decision]:
+    """The newest ``last`` decisions of a log, or of all (None), oldest of them first.
 
     Raises:
-        NotFoundError: there is no log yet.
+        NotFoundError: there is no log yet, or none of that name.
     """
-    _has_log(team)
-    return list(_decisions(team, _seqs(team, "ORDER BY seq DESC LIMIT ?", (last,))[::-1]))
+    _has_log(team, log)
+    of_it, values = ("", ()) if log is None else ("AND log = ? ", (log,))
+    seqs = _seqs(team, f"{of_it}ORDER BY seq DESC LIMIT ?", (*values, last))
+    return list(_decisions(team, seqs[::-1]))
 
 
 class Standing(NamedTuple):
@@ -238,8 +252,12 @@ class Standing(NamedTuple):
     text: str
 
 
-def standing(team: Team, last: int | None = None) -> Iterator[Standing]:
-    """Every decision as it stands in the log's files, archives first; or the newest ``last``.
+def standing(
+    team: Team, last: int | None = None, logs: Sequence[str] | None = None
+) -> Iterator[Standing]:
+    """Every decision as it stands in the logs' files, archives first; or the newest ``last``.
+
+    ``logs`` are the file names of some logs; None: all.
 
     Raises:
         NotFoundError: there is no log yet.
@@ -247,7 +265,9 @@ def standing(team: Team, last: int | None = None) -> Iterator[Standing]:
     _has_log(team)
     rest = "" if last is None else f" LIMIT {last}"
     rows = team.store.db.execute(
-        f"SELECT seq, file FROM pieces WHERE id IS NOT NULL ORDER BY seq DESC{rest}"
+        "SELECT seq, file FROM pieces WHERE id IS NOT NULL"
+        f" AND (?1 IS NULL OR log IN (SELECT value FROM json_each(?1))) ORDER BY seq DESC{rest}",
+        (None if logs is None else json.dumps(logs),),
     ).fetchall()[::-1]
     bodies = team.source.each_body([seq for seq, _ in rows])
     for (seq, file), body in zip(rows, bodies, strict=True):

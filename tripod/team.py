@@ -30,9 +30,8 @@ from ledger.locating import DATABASE, FOLDER
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
-from projections import BUS, CHAT, COUNTS, LOG, manifest
+from projections import BUS, CHAT, COUNTS, manifest
 from projections.counts import PATH as COUNTS_PATH
-from projections.decision_log import LIVE
 from projections.disk import RACY_NS, Disk
 from projections.places import Places, recorded
 from projections.quiet import is_quiet
@@ -40,7 +39,7 @@ from projections.rebuild import agreed_chats
 from projections.tables import fold_into, refold, source_of, tables_current
 from tripod.act import Act
 from tripod.errors import NoTeamError
-from tripod.files import Files
+from tripod.files import Files, has_foreign_lock, is_live_log
 from tripod.lag import Lag
 
 if TYPE_CHECKING:
@@ -234,7 +233,7 @@ class Team:
     ) -> Iterator[Act]:
         pending: list[Act] = []
         with ExitStack() as held:
-            names = [path for path in sorted(locks) if path.endswith((".chat", "/log.md"))]
+            names = [path for path in sorted(locks) if has_foreign_lock(path)]
             for path in () if blind else names:
                 self._lock_foreign(held, path)
             write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
@@ -380,8 +379,8 @@ class Team:
             self.files.clear()
         noted = self.files.note(act.seen_ns, act.conflicts)
         shown = files if self.files.late or self.files.failed else size
-        if shown < size:  # these entries come again: nothing is to be added behind the log then
-            noted.pop(f"{LOG.folder}/{LIVE}", None)
+        if shown < size:  # these entries come again: nothing is to be added behind a log then
+            noted = {path: known for path, known in noted.items() if not is_live_log(path)}
         if shown > files or noted:
             try:
                 with self.store.derived() as derived:

@@ -175,10 +175,10 @@ class Evidence:
             return None
 
     def versions(
-        self,
+        self, name: str
     ) -> AbstractContextManager[Callable[[Break], tuple[bytes, bytes] | None]]:
-        """Reads versions of the decision log from git again: see ``verify.history``."""
-        return versions(f"{self.root}/{LOG.folder}/log.md")
+        """Reads versions of a decision log from git again: see ``verify.history``."""
+        return versions(f"{self.root}/{LOG.folder}/{name}")
 
     @property
     def ahead(self) -> str | None:

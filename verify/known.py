@@ -65,7 +65,8 @@ class Outside:
     a policy of the team's that is not understood. ``authorities`` are certificates of those whose
     timestamps count. ``given`` has ``POLICY`` and ``RULES`` where that file came from
     outside of the team directory. ``pin`` is the head to start from where only what is behind it
-    is looked at. ``log`` is what git tells of the decision log, where it holds it.
+    is looked at. ``logs`` is what git tells of each decision log that it
+    holds.
     """
 
     known: tuple[Known, ...] = ()
@@ -78,7 +79,7 @@ class Outside:
     rules: Rules = field(default_factory=Rules)
     given: frozenset[str] = frozenset()
     pin: Seal | None = None
-    log: History | None = None
+    logs: tuple[History, ...] = ()
 
 
 def parse_head(data: bytes) -> tuple[Seal, Note | None]:

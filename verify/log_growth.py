@@ -1,7 +1,8 @@
 """Why a committed log may not be the beginning of the next one: what the ledger says. Pure.
 
-Two things change what stands in ``log.md`` already: a rotation moves its first pieces into an
-archive, and a redaction puts ``[redacted]`` in the place of a piece's texts. Both are entries.
+Two things change what stands in a log already: a rotation moves its first pieces into an archive
+(and may write a new header), and a redaction puts ``[redacted]`` in the place of a piece's texts.
+Both are entries.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ __all__ = ["explanation"]
 
 
 def explanation(
-    old: bytes, new: bytes, archived: Collection[bytes], redacted: Collection[str]
+    old: bytes,
+    new: bytes,
+    archived: Collection[bytes],
+    redacted: Collection[str],
+    headers: Collection[bytes] = (),
 ) -> str | None:
     """In words, why ``old`` is not the beginning of ``new``; None where the ledger has no reason.
 
@@ -23,12 +28,13 @@ def explanation(
         new: the log as it became.
         archived: pieces that the ledger has in archives.
         redacted: ids of decisions whose texts were erased, as entries say.
+        headers: what stood in front of the first piece of the log and its archives, as they say.
     """
     header, before = split_log(old)
     header_now, after = split_log(new)
-    if header != header_now:
-        return None
     moved = _moved(before, after)
+    if header != header_now and not (moved and {header, header_now} <= set(headers)):
+        return None
     gone = [piece for piece in before[:moved] if piece not in archived]
     kept = before[moved:]
     if len(after) < len(kept):

@@ -14,6 +14,8 @@ from ledger.errors import LedgerError, MalformedError
 from ledger.policy import parse_policy
 from ledger.timestamp import parse_authorities
 from projections import LOG
+from projections.decision_log import LIVE
+from projections.formats.decision_log import is_log, parse_log_archive_name
 from verify import rules as rules_format
 from verify.git import GitError, Repository
 from verify.history import read_history, words
@@ -168,7 +170,7 @@ def _in_repository(root: str) -> bool:
 
 
 def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
-    """Every seal that the repository ever held, on any branch, and the history of the log."""
+    """Every seal that the repository ever held, on any branch, and the history of the logs."""
     try:
         with Repository(root) as repository:
             # Nothing may be committed to the branch that is checked out, and much to others.
@@ -179,15 +181,33 @@ def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
             outside.known += tuple(_seals(outside, repository, names, here, live=live))
             if repository.shallow and outside.known:
                 outside.unread += (("git", _SHALLOW),)
-            if log and here and repository.changes((repository.name_of(_log(root)),), *here):
-                outside.log = read_history(_log(root))
+            if log and here:
+                outside.logs = tuple(
+                    read_history(f"{root}/{LOG.folder}/{name}")
+                    for name in _logs(repository, root, here)
+                )
     except GitError as error:
         message = f"{error}; --no-git leaves the history alone"
         outside.untold += (("git", message),)
 
 
-def _log(root: str) -> str:
-    return f"{root}/{LOG.folder}/log.md"
+def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]:
+    """The files of the Scribe's folder that were a decision log when they were committed.
+
+    Their first version tells, or the newest: a log that was made to look like none is one.
+    """
+    folder = repository.name_of(f"{root}/{LOG.folder}")
+    versions: dict[str, list[str]] = {}
+    for change in repository.changes((folder,), *here):
+        above, _, name = change.path.rpartition("/")
+        if above == folder and name.endswith(".md") and parse_log_archive_name(name) is None:
+            versions.setdefault(name, []).extend([change.new] if change.new else [])
+    logs = []
+    for name, blobs in sorted(versions.items()):
+        ends = dict.fromkeys([*blobs[:1], *blobs[-1:]])
+        if name == LIVE or any(is_log(name, repository.blob(blob) or b"") for blob in ends):
+            logs.append(name)
+    return logs
 
 
 def _seals(

@@ -1,4 +1,4 @@
-"""Kinds of the decision log (spec: nbs-compat B10; seeds: nbs-scribe, log format)."""
+"""Kinds of the decision logs (spec: nbs-compat B10; seeds: nbs-scribe, log format)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed,
 
 __all__ = ["Decided", "LogBegun", "LogRotated", "Noted", "Reference"]
 
+LogName = Annotated[
+    str, StringConstraints(max_length=200, pattern=r"^[^./\x00-\x1f][^/\x00-\x1f]*\.md$")
+]
+"""The file name of a log that is not ``log.md``."""
 DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
 
 
@@ -25,14 +29,18 @@ class Reference(Closed):
 
 
 class LogBegun(BodyModel):
-    """The decision log began, with these bytes in front of its first entry."""
+    """A decision log began, with these bytes in front of its first entry.
+
+    ``file`` names the log in this kind and the others of the log: absent, it is ``log.md``.
+    """
 
     header: Content
+    file: LogName | None = None
     observed: Observed | None = None
 
 
 class Decided(BodyModel):
-    """A decision. ``number`` is its place in the count, from 1; it survives any redaction.
+    """A decision. ``number`` is its place in its log, from 1; it survives any redaction.
 
     ``supersedes`` is the earlier decision that it refers to; ``status`` says what became of that.
     """
@@ -48,21 +56,24 @@ class Decided(BodyModel):
     rationale: str
     supersedes: str | None = None
     refs: list[Reference]
+    file: LogName | None = None
     observed: Observed | None = None
 
 
 class Noted(BodyModel):
-    """A piece of the log that is no decision (a malformed heading, a text put in by hand)."""
+    """A piece of a log that is no decision (a malformed heading, a text put in by hand)."""
 
     problem: str
+    file: LogName | None = None
     observed: Observed
 
 
 class LogRotated(BodyModel):
-    """The first ``count`` pieces of the log went to the file ``scribe/<archive>``."""
+    """The first ``count`` pieces of a log went to the file ``scribe/<archive>``."""
 
     count: Count
     archive: Name
     archive_header: Content
     header: Content
+    file: LogName | None = None
     observed: Observed

@@ -45,7 +45,9 @@ __all__ = [
     "format_decision",
     "format_log_header",
     "format_ref",
+    "is_log",
     "log_archive_name",
+    "log_name_problem",
     "one_line",
     "parse_decision",
     "parse_log_archive_name",
@@ -67,7 +69,11 @@ _HEADING = r"### (D-[0-9]{1,16})(?: \[SUPERSEDES ([^\]\n]*)\])?(?: (.*))?"
 _ID = r"D-[0-9]{1,16}"
 _FIELD = r"- \*\*([^*:]+):\*\* ?(.*)"
 _REF = r"(.*[^\s:]):~L([1-9][0-9]{0,14})"
-_ARCHIVE = r"(?s)(.+)-([0-9]{8}-[0-9]{6})-archive(?:\.md)?"
+_STAMP = r"([0-9]{8}-[0-9]{6})"
+_ARCHIVE = rf"(?s)(.+)-(?:{_STAMP}-archive|archive-{_STAMP})(?:\.md)?"
+_LOG_LINE = rb"(?m)^### D-[0-9]"
+_LOG_TITLE = rb"# Decision Log[ \t]*\r?(?:\n|\Z)"
+MAX_NAME = 200  # bytes of a log's file name: its archives' names are longer
 _LABELS = ("Chat ref", "Participants", "Artefacts", "Risk tags", "Status", "Rationale")
 _DEFAULTS = {"Artefacts": NONE_YET, "Risk tags": "none"}
 
@@ -242,9 +248,33 @@ def parse_refs(text: str) -> tuple[list[ChatRef], list[str]]:
 
 
 def parse_log_archive_name(name: str) -> tuple[str, str] | None:
-    """Read an archive's name, with or without ``.md``, into its stem and the time it gives."""
+    """Read an archive's name, with or without ``.md``, into its log's stem and the time it gives.
+
+    The original's programs give it two forms:
+
+    >>> parse_log_archive_name("live-log-20260221-101500-archive.md")
+    ('live-log', '20260221-101500')
+    >>> parse_log_archive_name("live-log-archive-20260221-101500.md")
+    ('live-log', '20260221-101500')
+    """
     match = re.fullmatch(_ARCHIVE, name)
-    return (match[1], match[2]) if match else None
+    return (match[1], match[2] or match[3]) if match else None
+
+
+def is_log(name: str, data: bytes) -> bool:
+    r"""Whether a markdown file of the Scribe's folder is a decision log: by its title or a heading.
+
+    ``log.md`` always is; an empty file is one by the name that the original gives it.
+
+    >>> is_log("notes.md", b"# Notes\n"), is_log("notes.md", b"### D-1707753600 Use one parser\n")
+    (False, True)
+    >>> is_log("live-log.md", b""), is_log("notes.md", b"\n# Decision Log\n")
+    (True, True)
+    """
+    if name == "log.md" or (not data and name.endswith("-log.md")):
+        return True
+    titled = re.match(_LOG_TITLE, data.lstrip(b"\xef\xbb\xbf \t\r\n"))
+    return titled is not None or re.search(_LOG_LINE, data) is not None
 
 
 # Judging arguments ------------------------------------------------------------------------------
@@ -258,3 +288,12 @@ def one_line(text: str, what: str, limit: int) -> str | None:
 def valid_id(text: str) -> str | None:
     """Judge a decision's id: None, or the broken rule."""
     return None if re.fullmatch(_ID, text) else f"{text!r} is no decision id such as D-1707753600"
+
+
+def log_name_problem(name: str) -> str | None:
+    """Judge the name of a log's file within the Scribe's folder: None, or the broken rule."""
+    if not name.endswith(".md") or name == ".md":
+        return f"{name!r} is no log's name: it ends in .md, such as live-log.md"
+    if name.startswith(".") or "/" in name:
+        return f"{name!r} is no log's name: no dot begins it, and no / is in it"
+    return words.line_problem(name, "the log's name", MAX_NAME)

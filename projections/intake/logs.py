@@ -1,6 +1,7 @@
-"""Taking in the decision log: appended entries, texts put in by hand, and the original's split.
+"""Taking in the decision logs: appended entries, texts put in by hand, and the original's splits.
 
-Source: spec nbs-compat B10; seeds: nbs-scribe. What the ledger holds must be a prefix of what the
+Source: spec nbs-compat B10, D; seeds: nbs-scribe. A log is any file of the Scribe's folder that has
+a log's title or a decision's heading. What the ledger holds of it must be a prefix of what its
 files show, archives first; an edited or removed entry is a conflict, never taken in.
 """
 
@@ -16,14 +17,24 @@ from projections.formats.chat import parse_time
 from projections.formats.decision_log import (
     DecisionText,
     format_decision,
+    is_log,
+    log_name_problem,
     parse_decision,
     parse_log_archive_name,
     parse_refs,
     split_log,
 )
-from projections.intake.piece import Reader, beside, erased_since, fits, make_piece, same_but
+from projections.intake.piece import (
+    FILE_LIMIT,
+    Reader,
+    beside,
+    erased_since,
+    fits,
+    make_piece,
+    same_but,
+)
 
-__all__ = ["LogTaker", "log_archives", "take_log"]
+__all__ = ["LogTaker", "take_log"]
 
 RANK = 2
 STREAM = "decisions"
@@ -34,37 +45,89 @@ SHOWN = 200  # characters of what is wrong with a piece
 
 
 def take_log(reader: Reader) -> None:
-    """Compare ``scribe/log.md`` and its archives with the table of pieces."""
+    """Compare the logs of the Scribe's folder and their archives with the table of pieces."""
     db = reader.source.db
-    known = dict(db.execute("SELECT file, seq FROM logs").fetchall())
+    rows = db.execute("SELECT file, log, seq FROM logs").fetchall()
+    known = {file: log for file, log, _ in rows}
     names = [name for name in reader.disk.names(LOG.folder) if name.endswith(".md")]
-    for name in sorted(known.keys() - set(names)):
-        if not reader.unwritten(known[name]):
-            reader.conflict(f"{LOG.folder}/{name}", "missing", "the log's file is gone")
-    if LIVE not in names:
+    reader.found.logs.update(known)
+    fresh, splits = _unknown(reader, set(known.values()), [n for n in names if n not in known])
+    there = set(names)
+    for name, log, seq in sorted(rows):
+        path = f"{LOG.folder}/{name}"
+        if name not in there:
+            # Between the two steps of a split by the original the log's file is not there.
+            splitting = name == log and _holds(splits.get(log), LOG.pieces(reader.source, log))
+            if not reader.unwritten(seq) and not splitting:
+                reader.conflict(path, "missing", "the log's file is gone")
+        elif name != log and log in there:
+            data = _read(reader, path, fresh=True)
+            rendered = None if data is None else LOG.render(reader.source, path)
+            if data is not None and (rendered is None or rendered.data != data):
+                reader.conflict(path, "edited", "an archive never changes")
+    for log in sorted(set(known.values()) & there):
+        archives = splits.get(log, {})
+        data = _read(reader, f"{LOG.folder}/{log}", fresh=not archives)
+        if data is not None:
+            _take(reader, log, data, archives, is_new=False)
+    for log, data in fresh.items():
+        _take(reader, log, data, splits.get(log, {}), is_new=True)
+
+
+def _unknown(
+    reader: Reader, logs: set[str], names: list[str]
+) -> tuple[dict[str, bytes], dict[str, dict[str, bytes]]]:
+    """The files that the ledger does not know: new logs, and new archives by their log.
+
+    An archive whose log is neither known nor there is a log by itself: its decisions were made.
+    """
+    fresh: dict[str, bytes] = {}
+    for name in names:
+        if _log_of(name) not in {*logs, *names}:
+            _look(reader, name, fresh)
+    splits: dict[str, dict[str, bytes]] = {}
+    for name in sorted(names, key=lambda name: (_stamp(name), name)):
+        log = _log_of(name)
+        if log in logs or log in fresh:
+            data = _read(reader, f"{LOG.folder}/{name}", fresh=False)
+            if data is not None:
+                splits.setdefault(log, {})[name] = data
+        elif name not in fresh and log in names:  # what it would be an archive of is no log
+            _look(reader, name, fresh)
+    return dict(sorted(fresh.items())), splits
+
+
+def _look(reader: Reader, name: str, fresh: dict[str, bytes]) -> None:
+    """Keep a file that the ledger does not know if it is a log."""
+    if log_name_problem(name) is not None:
         return
-    for name in sorted(known.keys() & set(names) - {LIVE}):
-        data = _read(reader, f"{LOG.folder}/{name}", fresh=True)
-        rendered = None if data is None else LOG.render(reader.source, f"{LOG.folder}/{name}")
-        if data is not None and (rendered is None or rendered.data != data):
-            reader.conflict(f"{LOG.folder}/{name}", "edited", "an archive never changes")
-    path = f"{LOG.folder}/{LIVE}"
-    archives = {
-        archive: data
-        for archive in log_archives(names)
-        if archive not in known
-        and (data := _read(reader, f"{LOG.folder}/{archive}", fresh=False)) is not None
-    }
-    data = _read(reader, path, fresh=not archives)
+    path = f"{LOG.folder}/{name}"
+    try:
+        shown = reader.disk.read(path, FILE_LIMIT)
+        data = reader.read(path) if shown is not None and is_log(name, shown) else None
+    except UnreadableError as error:
+        if name.endswith(LIVE):  # by its name it is a log
+            reader.conflict(path, "unreadable", str(error))
+        return
     if data is not None:
-        _take(reader, path, data, archives, is_new=LIVE not in known)
+        fresh[name] = data
 
 
-def log_archives(names: list[str]) -> list[str]:
-    """Those of the names that are archives of the log, in the order of the times in them."""
-    splits = [(name, parse_log_archive_name(name)) for name in names]
-    stem = LIVE.removesuffix(".md")
-    return sorted(name for name, split in splits if split is not None and split[0] == stem)
+def _holds(archives: dict[str, bytes] | None, held: bytes) -> bool:
+    """Whether new archives hold all that a log held."""
+    parts = [b"".join(split_log(data)[1]) for data in (archives or {}).values()]
+    return bool(parts) and b"".join(parts).startswith(held)
+
+
+def _log_of(name: str) -> str:
+    """The log that a file is an archive of, by its name; '' where it is none."""
+    split = parse_log_archive_name(name)
+    return "" if split is None else f"{split[0]}.md"
+
+
+def _stamp(name: str) -> str:
+    split = parse_log_archive_name(name)
+    return "" if split is None else split[1]
 
 
 def _read(reader: Reader, path: str, *, fresh: bool) -> bytes | None:
@@ -76,54 +139,76 @@ def _read(reader: Reader, path: str, *, fresh: bool) -> bytes | None:
 
 
 def _take(
-    reader: Reader, path: str, data: bytes, archives: dict[str, bytes], *, is_new: bool
+    reader: Reader, log: str, data: bytes, archives: dict[str, bytes], *, is_new: bool
 ) -> None:
-    reader.found.files += 1 + len(archives)
-    taker = LogTaker(reader, path)
-    if not is_new and not archives:
-        _take_behind(taker, reader, path, data)
-        return
+    path = f"{LOG.folder}/{log}"
+    header, pieces = split_log(data)
+    live = (path, header, b"".join(pieces))
     parts: list[tuple[str, bytes, bytes]] = []  # path, header, pieces
-    for name, whole in ((f"{LOG.folder}/{n}", d) for n, d in [*archives.items(), (LIVE, data)]):
+    for name, whole in archives.items():
         header, pieces = split_log(whole)
-        parts.append((name, header, b"".join(pieces)))
+        parts.append((f"{LOG.folder}/{name}", header, b"".join(pieces)))
+    held = b"" if is_new else LOG.pieces(reader.source, log)
+    if not is_new:
+        parts = _splits_of(parts, held, live)
+    reader.found.files += 1 + len(parts)
+    reader.found.logs.update((log, *(name.rpartition("/")[2] for name, *_ in parts)))
+    taker = LogTaker(reader, path)
+    if not is_new and not parts:
+        _take_behind(taker, reader, log, data)
+        return
+    parts.append(live)
     shown = b"".join(part[2] for part in parts)
     if is_new:
         taker.begin(parts[0][1])
-        held = b""
-    else:
-        held = LOG.pieces(reader.source, LIVE)
     if not shown.startswith(held):
         reader.conflict(path, "edited", _difference(held, shown))
         return
     _take_parts(taker, parts, len(held), reader)
 
 
-def _take_behind(taker: LogTaker, reader: Reader, path: str, data: bytes) -> None:
+def _splits_of(
+    parts: list[tuple[str, bytes, bytes]], held: bytes, live: tuple[str, bytes, bytes]
+) -> list[tuple[str, bytes, bytes]]:
+    """Those of the new archives that a log was split into since; the others are copies.
+
+    A program that died between the two steps of a split leaves such a copy: its pieces still stand
+    in the log, and are not taken in twice.
+    """
+    if held and live[2].startswith(held):
+        return []
+    parts = [part for part in parts if held or not (part[2] and live[2].startswith(part[2]))]
+    for first in range(len(parts)):
+        if b"".join(part[2] for part in (*parts[first:], live)).startswith(held):
+            return parts[first:]
+    return parts
+
+
+def _take_behind(taker: LogTaker, reader: Reader, log: str, data: bytes) -> None:
     """The usual case: one file, which shows what the ledger holds, and perhaps more behind it.
 
     Text put behind a header that had no entry yet belongs to no header of ours.
     """
-    header = LOG.header(reader.source, LIVE)
-    held = LOG.pieces(reader.source, LIVE)
+    header = LOG.header(reader.source, log)
+    held = LOG.pieces(reader.source, log)
     if data.startswith(header) and data.startswith(held, len(header)):
         taker.add(data[len(header) + len(held) :])
         return
     if reader.files < reader.size:
-        shorter = header + LOG.pieces(reader.source, LIVE, before=reader.files)
+        shorter = header + LOG.pieces(reader.source, log, before=reader.files)
         if data.startswith(shorter):  # a writer died before it wrote the rest
             taker.add(_foreign(data[len(shorter) :], held[len(shorter) - len(header) :]))
             return
-        if (behind := _behind_erased(reader, data, header + held)) is not None:
+        if (behind := _behind_erased(reader, log, data, header + held)) is not None:
             taker.add(behind)
             return
-    reader.conflict(path, "edited", _difference(header + held, data))
+    reader.conflict(taker.path, "edited", _difference(header + held, data))
 
 
-def _behind_erased(reader: Reader, data: bytes, held: bytes) -> bytes | None:
+def _behind_erased(reader: Reader, log: str, data: bytes, held: bytes) -> bytes | None:
     """What stands behind a log that still shows decisions which were erased; None: it is none."""
     source = reader.source
-    seqs = erased_since(reader, f"{LOG.folder}/{LIVE}", ("decision.logged", "log.noted"))
+    seqs = erased_since(reader, f"{LOG.folder}/{log}", ("decision.logged", "log.noted"))
     erased = {piece_bytes(source, body) for body in source.each_body(seqs)}
     ours, shown = _cut(held), _cut(data)
     if not same_but(erased, ours, shown, _id_of):
@@ -203,13 +288,15 @@ def _short(decision: DecisionText) -> tuple[DecisionText, bool]:
 
 
 class LogTaker:
-    """The log being taken in: counts decisions as the fold does."""
+    """A log being taken in: counts its decisions as the fold does."""
 
     def __init__(self, reader: Reader, path: str) -> None:
         self.reader = reader
         self.path = path
+        log = path.rpartition("/")[2]
+        self.named = {} if log == LIVE else {"file": log}
         row = reader.source.db.execute(
-            "SELECT count(*), coalesce(max(number), 0) FROM pieces"
+            "SELECT count(*), coalesce(max(number), 0) FROM pieces WHERE log = ?", (log,)
         ).fetchone()
         self.pieces, self.number = row
         self.when = 0
@@ -308,7 +395,7 @@ class LogTaker:
             kind=kind,
             stream=STREAM,
             actor="scribe" if kind == "decision.logged" else "unknown",
-            body=body,
+            body=body | self.named,
             path=path or self.path,
             identity=self.path,
             data=data,

@@ -12,16 +12,14 @@ from typing import Any
 from ledger.drafts import content
 from ledger.places import RECORD, SEARCH, SPOOL
 from projections import BUS, CHAT, FILES, LOG, WORKERS
-from projections.decision_log import LIVE
 from projections.disk import TooBigError, UnreadableError
 from projections.formats.config import parse_config
 from projections.formats.worker import EMPTY_LOG
-from projections.intake.logs import log_archives
 from projections.intake.piece import Reader, fits, make_piece
 from projections.team_files import MODE, odd_config
 from projections.workers import FOLDER, worker_of
 
-__all__ = ["CONFIG", "keep_file", "take_inputs", "take_others", "take_unreadable"]
+__all__ = ["CONFIG", "REPLACED", "keep_file", "take_inputs", "take_others", "take_unreadable"]
 
 CONFIG = f"{BUS.folder}/config.yaml"
 RANK = 0
@@ -33,6 +31,8 @@ OURS = (
     *("ledger.db", "ledger.db-wal", "ledger.db-shm", SEARCH, f"{SEARCH}-journal"),
     *("counts.json", ".gitignore"),
 )
+REPLACED = re.compile(r"ledger\.db\.(?:replaced|damaged)-[0-9]+|record\.replaced-[0-9]+/")
+"""What ``tripod restore`` and ``rebuild`` put aside, by its path; a folder's ends in a slash."""
 # What a worker of the original tools edits in place in its own file.
 _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
 _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
@@ -225,8 +225,6 @@ def _times_kept(reader: Reader, path: str) -> int:
 def _left_alone(reader: Reader) -> list[str]:
     """What stands in the team directory and no part of the intake takes in, folders with a /."""
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
-    scribe = reader.disk.names(LOG.folder)
-    logs = {LIVE, *log_archives(scribe)} if LIVE in scribe else set()
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
         found: list[str] = []
@@ -238,7 +236,9 @@ def _left_alone(reader: Reader) -> list[str]:
                 known = name in names or (name.endswith(ends) and not name.startswith("."))
                 known = known or name.endswith((".lock", ".tmp"))
                 known = known or (not folder and name.startswith("policy"))
-                known = known or (folder == LOG.folder and name in logs)
+                known = known or (folder == LOG.folder and name in reader.found.logs)
+            elif what == "other" and folder == LOG.folder:
+                known = reader.disk.alias(front + name) in reader.found.logs
             if not known:
                 found.append(f"{front}{name}/" if what == "folder" else front + name)
         alone += sorted(found)

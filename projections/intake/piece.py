@@ -71,7 +71,8 @@ class Found:
     ``digests`` are those of the files that were read, by path: whoever writes such a file later
     in the same act may write over these bytes, and over no others. ``odd`` says of inputs that
     are no regular files what they are, and what holds meanwhile. ``malformed`` says of pieces of
-    the decision log, by the ids of their drafts, what is wrong with them.
+    the decision log, by the ids of their drafts, what is wrong with them. ``logs`` are the names of
+    the files in the Scribe's folder that are a decision log, or an archive of one.
     """
 
     pieces: list[Piece] = field(default_factory=list)
@@ -81,6 +82,7 @@ class Found:
     digests: dict[str, str] = field(default_factory=dict)
     odd: dict[str, str] = field(default_factory=dict)
     malformed: dict[str, str] = field(default_factory=dict)
+    logs: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -259,11 +261,16 @@ def make_piece(
 
 
 def sort_pieces(pieces: list[Piece]) -> list[Draft]:
-    """Put pieces in time order, each file's own order kept (its clock may have gone back)."""
+    """Put pieces in time order, each file's own order kept (its clock may have gone back).
+
+    All decision logs are one stream: there, each log keeps its own order.
+    """
     latest: dict[str, int] = {}
     dated = []
     for number, piece in enumerate(pieces):
         stream = piece.draft.stream
+        if stream == "decisions":
+            stream += f"/{piece.draft.body.get('file', '')}"
         when = max(piece.when, latest.get(stream, 0)) if stream != "bus" else piece.when
         latest[stream] = when
         dated.append((when, piece.rank, number, piece.draft))

@@ -15,7 +15,6 @@ from ledger import drafts
 from ledger.entry import Draft
 from ledger.ids import observed_id
 from projections import BUS, CHAT, LOG, PROJECTIONS
-from projections.decision_log import LIVE
 from projections.disk import Disk, UnreadableError
 from projections.formats.decision_log import split_log
 from projections.in_the_way import merge_marker
@@ -125,7 +124,7 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
 
 def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     """Take in what was added; whether that was all of it, None where this file takes nothing in."""
-    if stray.path == f"{LOG.folder}/{LIVE}":
+    if stray.path.startswith(f"{LOG.folder}/") and _is_live(reader.source, stray.path):
         return _pieces(reader, stray, new)
     folder, _, name = stray.path.rpartition("/")
     if folder == CHAT.folder:
@@ -145,6 +144,10 @@ def _lines(reader: Reader, stray: Stray, new: bytes, channel: Channel) -> bool:
             channel.line(line, readable(line))
             _identify(reader, entry_id)
     return not torn
+
+
+def _is_live(source: Source, path: str) -> bool:
+    return path.rpartition("/")[2] in LOG.live(source)
 
 
 def _pieces(reader: Reader, stray: Stray, new: bytes) -> bool:

@@ -88,7 +88,8 @@ def test_other_acts_go_on_and_say_so(story: Story, path: str) -> None:
     assert away.read_bytes() == data
     with collect(str(story.root)) as evidence:
         report = run(evidence)
-    found = [f for o in report.outcomes for f in o.findings if f.where == path]
+    findings = [f for o in report.outcomes for f in o.findings if f.where == path]
+    found = [f for f in findings if f.check != "count-from-grep"]  # the file has no heading now
     assert [f.severity for f in found] == ["failure"]
     assert "symbolic link" in found[0].message
     file = story.root / path

@@ -77,7 +77,7 @@ def test_a_malformed_heading_of_the_past_is_a_warning(tmp_path: Path) -> None:
     report = judge(tmp_path)
     found = outcome(report, "count-from-grep").findings
     assert [f.severity for f in found] == ["warning", "warning"]
-    assert found[0].message == "grep counts 2 headings in the files, there are 1 decisions"
+    assert found[0].message == "grep counts 2 headings in the file, there are 1 decisions"
     assert report.exit_code == 0
     with (root / "scribe" / "log.md").open("a") as file:
         file.write("\n### D-13x Nor this\n\nIndeed.\n\n---\n")

@@ -41,6 +41,7 @@ _NAMED = (
     (base.Count, "integer from 0 to 2^53-1"),
     (base.Sha256, "64 hex digits"),
     (decision.DecisionId, "`D-` and 1 to 16 digits"),
+    (decision.LogName, "a file name that ends in `.md`, without a `/`, at most 200 characters"),
 )
 _PLAIN = {str: "text", int: "integer", bool: "true or false", object: "any value"}
 

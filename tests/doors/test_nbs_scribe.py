@@ -87,7 +87,7 @@ def does(words: str | tuple[str, ...], code: int, out: str = "", err: str = "",
     return Row("nbs-scribe", split, code, out, err, given)
 
 
-NO_EVENT = "...a team's decision log is scribe/log.md in its team directory..."
+NO_EVENT = "...a team's decision logs are the files scribe/*.md in its team directory..."
 FIELDS = [
     (("--status=decided",), None),
     (("--status=accepted-risk",), None),
@@ -162,7 +162,15 @@ LOGS = [
     logs(("L", "Go", "on", *SAID), 4, "", "...'on' is one too many"),
     logs(("L", "Go on", *SAID, "--risk-tag=x"), 4, "", "...no option --risk-tag"),
     logs(("L", "Go on", *SAID, "--as=ann", "--as=bob"), 4, "", "...--as is given twice"),
-    logs((".nbs/scribe/decisions.md", "Go on", *SAID), 4, "", NO_EVENT),
+    logs((".nbs/scribe/live-log.md", "Go on", *SAID), 0, NEW),
+    logs((".nbs/scribe/decisions.md", "Go on", *SAID), 0, NEW),
+    logs((".nbs/scribe/notes.txt", "Go on", *SAID), 4, "", NO_EVENT),
+    logs(
+        (".nbs/scribe/log-20200913-000000-archive.md", "Go on", *SAID),
+        4,
+        "",
+        "...is the name of an archive, which never grows",
+    ),
     logs((".nbs/log.md", "Go on", *SAID), 4, "", NO_EVENT),
     logs((".nbs/scribe", "Go on", *SAID), 4, "", NO_EVENT),
     logs("--help", 0, "", nbs_scribe_log.USAGE),
@@ -265,7 +273,8 @@ OPERATIONS = [
     does("count L", 0, "0\n", "...began the ledger ...", "original"),
     does("count L", 2, "", NO_LOG, "empty"),
     does("count nowhere/scribe/log.md", 2, "", MISSING),
-    does("count .nbs/scribe/other.md", 1, "", NO_EVENT),
+    does("count .nbs/scribe/other.md", 2, "", "...no decision log other.md; the team's logs are"),
+    does("count .nbs/scribe/other.txt", 1, "", NO_EVENT),
     does("count", 1, "", "...too few arguments"),
     does("count L --last=1", 1, "", "...no option --last"),
     does("summary L", 0, FIRST + SECOND + THIRD),

@@ -28,6 +28,14 @@ def scribe() -> None:
 
 scribe.add_command(advise)
 
+_log_option = click.option(
+    "--log",
+    "log_name",
+    type=TEXT,
+    metavar="NAME",
+    help="Only of this log, such as live-log.md; of all logs by default.",
+)
+
 
 @scribe.command()
 @team_option
@@ -77,6 +85,14 @@ scribe.add_command(advise)
     metavar="HANDLE",
     help="Who logs it; the team's scribe by default.",
 )
+@click.option(
+    "--log",
+    "log_name",
+    type=TEXT,
+    metavar="NAME",
+    help="The log that it goes into, such as live-log.md; a new name begins a log. By default the "
+    "only one; of several log.md.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def log(
     *,
@@ -92,6 +108,7 @@ def log(
     reverses: str | None,
     mitigates: str | None,
     actor: str | None,
+    log_name: str | None,
     as_json: bool,
 ) -> None:
     """Log a decision: its id is printed. At each pythia-interval a checkpoint event follows.
@@ -113,7 +130,7 @@ def log(
     )
     _judge_participants(participants)
     with opened(team_path) as team:
-        logged = acts.log(team, request, actor=actor)
+        logged = acts.log(team, request, actor=actor, into=log_name)
     for warning in logged.warnings:
         remark(f"warning: {warning}")
     if as_json:
@@ -170,6 +187,7 @@ def _time(_: click.Context, param: click.Parameter, value: str | None) -> int | 
 @click.option(
     "--until", type=TEXT, callback=_time, metavar="T", help="Only those logged up to then."
 )
+@_log_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a decision and line.")
 @click.pass_context
 def query(
@@ -183,6 +201,7 @@ def query(
     artefact: str | None,
     since: int | None,
     until: int | None,
+    log_name: str | None,
     as_json: bool,
 ) -> None:
     """Print decisions that hold every word of TEXT and fit the filters; 1 if there is none.
@@ -193,7 +212,7 @@ def query(
     filters = acts.Filters(tag, status, by, artefact, since, until)
     with opened(team_path) as team:
         team.refresh()
-        count = _show(acts.query(team, text, filters), as_json=as_json)
+        count = _show(acts.query(team, text, filters, log_name), as_json=as_json)
     if not count:
         remark("no decision fits")
         ctx.exit(1)
@@ -265,12 +284,13 @@ def inbox(*, team_path: str | None, done: int | None, who: str | None, as_json: 
 
 @scribe.command()
 @team_option
+@_log_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def count(*, team_path: str | None, as_json: bool) -> None:
-    """Print how many decisions the log holds."""
+def count(*, team_path: str | None, log_name: str | None, as_json: bool) -> None:
+    """Print how many decisions the team's logs hold."""
     with opened(team_path) as team:
         team.refresh()
-        found = acts.count(team)
+        found = acts.count(team, log_name)
     if as_json:
         emit_json([{"count": found}])
     else:
@@ -280,9 +300,10 @@ def count(*, team_path: str | None, as_json: bool) -> None:
 @scribe.command()
 @team_option
 @click.option("-n", "last", type=Number(), default=10, show_default=True, help="How many.")
+@_log_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a decision and line.")
-def summary(*, team_path: str | None, last: int, as_json: bool) -> None:
+def summary(*, team_path: str | None, last: int, log_name: str | None, as_json: bool) -> None:
     """Print the newest decisions."""
     with opened(team_path) as team:
         team.refresh()
-        _show(acts.summary(team, last), as_json=as_json)
+        _show(acts.summary(team, last, log_name), as_json=as_json)

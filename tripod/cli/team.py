@@ -12,7 +12,6 @@ from ledger.errors import PagesDamagedError
 from ledger.locating import DATABASE, named
 from ledger.places import RECORD
 from projections import LOG
-from projections.decision_log import LIVE
 from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, Number, opened, readable, team_option
 from tripod.cli.progress import shown
@@ -46,7 +45,7 @@ _EXPLAINED = (
     ),
     (
         rf"{LOG.folder}/[^/]*\.md",
-        f"no part of this ledger's log: that is {LOG.folder}/{LIVE} with its log-*-archive.md",
+        "no decision log: it has no title `# Decision Log` and no decision, or is a copy of a log",
     ),
 )
 """What is left alone and may be taken for a file of ours: its path, and what it is."""

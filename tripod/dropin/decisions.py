@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from projections.decision_log import LIVE
-from projections.formats.decision_log import NONE_YET
+from projections.formats.decision_log import NONE_YET, log_name_problem
 from tripod import scribe
 from tripod.bus import NOBODY
 from tripod.dropin.common import actor_of, team_of
@@ -16,7 +15,7 @@ from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.output import remark
 from tripod.team import Team
 
-__all__ = ["OPTIONS", "SCRIBE", "log", "team_of_log"]
+__all__ = ["OPTIONS", "SCRIBE", "log", "name_of_log", "team_of_log"]
 
 SCRIBE = "scribe"
 """The folder of a team's log."""
@@ -38,7 +37,7 @@ OPTIONS = (
 
 @contextmanager
 def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
-    """The team whose decision log is the file ``path``, opened.
+    """The team one of whose decision logs is the file ``path``, opened.
 
     A symbolic link to the log is the log. ``make`` makes its folder, as the original does;
     ``events`` is the folder of the team's events, where it is given.
@@ -48,19 +47,29 @@ def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> 
         NoTeamError: there is no such folder.
         LedgerError: the ledger is damaged, or none can be begun.
     """
-    full = os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
+    full = _full(path)
     folder, name = os.path.split(full)
-    if name != LIVE or os.path.basename(folder) != SCRIBE or os.path.isdir(full):
+    problem = log_name_problem(name)
+    if problem is not None or os.path.basename(folder) != SCRIBE or os.path.isdir(full):
         message = (
-            f"{path}: a team's decision log is {SCRIBE}/{LIVE} in its team directory, such as "
-            f".nbs/{SCRIBE}/{LIVE}. A log by another name is moved there, and a symbolic link by "
-            "the old name may point to it"
+            f"{path}: a team's decision logs are the files {SCRIBE}/*.md in its team directory, "
+            f"such as .nbs/{SCRIBE}/live-log.md. A log elsewhere is moved there, and a symbolic "
+            "link by the old name may point to it"
         )
         raise BadArgumentError(message)
     if make:
         os.makedirs(folder, exist_ok=True)
     with team_of(SCRIBE, folder, events) as team:
         yield team
+
+
+def name_of_log(path: str) -> str:
+    """The file name of the log at a path; of the file that a symbolic link leads to."""
+    return os.path.basename(_full(path))
+
+
+def _full(path: str) -> str:
+    return os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)
 
 
 def log(words: Words) -> str:
@@ -91,7 +100,8 @@ def log(words: Words) -> str:
     )
     actor = actor_of(words)
     with team_of_log(path, make=True, events=given.get("bus-dir")) as team:
-        logged = scribe.log(team, request, actor=None if actor == NOBODY else actor)
+        by = None if actor == NOBODY else actor
+        logged = scribe.log(team, request, actor=by, into=name_of_log(path))
     for warning in logged.warnings:
         remark(f"warning: {warning}")
     if logged.checkpoint:

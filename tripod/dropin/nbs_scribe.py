@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from tripod import scribe
 from tripod.doors import DOORS
 from tripod.dropin.common import leave
-from tripod.dropin.decisions import OPTIONS, log, team_of_log
+from tripod.dropin.decisions import OPTIONS, log, name_of_log, team_of_log
 from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError
 from tripod.output import emit, remark
@@ -45,7 +45,7 @@ Usage: nbs-scribe COMMAND LOG ...
       print the newest decisions, ten unless it is said otherwise
   help
       print this
-LOG is the team's log (.nbs/scribe/log.md). Lists have commas between their items.
+LOG is a log of the team (.nbs/scribe/live-log.md). Lists have commas between their items.
 exit codes: 0 ok, 1 error or no match, 2 no such log, 3 what was given makes no entry"""
 
 
@@ -76,10 +76,11 @@ def _run(arguments: Sequence[str]) -> int:
     last = option_number(words, "last", 1, MAX_LAST, usage) or 10
     with team_of_log(words.texts[0]) as team:
         team.refresh()
+        log_name = name_of_log(words.texts[0])
         if name == "count":
-            emit([str(scribe.count(team))])
+            emit([str(scribe.count(team, log_name))])
         else:
-            _show(scribe.summary(team, last))
+            _show(scribe.summary(team, last, log_name))
     return 0
 
 
@@ -98,7 +99,7 @@ def _query(arguments: Sequence[str], usage: str) -> int:
     path, *text = words.texts
     with team_of_log(path) as team:
         team.refresh()
-        count = _show(scribe.query(team, text[0] if text else "", filters))
+        count = _show(scribe.query(team, text[0] if text else "", filters, name_of_log(path)))
     if not count:
         remark("no decision fits")
     return 0 if count else 1

@@ -5,12 +5,15 @@ Where it differs from the original, and why: ``docs/reference/nbs-scribe.md``.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from projections import LOG
 from projections.decision_log import LIVE
+from projections.formats.chat import parse_archive_name
 from projections.formats.decision_log import valid_id
 from tripod import scribe
 from tripod.doors import DOORS
@@ -34,7 +37,8 @@ Usage: nbs-scribe-query --chat=FILE, and one of
   --tag=TAG           decisions with the risk tag
   --superseded        entries that took the place of another
   --count             how many decisions there are
-FILE is a chat of the team (.nbs/chat/live.chat); the log is the team's, with its archives.
+FILE is a chat of the team (.nbs/chat/live.chat); its log is .nbs/scribe/live-log.md, with its
+archives. Where no log is named so, it is the team's log.md, or all that there are.
 exit codes: 0 ok, 1 no match or another error, 4 bad arguments, or there is no log"""
 MAX_LAST = 2**31 - 1
 _OPTIONS = ("chat", "id", "last", "by", "tag")
@@ -55,11 +59,12 @@ def _run(arguments: Sequence[str]) -> int:
     fits, last = _fits(words, which), option_number(words, "last", 1, MAX_LAST, SHORT)
     with team_of("chat", _folder(words.options["chat"])) as team:
         team.refresh()
+        logs = _logs(team, words.options["chat"])
         if which == "count":
-            emit([str(scribe.count(team))])
+            emit([str(sum(scribe.count(team, log) for log in logs))])
             return 0
-        found = [one for one in scribe.standing(team, last) if fits(one)]
-        emit(_shown(found, named=which not in ("id", "last") and _has_archives(team)))
+        found = [one for one in scribe.standing(team, last, logs) if fits(one)]
+        emit(_shown(found, named=which not in ("id", "last") and _has_archives(team, logs)))
     if not found:
         remark("no decision fits")
     return 0 if found else 1
@@ -74,10 +79,19 @@ def _folder(chat: str) -> str:
     full = chat_path(chat)
     folder = os.path.dirname(full)
     strange = os.path.isdir(folder) and not os.path.lexists(full) and not may_have_ledger(folder)
-    if strange and not os.path.isfile(os.path.join(os.path.dirname(folder), SCRIBE, LIVE)):
+    if strange and not _has_log(os.path.join(os.path.dirname(folder), SCRIBE)):
         message = f"no chat {full}, and no decision log of its team: give the path of the right one"
         raise NotFoundError(message)
     return folder
+
+
+def _has_log(folder: str) -> bool:
+    """Whether a file in the folder has a log's name."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return any(name.endswith(LIVE) and os.path.isfile(f"{folder}/{name}") for name in names)
 
 
 def _which(words: Words) -> str:
@@ -129,8 +143,26 @@ def _pattern(text: str, *, regex: bool) -> Callable[[Standing], bool]:
     return lambda one: wanted.search(one.text) is not None
 
 
-def _has_archives(team: Team) -> bool:
-    return int(team.store.db.execute("SELECT count(*) FROM logs").fetchone()[0]) > 1
+def _logs(team: Team, chat: str) -> list[str]:
+    """The logs of a chat, as the original finds them: its own, and that of the chat ``live``.
+
+    A team whose logs are not named after its chats has them for each chat.
+
+    Raises:
+        NotFoundError: there is no log.
+    """
+    stem = os.path.basename(chat).removesuffix(".chat")
+    split = parse_archive_name(stem)
+    logs = LOG.live(team.source)
+    own = [log for log in (f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}") if log in logs]
+    if not logs:
+        scribe.count(team)
+    return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)
+
+
+def _has_archives(team: Team, logs: Sequence[str]) -> bool:
+    sql = "SELECT count(*) FROM logs WHERE log IN (SELECT value FROM json_each(?))"
+    return int(team.store.db.execute(sql, (json.dumps(logs),)).fetchone()[0]) > 1
 
 
 def _shown(found: Sequence[Standing], *, named: bool) -> Iterator[str]:

@@ -1,10 +1,11 @@
-"""The decision log only grew: nothing that it ever said was changed or removed.
+"""The decision logs only grew: nothing that they ever said was changed or removed.
 
-**What it proves.** What the ledger holds of the log is a prefix of what ``scribe/log.md`` and its
-archives show, byte for byte, and the decisions in the ledger are numbered 1, 2, 3, ... in the
-order in which they were logged. Where the log is committed to git, each version is the beginning of
-the next, over the whole history; a rotation, and a redaction that an entry tells of, are reported
-and fail nothing. (``tripod verify --grow-only FILE`` judges any file so, without a ledger.)
+**What it proves.** What the ledger holds of each log (``scribe/log.md``, ``scribe/live-log.md``) is
+a prefix of what its file and its archives show, byte for byte, and the decisions that the ledger
+has in it are numbered 1, 2, 3, ... in the order in which they were logged. Where a log is committed
+to git, each version is the beginning of the next, over the whole history; a rotation, and a
+redaction that an entry tells of, are reported and fail nothing. (``tripod verify --grow-only FILE``
+judges any file so, without a ledger.)
 
 **Why it matters.** A decision that can be reworded afterwards is no decision. The seeds: the log is
 append-only; a change of status is a new entry that refers to the old one.
@@ -16,16 +17,18 @@ were``. A shallow clone, and history that was rewritten, are said.
 
 **What to do.** ``tripod rebuild`` puts the ledger's version back and keeps the edited bytes as an
 entry. A log without a ledger is held against its git history alone; without that, too, this check
-sees the numbering only. What a commit changed, ``git show COMMIT -- scribe/log.md`` tells.
+sees the numbering only. What a commit changed, ``git show COMMIT -- scribe/live-log.md`` tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 
 from ledger.ids import parse_at
 from projections import LOG
+from projections.decision_log import LIVE
 from projections.formats.decision_log import split_log
 from projections.in_the_way import UNMERGED_CURE
 from projections.intake import UNMERGED
@@ -34,12 +37,12 @@ from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
 from verify.log_growth import explanation
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "append-only"
 REQUIRED = True
-LIVE = f"{LOG.folder}/log.md"
 HELP = "`tripod rebuild` puts back what the ledger holds, and keeps these bytes as an entry"
 
 
@@ -50,12 +53,13 @@ def judge(evidence: Evidence) -> Outcome:
     edited = list(_edited(evidence))
     if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log", required=REQUIRED)
-    found = chain(edited, _misnumbered(evidence), _committed(evidence))
+    found: list[Iterable[Finding]] = [edited, _misnumbered(evidence)]
     seen: Coverage = {"pieces": pieces, "log files": logs}
-    history = evidence.outside.log
-    if history is not None and not history.problem:
-        seen |= growth.coverage(history)
-    return outcome(NAME, found, seen, required=REQUIRED)
+    for history in evidence.outside.logs:
+        found.append(_committed(evidence, history))
+        for word, count in growth.coverage(history).items() if not history.problem else ():
+            seen[word] = int(seen.get(word, 0)) + int(count)
+    return outcome(NAME, chain.from_iterable(found), seen, required=REQUIRED)
 
 
 def _edited(evidence: Evidence) -> Iterator[Finding]:
@@ -67,25 +71,24 @@ def _edited(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(NAME, message, conflict.path, shown, help_)
 
 
-def _committed(evidence: Evidence) -> Iterator[Finding]:
-    """The log against its own history in git."""
-    history = evidence.outside.log
-    if history is None:
-        return
+def _committed(evidence: Evidence, history: growth.History) -> Iterator[Finding]:
+    """A log against its own history in git."""
+    name = history.path.rpartition("/")[2] or LIVE
     if history.problem or history.shallow:
         text = history.problem or growth.shallow(history.path)
-        yield Finding(NAME, text, LIVE, severity="warning")
+        yield Finding(NAME, text, f"{LOG.folder}/{name}", severity="warning")
     if evidence.db is not None:  # what is on disk is held against the ledger already
         history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
     begun = _begun(evidence) if evidence.adopted(0) else None
-    archived, redacted = _archived(evidence), _redacted(evidence)
-    with evidence.versions() as read:
+    archived, redacted = _archived(evidence, name), _redacted(evidence)
+    headers = _headers(evidence, name)
+    with evidence.versions(name) as read:
 
         def explain(one: growth.Break) -> str | None:
             if begun is not None and one.where and one.seconds < begun:
                 return "that was before adoption"
             pair = read(one)
-            return None if pair is None else explanation(*pair, archived, redacted)
+            return None if pair is None else explanation(*pair, archived, redacted, headers)
 
         yield from growth.findings(history, explain)
 
@@ -98,11 +101,21 @@ def _begun(evidence: Evidence) -> int:
         return 0
 
 
-def _archived(evidence: Evidence) -> set[bytes]:
-    """The pieces that the ledger has in archives, as they stand there."""
-    files = evidence.query("SELECT file FROM logs WHERE file <> 'log.md'")
+def _archived(evidence: Evidence, log: str) -> set[bytes]:
+    """The pieces that the ledger has in archives of a log, as they stand there."""
+    files = evidence.query("SELECT file FROM logs WHERE log = ? AND file <> log", log)
     rendered = [evidence.rendered(f"{LOG.folder}/{name}") for (name,) in files]
     return {piece for data in rendered for piece in split_log(data)[1]}
+
+
+def _headers(evidence: Evidence, log: str) -> set[bytes]:
+    """The headers that a log has had, as entries say: a program that splits it writes a new one."""
+    rows = evidence.query("SELECT file FROM logs WHERE log = ?", log)
+    found = set()
+    for (name,) in rows:
+        with suppress(*RENDER_ERRORS):
+            found.add(LOG.header(evidence.source, name))
+    return found
 
 
 def _redacted(evidence: Evidence) -> set[str]:
@@ -113,12 +126,12 @@ def _redacted(evidence: Evidence) -> set[str]:
 
 
 def _misnumbered(evidence: Evidence) -> Iterator[Finding]:
-    follows = 1
-    for seq, id_, number in evidence.source.db.execute(
-        "SELECT seq, id, number FROM pieces WHERE id IS NOT NULL ORDER BY seq"
+    follows: dict[str, int] = {}
+    for seq, id_, number, log in evidence.source.db.execute(
+        "SELECT seq, id, number, log FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     ):
-        if number != follows:
-            message = f"{id_} has number {number} where {follows} follows"
+        if number != follows.get(log, 1):
+            message = f"{id_} has number {number} where {follows.get(log, 1)} follows in {log}"
             help_ = "a decision was left out or slipped in: compare with a copy of the ledger"
             yield Finding(NAME, message, evidence.where(seq), (), help_, seq=seq)
-        follows = number + 1
+        follows[log] = number + 1

@@ -19,6 +19,7 @@ a warning. An event that nobody answered at all is named by ``events-processed``
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
@@ -40,6 +41,19 @@ HELP = "have the review made again: `tripod pythia run`, with --manual where no 
 FEW = 5  # unknown decisions that are named
 
 
+class Known(NamedTuple):
+    """A decision's place among all, its log, and its number in that."""
+
+    place: int
+    log: str
+    number: int
+
+    def up_to(self, last: Known) -> int:
+        """How many decisions there are from this one to another: of their log, or of all logs."""
+        same = self.log == last.log
+        return 1 + (last.number - self.number if same else last.place - self.place)
+
+
 class Answered(NamedTuple):
     """An answer of ours: its entry, the checkpoint event's, the message's, and its body."""
 
@@ -58,8 +72,12 @@ def judge(evidence: Evidence) -> Outcome:
     outside = [one for one in posted.values() if one.seq not in ours]
     if not ours and not outside and not failures:
         return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
-    ids = evidence.query("SELECT id FROM pieces WHERE id IS NOT NULL ORDER BY seq")
-    known = {id_: number for number, (id_,) in enumerate(ids)}
+    rows = evidence.query("SELECT id, log FROM pieces WHERE id IS NOT NULL ORDER BY seq")
+    numbers: Counter[str] = Counter()
+    known = {}
+    for place, (id_, log) in enumerate(rows):
+        numbers[log] += 1
+        known[id_] = Known(place, log, numbers[log])
     answered = {one.event for one in ours.values()}
     found = chain(
         (finding for one in ours.values() for finding in _ours(evidence, one, known)),
@@ -70,7 +88,7 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 
-def _ours(evidence: Evidence, one: Answered, known: dict[str, int]) -> Iterator[Finding]:
+def _ours(evidence: Evidence, one: Answered, known: dict[str, Known]) -> Iterator[Finding]:
     """What is wrong with an answer to a checkpoint event; ``known`` numbers the decisions."""
     text = assessed_text(evidence, one.seq)
     if text is None:
@@ -83,7 +101,7 @@ def _ours(evidence: Evidence, one: Answered, known: dict[str, int]) -> Iterator[
             f"it reviewed {' through '.join(said)}, and was asked for {' through '.join(span)}"
         )
         yield _finding(evidence, message, where, one.seq)
-    count = known[said[1]] - known[said[0]] + 1 if known.keys() >= set(said) else 0
+    count = known[said[0]].up_to(known[said[1]]) if known.keys() >= set(said) else 0
     if count < 1:
         message = f"it reviewed {' through '.join(said)}: no such decisions are in the log"
         yield _finding(evidence, message, where, one.seq)
@@ -116,7 +134,7 @@ def _shown(evidence: Evidence, message: int) -> str | None:
         return None
 
 
-def _outside(evidence: Evidence, posted: Posted, known: dict[str, int]) -> Iterator[Finding]:
+def _outside(evidence: Evidence, posted: Posted, known: dict[str, Known]) -> Iterator[Finding]:
     """What is wrong with an assessment that nobody of us judged: in whichever layout."""
     said = posted.said
     where = f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}"

@@ -1,13 +1,14 @@
 """``grep -c "^### D-"`` on the decision log gives the number of decisions in the ledger.
 
-**What it proves.** The lines of ``scribe/log.md`` and its archives that begin with ``### D-`` are
-as many as the decisions: nothing in a title, a rationale or a text put in by hand counts as one.
+**What it proves.** In each decision log and each archive of one, the lines that begin with
+``### D-`` are as many as the decisions that the ledger has in that file: nothing in a title, a
+rationale or a text put in by hand counts as one.
 
 **Why it matters.** The count decides when Pythia is asked for her review, and people and scripts
 take it with grep. The seeds: the count comes from the file, not from anybody's memory.
 
-**What a finding looks like.** ``grep counts 47 headings in the files, the ledger has 46
-decisions``; beside it each heading that is no decision, by its entry.
+**What a finding looks like.** ``scribe/live-log.md: grep counts 47 headings in the file, there are
+46 decisions``; beside it each heading that is no decision, by its entry.
 
 **What to do.** Look at the named heading. A malformed one that somebody typed stays in the log (it
 only grows); log the decision anew with ``tripod scribe log``. One that stood there before adoption
@@ -28,43 +29,54 @@ __all__ = ["NAME", "REQUIRED", "judge"]
 NAME = "count-from-grep"
 REQUIRED = True
 HELP = "look at the named headings; log a decision that was meant with `tripod scribe log`"
+_DECISIONS = "SELECT file, count(*) FROM pieces WHERE id IS NOT NULL GROUP BY file"
 
 
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
-    decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
-    files = list(LOG.paths(evidence.source))
-    if not files and not decisions:
+    decisions: dict[str, int] = dict(evidence.query(_DECISIONS))
+    files = sorted({*LOG.paths(evidence.source), *(f"{LOG.folder}/{name}" for name in decisions)})
+    if not files:
         return not_applicable(NAME, "there is no decision log", required=REQUIRED)
-    rendered = sum(count_headings(evidence.rendered(path)) for path in files)
-    counts = [("what the ledger renders", rendered)]
-    if evidence.root is not None:
-        shown = sum(count_headings(evidence.file(path) or b"") for path in files)
-        counts.insert(0, ("the files", shown))
     found = Findings()
-    if any(count != decisions for _, count in counts):
-        smuggled = Findings()
-        past = _smuggled(evidence, smuggled)
-        # What the past alone explains fails nothing: it stands in the log for good.
-        what, count = next((one for one in counts if one[1] != decisions + past), counts[0])
-        message = f"grep counts {count} headings in {what}, there are {decisions} decisions"
-        excused = count == decisions + past
-        severity: Severity = "warning" if excused else "failure"
-        found.add(
-            Finding(NAME, message, f"{LOG.folder}/", (), HELP, severity, before_adoption=excused)
-        )
-        found.join(smuggled)
-    seen = {"decisions": decisions, "files": len(files), "headings": counts[0][1]}
+    headings = 0
+    for path in files:
+        counts = [("what the ledger renders", count_headings(evidence.rendered(path)))]
+        if evidence.root is not None:
+            counts.insert(0, ("the file", count_headings(evidence.file(path) or b"")))
+        headings += counts[0][1]
+        name = path.rpartition("/")[2]
+        _compare(evidence, name, decisions.get(name, 0), counts, found)
+    seen = {"decisions": sum(decisions.values()), "files": len(files), "headings": headings}
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 
-def _smuggled(evidence: Evidence, found: Findings) -> int:
-    """Add pieces that do not hold exactly one heading for one decision.
+def _compare(
+    evidence: Evidence, name: str, decisions: int, counts: list[tuple[str, int]], found: Findings
+) -> None:
+    """One file: the headings that are counted in it, against its decisions."""
+    if all(count == decisions for _, count in counts):
+        return
+    smuggled = Findings()
+    past = _smuggled(evidence, name, smuggled)
+    # What the past alone explains fails nothing: it stands in the log for good.
+    what, count = next((one for one in counts if one[1] != decisions + past), counts[0])
+    message = f"grep counts {count} headings in {what}, there are {decisions} decisions"
+    excused = count == decisions + past
+    severity: Severity = "warning" if excused else "failure"
+    path = f"{LOG.folder}/{name}"
+    found.add(Finding(NAME, message, path, (), HELP, severity, before_adoption=excused))
+    found.join(smuggled)
+
+
+def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:
+    """Add pieces of a file that do not hold exactly one heading for one decision.
 
     Gives how many headings more than decisions the past has that was taken in at adoption.
     """
     past = 0
-    for seq, id_ in evidence.source.db.execute("SELECT seq, id FROM pieces ORDER BY seq"):
+    sql = "SELECT seq, id FROM pieces WHERE file = ? ORDER BY seq"
+    for seq, id_ in evidence.source.db.execute(sql, (name,)):
         observed = evidence.body(seq).get("observed")
         if not isinstance(observed, dict) or "raw" not in observed:
             continue  # a piece of our own rendering has one heading

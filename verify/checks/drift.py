@@ -27,7 +27,8 @@ remove the marker lines. ``tripod rebuild`` writes all else anew from the ledger
 that it replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as
 warnings: a line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular
 file, each file whose bytes were written over (``tripod show`` has them), and each that vanished and
-was written anew by a later command (of many in one folder, the folder).
+was written anew by a later command (of many in one folder, the folder). What lies in the team
+directory and is no file of the team's is named as advice: it is not judged.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ from dataclasses import replace
 from projections import FILES, LOG
 from projections.in_the_way import UNMERGED_CURE
 from projections.intake import BLOCKED, UNMERGED, Conflict
+from projections.intake.others import REPLACED
+from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Findings, Outcome, not_applicable, outcome
@@ -55,6 +58,7 @@ UNSEALED = "the record ends at its seal: what came after it is judged by the fil
 IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
+STRANGERS = 20
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -66,8 +70,9 @@ def judge(evidence: Evidence) -> Outcome:
             if one.what == UNMERGED:
                 message = f"{one.what}: {one.detail}"
                 found.add(Finding(NAME, message, one.path, help=UNMERGED_CURE))
+        found.extend(_strangers(evidence))
         if found:
-            return outcome(NAME, found, {}, required=REQUIRED)
+            return outcome(NAME, found, _left(evidence), required=REQUIRED)
         return not_applicable(
             NAME, "there is no ledger to hold the files against", required=REQUIRED
         )
@@ -88,8 +93,9 @@ def judge(evidence: Evidence) -> Outcome:
         seen["files"] = _files(evidence, found)
         found.extend(_not_understood(evidence))
         found.extend(_swapped(evidence))
+        found.extend(_strangers(evidence))
         seen["not taken in yet"] = len(evidence.team.drafts)
-        seen["left alone"] = len(evidence.team.found.left_alone)
+        seen |= _left(evidence)
     return outcome(NAME, found, seen, required=REQUIRED)
 
 
@@ -149,6 +155,35 @@ def _not_understood(evidence: Evidence) -> Iterator[Finding]:
         message = f"kept as it is in entry {seq}: {evidence.body(seq).get('problem')}"
         help_ = "repair it, or move it away; the ledger keeps its bytes"
         yield Finding(NAME, message, path, (), help_, "warning", seq=seq)
+
+
+def _left(evidence: Evidence) -> Coverage:
+    """How much lies in the team directory that no part of the team's files is."""
+    count = len(_alone(evidence))
+    return {"not understood": f"{count} file{'' if count == 1 else 's'}"}
+
+
+def _alone(evidence: Evidence) -> list[str]:
+    """What is left alone, less what has a finding of its own, and what we put aside ourselves."""
+    if evidence.root is None:
+        return []
+    named = {conflict.path for conflict in evidence.team.found.conflicts}
+    alone = evidence.team.found.left_alone
+    return [path for path in alone if path not in named and not REPLACED.fullmatch(path)]
+
+
+def _strangers(evidence: Evidence) -> Iterator[Finding]:
+    """Files and folders in the team directory that are no part of anything, by their names."""
+    alone = _alone(evidence)
+    if not alone:
+        return
+    shown = [shorten(path) for path in alone[:STRANGERS]]
+    if len(alone) > STRANGERS:
+        shown.append(f"and {len(alone) - STRANGERS} more")
+    count = _left(evidence)["not understood"]
+    message = f"not understood: {count}, of which nothing is taken in or judged"
+    help_ = "find out what they are; what belongs to no tool of the team is kept better elsewhere"
+    yield Finding(NAME, message, evidence.what, tuple(shown), help_, "advice")
 
 
 def _swapped(evidence: Evidence) -> Iterator[Finding]:

@@ -1,11 +1,11 @@
 """Where an interval of decisions was reached, Pythia's review was asked for.
 
-**What it proves.** For each decision whose number is a multiple of ``pythia-interval``, as the
-configuration stood when it was logged, there is a ``pythia-checkpoint`` event of its own. They are
-matched by the number or the last decision that the event names, else by order: an event between
-two such decisions answers the first. One that names decisions which are not in the log asks for
-nothing. 0 switches the interval off. A decision that another program logged is given until the next
-decision.
+**What it proves.** For each decision whose number in its log is a multiple of ``pythia-interval``,
+as the configuration stood when it was logged, there is a ``pythia-checkpoint`` event of its own.
+They are matched by the number or the last decision that the event names, else by order: an event
+between two such decisions answers the first. One that names decisions which are not in the log asks
+for nothing. 0 switches the interval off. A decision that another program logged is given until the
+next decision of its log.
 
 **Why it matters.** The seeds: decisions grow and no checkpoint comes, so that nobody ever
 challenges them. The original tools leave the event to whoever remembers it.
@@ -22,6 +22,7 @@ configuration then nobody recorded, it is told as a warning.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from dataclasses import dataclass
 
 from projections.formats.config import Config
@@ -39,11 +40,12 @@ _END = 2**62
 
 @dataclass
 class Due:
-    """A decision that reached the interval, and whether a review was asked for."""
+    """A decision that reached the interval of its log, and whether a review was asked for."""
 
     seq: int
     id: str
     number: int
+    log: str
     interval: int
     asked: bool = False
 
@@ -51,28 +53,33 @@ class Due:
 def judge(evidence: Evidence) -> Outcome:
     """See the module."""
     decisions = evidence.query(
-        "SELECT seq, id, number FROM pieces WHERE id IS NOT NULL AND number IS NOT NULL"
+        "SELECT seq, id, number, log FROM pieces WHERE id IS NOT NULL AND number IS NOT NULL"
         " ORDER BY seq"
     )
     if not decisions:
         return not_applicable(NAME, "no decision was logged", required=REQUIRED)
     intervals = _Intervals(evidence)
     due = []
-    for seq, id_, number in decisions:
+    for seq, id_, number, log in decisions:
         interval = intervals.at(seq)
         if interval and number % interval == 0:
-            due.append(Due(seq, id_, number, interval))
+            due.append(Due(seq, id_, number, log, interval))
     if not due:
         reason = "no interval of decisions was reached, or it is off"
         return not_applicable(NAME, reason, required=REQUIRED)
-    known = {id_ for (id_,) in evidence.query("SELECT id FROM pieces WHERE id IS NOT NULL")}
+    logs = {id_: log for _, id_, _, log in decisions}
     events = asked(evidence)
-    _match(due, [event for event in events if known.issuperset(event.range or ())])
+    _match(due, [event for event in events if logs.keys() >= set(event.range or ())], logs)
     missing = [one for one in due if not one.asked]
     # Who logs by other tools publishes by hand, a moment later.
-    newest = decisions[-1][0]
-    waiting = [one for one in missing if one.seq == newest and "observed" in evidence.body(newest)]
-    found = (_finding(evidence, one) for one in missing if one not in waiting)
+    newest = {log: seq for seq, _, _, log in decisions}
+    waiting = [
+        one
+        for one in missing
+        if one.seq == newest[one.log] and "observed" in evidence.body(one.seq)
+    ]
+    given = {one.seq for one in waiting}
+    found = (_finding(evidence, one) for one in missing if one.seq not in given)
     seen = {"intervals reached": len(due), "checkpoint events": len(events)}
     if waiting:
         seen["not yet judged"] = len(waiting)
@@ -102,23 +109,29 @@ def _interval(body: dict[str, object]) -> int:
     return value if type(value) is int else 0
 
 
-def _match(due: list[Due], events: list[Asked]) -> None:
+def _match(due: list[Due], events: list[Asked], logs: dict[str, str]) -> None:
     """Say of each decision whether it was answered; one event answers one decision.
 
     Of what was observed, nothing but claims tells the order, and an id may be ahead of its second:
     there the name alone counts.
     """
-    by_number = {one.number: one for one in due}
+    by_number = {(one.log, one.number): one for one in due}
     by_id = {one.id: one for one in due}
     for event in events:
-        named = by_number.get(event.count or 0) or by_id.get(event.range[1] if event.range else "")
+        first, last = event.range or ("", "")
+        log = logs.get(last, "") if logs.get(first) == logs.get(last) else ""
+        named = by_number.get((log, event.count or 0)) or by_id.get(last)
         if named is not None and not named.asked and (event.observed or event.seq > named.seq):
             named.asked = event.used = True
-    seqs = [one.seq for one in due]
+    rest = deque(due)
+    before: dict[str, Due] = {}  # of each log the last that was due when the event came
     for event in events:
-        place = bisect_right(seqs, event.seq)
-        if place and not event.used and not due[place - 1].asked:
-            due[place - 1].asked = event.used = True
+        while rest and rest[0].seq <= event.seq:
+            one = rest.popleft()
+            before[one.log] = one
+        free = [] if event.used else [one for one in before.values() if not one.asked]
+        if free:
+            max(free, key=lambda one: one.seq).asked = event.used = True
 
 
 def _finding(evidence: Evidence, due: Due) -> Finding:
