@@ -33,7 +33,8 @@ class FileLock:
     def acquire(self) -> None:
         """Wait for the lock (OSError if the file cannot be opened)."""
         if self._fd < 0:
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._fd = os.open(self.path, flags, 0o644)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
 
     def release(self) -> None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ledger.durable import name_file, sync_path
+from ledger.plain import open_plain
 from projections.places import Places
 from projections.projection import File
 
@@ -222,18 +223,16 @@ class Disk:
         try:
             if self._is_odd(path, full):
                 return None
-            fd = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = open_plain(full)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENXIO):  # a symbolic link, a socket
+            if error.errno in _NO_FILE:
                 return None
             message = f"{path} cannot be read: {error.strerror}"
             raise UnreadableError(message) from error
         try:
             found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
-                return None
             if found.st_size > limit:
                 message = f"{path} holds {found.st_size} bytes; at most {limit} are read"
                 raise TooBigError(message)
@@ -384,6 +383,10 @@ class Disk:
 def stat_of(found: os.stat_result) -> Stat:
     """Those fields of a system's stat that are kept."""
     return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & 0o7777)
+
+
+_NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EINVAL)
+"""A symbolic link, a socket, a folder, a pipe or a device stands there."""
 
 
 def _all_of(fd: int, size: int, limit: int) -> bytes:

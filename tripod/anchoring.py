@@ -17,6 +17,7 @@ from ledger import drafts
 from ledger.errors import LedgerError, MalformedError, NotVerifiedError
 from ledger.merkle import consistency_proof, root_of
 from ledger.note import Note, Signature, cosignature_time, format_note, parse_note, verify
+from ledger.plain import read_plain
 from ledger.policy import MAX_POLICY, Policy, parse_policy
 from ledger.reader import block_nodes
 from ledger.seal import Seal, format_seal, parse_seal
@@ -121,12 +122,11 @@ def _opened(team: Team, text: str) -> Sealed:
 def known_witnesses(team: Team) -> Policy:
     """The team's policy, which names its witnesses (RefusedError: the file is none)."""
     try:
-        with open(f"{team.root}/{POLICY}", "rb") as stream:
-            return parse_policy(stream.read(MAX_POLICY + 1))
+        return parse_policy(read_plain(f"{team.root}/{POLICY}", MAX_POLICY))
     except FileNotFoundError:
         return Policy(())
-    except MalformedError as error:
-        message = f"{team.root}/{POLICY}: {error}"
+    except (MalformedError, OSError) as error:
+        message = f"{team.root}/{POLICY}: {getattr(error, 'strerror', None) or error}"
         raise RefusedError(message) from error
 
 

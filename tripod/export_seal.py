@@ -6,6 +6,7 @@ import os
 
 from ledger.errors import MalformedError
 from ledger.note import MAX_NOTE
+from ledger.plain import read_plain
 from ledger.seal import Seal
 from tripod import sealing
 from tripod.errors import BadArgumentError, RefusedError
@@ -43,8 +44,7 @@ def seal_from(path: str) -> tuple[str, Seal]:
     try:
         if os.path.isdir(path):
             path = os.path.join(path, "checkpoint")
-        with open(path, "rb") as file:
-            data = file.read(MAX_NOTE + 1)
+        data = read_plain(path, MAX_NOTE, named=True)
         return data.decode(), read_seal(data)
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}"

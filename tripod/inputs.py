@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
+from ledger.plain import read_plain
 from tripod.errors import BadArgumentError
 
 __all__ = ["text_argument", "whole_number"]
@@ -25,6 +26,9 @@ def whole_number(text: str, least: int, most: int) -> int | None:
 def text_argument(text: str | None, file: str | None, what: str) -> str:
     """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
 
+    The file may be a link to a regular file. A pipe is refused, since one that nobody writes to
+    would keep us waiting: ``--file -`` reads what is piped in.
+
     Raises:
         BadArgumentError: both or more than 1 MiB are given, or the file cannot be read as UTF-8.
     """
@@ -37,7 +41,8 @@ def text_argument(text: str | None, file: str | None, what: str) -> str:
         data = _input_bytes(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        message = f"{what}: --file {file!r} cannot be read: {reason}"
+        hint = "" if file == "-" else "; `--file -` reads standard input"
+        message = f"{what}: --file {file!r} cannot be read: {reason}{hint}"
         raise BadArgumentError(message) from error
     if len(data) > MAX_INPUT:
         message = (
@@ -54,8 +59,7 @@ def text_argument(text: str | None, file: str | None, what: str) -> str:
 
 def _input_bytes(file: str) -> bytes:
     if file != "-":
-        with open(file, "rb") as stream:
-            return stream.read(MAX_INPUT + 1)
+        return read_plain(file, MAX_INPUT, named=True)
     if sys.stdin is None:
         message = "standard input is closed"
         raise OSError(message)

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from ledger.durable import rename_file, replace_file
+from ledger.plain import read_plain
 from ledger.vkey import SigningKey, VerifierKey
 from tripod.errors import RefusedError
 
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 PASSPHRASE_FILE = "TRIPOD_PASSPHRASE_FILE"  # noqa: S105 - the name of a variable
+_MAX_KEY = 64 * 1024  # bytes of a key file
 
 Passphrase: TypeAlias = "Callable[[], bytes | None]"  # noqa: S105 - a type
 """Asked only where a key is encrypted; None: there is no passphrase to be had."""
@@ -145,8 +147,7 @@ def write_private(path: str, data: bytes) -> None:
 
 def is_encrypted(path: str) -> bool:
     """Whether a key file asks for a passphrase."""
-    with open(path, "rb") as file:
-        return b"BEGIN ENCRYPTED PRIVATE KEY" in file.read(100)
+    return b"BEGIN ENCRYPTED PRIVATE KEY" in read_plain(path, 100, named=True)
 
 
 def load(path: str, origin: str, passphrase: Passphrase = never) -> SigningKey:
@@ -173,8 +174,8 @@ def load(path: str, origin: str, passphrase: Passphrase = never) -> SigningKey:
             )
             raise LockedKeyError(message)
     try:
-        with open(path, "rb") as file:
-            found = forms.load_pem_private_key(file.read(), given)
+        data = read_plain(path, _MAX_KEY, named=True)
+        found = forms.load_pem_private_key(data, given)
     except (ValueError, TypeError) as error:
         why = "the passphrase does not open it" if given else "it holds no private key"
         message = f"{path}: {why}"

@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Callable
 
+from ledger.plain import read_plain
 from ledger.seal import Seal
 from tripod.errors import RefusedError
 from verify.known import parse_head
@@ -37,10 +38,10 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     try:
         fcntl.flock(place, fcntl.LOCK_EX)
         there = read_pin(path)
-        if there is not None and not _moves(path, there.seal, parse_head(data)[0], agrees):
-            return False
-        with open(path, "rb") if there is not None else open(os.devnull, "rb") as file:
-            if file.read(len(data) + 1) == data:
+        if there is not None:
+            if not _moves(path, there.seal, parse_head(data)[0], agrees):
+                return False
+            if read_plain(path, len(data), named=True) == data:
                 return False
         _replace(folder, path, data)
         os.fsync(place)

@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import ClassVar
 
 from ledger import drafts_worker as drafts
+from ledger.plain import open_plain
 from projections.projection import File
 from projections.team_files import MODE
 from projections.workers import FOLDER as WORKERS
@@ -96,7 +97,7 @@ class Folder:
 
     def _lend(self, full: str) -> None:
         to = f"{self.at}/home/{CONFIG}/{os.path.basename(full)}"
-        with open(full, "rb") as file:
+        with open(open_plain(full, named=True), "rb") as file:
             fd = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(fd, "wb") as copy:
                 shutil.copyfileobj(file, copy)
@@ -114,7 +115,7 @@ class Folder:
             for name in sorted(names):
                 path = f"{folder}/{name}"
                 if os.path.isfile(path) and not os.path.islink(path):
-                    with open(path, "rb") as file:
+                    with open(open_plain(path), "rb") as file:
                         yield path, file.read(MAX_TRANSCRIPT), bool(file.read(1))
 
 

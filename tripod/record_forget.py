@@ -8,6 +8,7 @@ Where we die on the way, doing it again finishes it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from ledger.bodies import MAX_LINES
 from ledger.durable import sync_path
 from ledger.errors import LedgerError
 from ledger.places import RECORD
+from ledger.plain import read_plain
 from ledger.redaction import named_blobs
 from projections.disk import TEMPORARY, Disk
 from projections.projection import File
@@ -88,8 +91,7 @@ def sweep(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
 def _forget(directory: str, seqs: Collection[int]) -> Forgotten:
     count = 0
     for path in _bundles(f"{directory}/bodies"):
-        with open(path, "rb") as file:
-            lines = file.read().split(b"\n")
+        lines = _read(path).split(b"\n")
         kept = [_without(line, seqs) for line in lines]
         if kept != lines:
             count += sum(new != old for new, old in zip(kept, lines, strict=True))
@@ -97,6 +99,14 @@ def _forget(directory: str, seqs: Collection[int]) -> Forgotten:
             part = os.path.relpath(path, directory)
             Disk(directory).write(part, File(b"\n".join(kept), mode))
     return Forgotten(count, _drop_blobs(directory))
+
+
+def _read(path: str) -> bytes:
+    data = read_plain(path, MAX_LINES)
+    if len(data) > MAX_LINES:
+        message = f"more than {MAX_LINES} bytes are no bodies that were exported"
+        raise OSError(errno.EFBIG, message, path)
+    return data
 
 
 def _bundles(folder: str) -> Iterator[str]:
@@ -122,10 +132,9 @@ def _drop_blobs(directory: str) -> int:
         return 0
     named: set[str] = set()
     for path in _bundles(f"{directory}/bodies"):
-        with open(path, "rb") as file:
-            for line in file:
-                if b'"sha256"' in line:
-                    named.update(digest for digest, _ in named_blobs(orjson.loads(line)))
+        for line in _read(path).split(b"\n"):
+            if b'"sha256"' in line:
+                named.update(digest for digest, _ in named_blobs(orjson.loads(line)))
     gone = [n for n in sorted(os.listdir(folder)) if _DIGEST.fullmatch(n) and n not in named]
     for name in gone:
         os.unlink(f"{folder}/{name}")

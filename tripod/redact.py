@@ -22,6 +22,7 @@ import orjson
 
 from ledger import drafts
 from ledger.entry import Entry
+from ledger.plain import read_plain
 from ledger.reader import read_entries
 from ledger.redaction import REDACTED, redaction_id
 from projections import CHAT, LOG, manifest
@@ -318,10 +319,9 @@ def _files(team: Team) -> Iterator[str]:
 
 def _says(path: str, searched: Sequence[re.Pattern[str]]) -> bool:
     try:
-        if os.path.islink(path) or os.path.getsize(path) > READ_LIMIT:
-            return False
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_plain(path, READ_LIMIT)
     except OSError:
+        return False
+    if len(data) > READ_LIMIT:
         return False
     return any(one.search(text) for text in texts_in(data) for one in searched)

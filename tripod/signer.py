@@ -20,6 +20,7 @@ from ledger.head import Head
 from ledger.lock import FileLock
 from ledger.merkle import Nodes, root_of
 from ledger.note import MAX_NOTE, Note, format_note, parse_note
+from ledger.plain import read_plain
 from ledger.seal import Seal, format_seal, parse_seal, sign_seal
 from ledger.vkey import SigningKey
 from tripod.errors import RefusedError
@@ -62,8 +63,7 @@ def _last(origin: str) -> tuple[str, Seal] | None:
     """
     path = seal_path(origin)
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_NOTE + 1)
+        data = read_plain(path, MAX_NOTE, named=True)
     except FileNotFoundError:
         return None
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ledger.errors import LedgerError, MalformedError
+from ledger.plain import read_plain
 from ledger.seal import format_seal
 from ledger.timestamp import MAX_RECEIPT, open_receipt, parse_authorities, require_extra
 from tripod import web
@@ -81,8 +82,7 @@ def stamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
 
 def _roots(path: str) -> list[Certificate]:
     try:
-        with open(path, "rb") as stream:
-            return parse_authorities(stream.read(_MAX_AUTHORITIES))
+        return parse_authorities(read_plain(path, _MAX_AUTHORITIES, named=True))
     except OSError as error:
         message = f"--ca {path}: {error.strerror}"
         raise BadArgumentError(message) from error

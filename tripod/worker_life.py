@@ -5,11 +5,13 @@ How the program ends decides the state, not what it wrote into its task file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from hashlib import sha256
 
 from ledger import drafts_worker as drafts
 from ledger.entry import Draft
+from ledger.plain import open_plain
 from projections.disk import TooBigError, UnreadableError
 from projections.projection import content_bytes
 from projections.team_files import MODE
@@ -210,8 +212,9 @@ def _keep_log(act: Act, path: str) -> tuple[str, str, int] | None:
 
 def _digest_of(act: Act, path: str) -> tuple[str, str, int]:
     hashed, size = sha256(), 0
-    with open(act.disk.full(path), "rb") as file:
-        while part := file.read(1 << 20):
+    with open(open_plain(act.disk.full(path)), "rb") as file:
+        left = os.fstat(file.fileno()).st_size  # it may grow faster than it is read
+        while part := file.read(min(left - size, 1 << 20)):
             hashed.update(part)
             size += len(part)
     return path, hashed.hexdigest(), size

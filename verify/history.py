@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 
+from ledger.plain import read_plain
 from ledger.progress import over
 from verify.excerpt import difference
 from verify.git import MAX_BLOB, Change, Commit, GitError, Repository
 from verify.growth import Break, History, Lost, departs, follows, keeps, unconverted
-from verify.plain import read_plain
 
 __all__ = ["read_history", "versions", "words"]
 
@@ -146,10 +146,7 @@ class _Walk:
         if committed is None:
             return  # its removal is a break of the history
         try:
-            if os.path.islink(self.path):
-                have: bytes | None = None
-            else:
-                have = read_plain(self.path, MAX_BLOB)
+            have: bytes | None = read_plain(self.path, MAX_BLOB)
         except OSError:
             have = None
         if have is None:

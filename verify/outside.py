@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ledger.errors import LedgerError, MalformedError
+from ledger.plain import read_plain
 from ledger.policy import parse_policy
 from ledger.timestamp import parse_authorities
 from projections import LOG
@@ -20,7 +21,6 @@ from verify import rules as rules_format
 from verify.git import GitError, Repository
 from verify.history import read_history, words
 from verify.known import MAX_HEAD, POLICY, RULES, Known, Outside, parse_head
-from verify.plain import read_plain
 
 __all__ = ["CHECKPOINT", "POLICY", "RULES", "USUAL", "Asked", "OutsideError", "gather", "read_pin"]
 
@@ -89,7 +89,7 @@ def read_pin(path: str) -> Known | None:
     Raises:
         OutsideError: it is there and cannot be read as a head.
     """
-    data = _read(path)
+    data = _read(path, named=True)
     if data is None:
         return None
     try:
@@ -118,7 +118,7 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
             message = f"--policy: {paths[0]} and {paths[1]} both say {what}; give one of them"
             raise OutsideError(message)
         path = paths[0] if paths else None if root is None else f"{root}/{name}"
-        data = None if path is None else _read(path)
+        data = None if path is None else _read(path, named=bool(paths))
         if path is None or data is None:
             if paths:
                 message = f"--policy: there is no file {path}"
@@ -238,10 +238,14 @@ def _seals(
         )
 
 
-def _read(path: str) -> bytes | None:
-    """A small file; None where there is none (OutsideError: it cannot be read)."""
+def _read(path: str, *, named: bool) -> bytes | None:
+    """A small file; None where there is none (OutsideError: it cannot be read).
+
+    One that was given may be a link; the team's own may not: whoever wrote the team's files would
+    say which file of this host is read.
+    """
     try:
-        data = read_plain(path, _MAX_FILE)
+        data = read_plain(path, _MAX_FILE, named=named)
     except FileNotFoundError:
         return None
     except OSError as error:

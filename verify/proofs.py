@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import orjson
@@ -11,6 +10,7 @@ from ledger.bodies import parse_line
 from ledger.entry import auth_of, commit, leaf_hash, parse_header
 from ledger.errors import LedgerError, MalformedError, NotVerifiedError
 from ledger.merkle import check_consistency
+from ledger.plain import read_plain
 from ledger.policy import Log, Policy
 from ledger.proof import MAX_PROOF, parse_proof, verify_proof
 from ledger.seal import Seal, open_seal
@@ -27,11 +27,8 @@ _FRONTS = (b"c2sp.org/tlog-proof@", b"old ")
 
 def is_proof(path: str) -> bool:
     """Whether a file begins as a proof does."""
-    if not os.path.isfile(path):
-        return False
     try:
-        with open(path, "rb") as file:
-            return file.read(32).startswith(_FRONTS)
+        return read_plain(path, 32, named=True).startswith(_FRONTS)
     except OSError:
         return False
 
@@ -44,8 +41,7 @@ def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None)
         keys: the logs that are trusted; without one the verdict is *cannot tell*.
         old: the older seal, which a proof of growth is held against.
     """
-    with open(path, "rb") as file:
-        data = file.read(MAX_PROOF + 1)
+    data = read_plain(path, MAX_PROOF, named=True)
     head = None
     if not keys:
         reason = "no key is known to hold the seal against: give the log's with --key"

@@ -31,7 +31,7 @@ SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", 
 
 MAX_RULES = 64 * 1024
 _LINE = re.compile(r"([a-z][a-z-]*)[ \t]*:[ \t]*(.*)")
-_COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
+_COMMENT = re.compile(r"(?:^|[ \t])#.*")  # no `+`: quadratic where many blanks stand
 _LISTS = ("level", "required", "seals", "signed", "given-up")
 _NUMBERS = ("tail-entries", "tail-seconds", "signed-from")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ledger.locating import DATABASE
+from ledger.plain import read_plain
 
 __all__ = ["traces"]
 
@@ -19,9 +20,8 @@ def traces(path: str, root: str) -> list[str]:
             found.append(f"{name} was left behind")
     for folder in dict.fromkeys((root, path, os.path.dirname(os.path.abspath(root)))):
         try:
-            with open(os.path.join(folder, ".gitignore"), "rb") as file:
-                if DATABASE.encode() in file.read(65_536):
-                    found.append(f".gitignore names {DATABASE}")
+            if DATABASE.encode() in read_plain(os.path.join(folder, ".gitignore"), 65_536):
+                found.append(f".gitignore names {DATABASE}")
         except OSError:
             continue
     return list(dict.fromkeys(found))

@@ -111,13 +111,13 @@ def _sections(body: str) -> dict[str, str]:
     """Cut the text into sections by our names; of one that stands twice, both texts."""
     labels = list(_LABEL.finditer(body))
     ends = [*(label.start() for label in labels), len(body)][1:]
-    texts: dict[str, str] = {}
+    texts: dict[str, list[str]] = {}
     for label, end in zip(labels, ends, strict=True):
         name = next(name for name in SECTIONS if name[:3] == label[1][:3].lower())
         text = _FRAME.sub("", body[label.end() : end]).strip()
         if text:
-            texts[name] = f"{texts[name]}\n{text}" if name in texts else text
-    return texts
+            texts.setdefault(name, []).append(text)
+    return {name: "\n".join(parts) for name, parts in texts.items()}
 
 
 def parse_assessment(text: str) -> Assessment | None:

@@ -207,7 +207,7 @@ def parse_decision(piece: bytes) -> tuple[DecisionText | None, tuple[str, ...]]:
 
 def _fields(lines: list[str], problems: list[str]) -> dict[str, str]:
     """Read the lines under a heading, up to the next rule."""
-    fields: dict[str, str] = {}
+    fields: dict[str, list[str]] = {}
     label: str | None = None
     for at, line in enumerate(lines):
         match = re.fullmatch(_FIELD, line)
@@ -217,7 +217,7 @@ def _fields(lines: list[str], problems: list[str]) -> dict[str, str]:
                 problems.append(f"{label} stands twice" if label in fields else f"unknown {label}")
                 label = ""
                 continue
-            fields[label] = match[2]
+            fields[label] = [match[2]]
         elif line.strip() == "---":
             if any(rest.strip(" -") for rest in lines[at + 1 :]):
                 problems.append("text after the rule that ends the entry")
@@ -226,8 +226,8 @@ def _fields(lines: list[str], problems: list[str]) -> dict[str, str]:
             problems.append("text before the first field")
             label = ""
         elif line.strip() and label:
-            fields[label] = f"{fields[label]} {line.strip()}"
-    return fields
+            fields[label].append(line.strip())
+    return {label: " ".join(parts) for label, parts in fields.items()}
 
 
 def parse_refs(text: str) -> tuple[list[ChatRef], list[str]]:

@@ -39,6 +39,8 @@ TITLES = (
 )
 """Titles of the five sections, in their order."""
 
+_LONGEST = 64 * 1024
+"""Characters of a review that are read: the markdown of a longer one may cost minutes."""
 _SHOWN = 60  # characters of what stands there that a problem repeats
 _FEW = 5  # unknown decisions that a problem names
 _HEADER = re.compile(
@@ -83,6 +85,8 @@ def judge_review(text: str, asked: Range, known: Collection[str]) -> Judged:
     """
     from markdown_it import MarkdownIt
 
+    if len(text) > _LONGEST:
+        return Judged([f"it has {len(text)} characters; of a review at most {_LONGEST} are read"])
     blocks = _blocks(MarkdownIt("commonmark").parse(text))
     if not blocks:
         return Judged(["it is empty"])
@@ -140,22 +144,25 @@ def _blocks(tokens: list[Token]) -> list[_Block]:
     heading = ""
     for token in tokens:
         if token.type == "heading_open" and token.level == 0 and token.tag in ("h1", "h2", "h3"):
-            found, texts = _closed(found, texts), []
+            _close(found, texts)
+            texts = []
             heading = token.tag
         elif heading and token.type == "inline":
             found.append(_Block(heading, _words(token), ""))
             heading = ""
         elif token.type in ("inline", "fence", "code_block"):
             texts.append(_words(token) if token.type == "inline" else token.content.strip())
-    return _closed(found, texts)
+    _close(found, texts)
+    return found
 
 
-def _closed(found: list[_Block], texts: list[str]) -> list[_Block]:
+def _close(found: list[_Block], texts: list[str]) -> None:
     """Put the text that was gathered below the last heading."""
     below = "\n".join(text for text in texts if text)
-    if not found:
-        return [_Block("", "", below)] if below else []
-    return [*found[:-1], found[-1]._replace(below=below)]
+    if found:
+        found[-1] = found[-1]._replace(below=below)
+    elif below:
+        found.append(_Block("", "", below))
 
 
 def _words(token: Token) -> str:

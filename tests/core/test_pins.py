@@ -171,7 +171,7 @@ def test_a_pin_that_is_missing_or_unreadable_is_no_success(root: str, tmp_path: 
     assert judge(root, Asked(str(tmp_path))).exit_code == 3
     os.mkfifo(tmp_path / "pipe")
     report = judge(root, Asked(str(tmp_path / "pipe")))
-    assert (report.exit_code, "no plain file" in report.problem) == (3, True)
+    assert (report.exit_code, "no regular file" in report.problem) == (3, True)
 
 
 def test_rows_that_are_missing_leave_a_head_untold(root: str, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Literal, NamedTuple, Self
 
+from ledger.plain import open_plain, read_plain
 from tripod.agents.chat_by_name import chat_in, repository_in
 from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
@@ -216,20 +217,15 @@ def given_to(program: Program, limit: int) -> Given:
 
 def _file(path: str, limit: int) -> tuple[bytes, int]:
     """The bytes of a file, of a longer one one byte more than is given; and its mode."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            message = f"{path} is no regular file: a program is given files and folders"
-            raise RefusedError(message)
-        return file.read(limit + 1), 0o555 if found.st_mode & 0o111 else 0o444
+    with open(open_plain(path, named=True), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        return file.read(limit + 1), 0o555 if mode & 0o111 else 0o444
 
 
 def _is_script(start: str) -> bool:
     if any(_within(start, top) for top in _SYSTEM):
         return False
-    with open(start, "rb") as file:
-        return file.read(2) == b"#!"
+    return read_plain(start, 2, named=True).startswith(b"#!")
 
 
 def _folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> str:

@@ -11,6 +11,7 @@ import os
 from hashlib import sha256
 from tempfile import TemporaryDirectory
 
+from ledger.plain import open_plain
 from tripod.agents import wrapper
 from tripod.agents.outputs import Answer, read_answer
 from tripod.agents.spec import Output, SpawnResult, SpawnSpec, Status
@@ -159,9 +160,7 @@ def _words(end: End) -> str:
 def _bytes_of(path: str, first: int, most: int = MAX_OUTPUT) -> tuple[bytes, bool]:
     """A file's bytes from ``first`` on, and whether there are more than are read."""
     try:
-        # Others can put a pipe in its place, at which a reader would wait.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
+        with open(open_plain(path), "rb") as file:
             file.seek(first)
             data = file.read(most + 1)
     except OSError:

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+from ledger.plain import read_plain
 from tripod.agents import wrapper
 from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.agents.spec import SpawnSpec, argv_digest, command_line, mcp_config
@@ -315,8 +316,7 @@ def _write(path: str, data: bytes) -> None:
 def _read(path: str) -> dict[str, Any]:
     """A small file of the wrapper's; nothing where there is none, and where others wrote it."""
     try:
-        with open(path, "rb") as file:
-            value = json.loads(file.read(_SMALL))
+        value = json.loads(read_plain(path, _SMALL))
         json.dumps(value, ensure_ascii=False).encode()
     except (OSError, ValueError, RecursionError):
         return {}

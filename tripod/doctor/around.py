@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from ledger.ids import format_at, parse_at
 from ledger.places import SPOOL
+from ledger.plain import open_plain
 from projections import BUS, CHAT, LOG
 from projections.disk import TEMPORARY
 from projections.intake.others import CONFIG
@@ -185,7 +186,7 @@ def busy(root: str) -> Iterator[str | None]:
     holds it.
     """
     try:
-        fd = os.open(f"{root}/{DATABASE}.lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = open_plain(f"{root}/{DATABASE}.lock")
     except OSError:
         yield None  # nobody ever wrote, or not here
         return

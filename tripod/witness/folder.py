@@ -25,7 +25,8 @@ from collections.abc import Callable
 from ledger.durable import replace_file, sync_path
 from ledger.errors import LedgerError, MalformedError
 from ledger.lock import FileLock
-from ledger.note import Note, format_note, parse_note
+from ledger.note import MAX_NOTE, Note, format_note, parse_note
+from ledger.plain import open_plain, read_plain
 from ledger.policy import MAX_POLICY, Policy, parse_policy
 from ledger.seal import Seal
 from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
@@ -91,7 +92,7 @@ class WitnessFolder:
         """
         file = os.path.join(self.path, "key")
         try:
-            with open(file, "rb") as stream:
+            with open(open_plain(file, named=True), "rb") as stream:
                 mode, data = os.fstat(stream.fileno()).st_mode, stream.read(_MAX_KEY)
         except FileNotFoundError as error:
             message = f"no witness in {self.path}: `tripod witness new {self.path}` makes one"
@@ -135,8 +136,7 @@ class WitnessFolder:
         return key
 
     def _policy_text(self) -> bytes:
-        with open(os.path.join(self.path, "policy.tlog"), "rb") as stream:
-            return stream.read(MAX_POLICY + 1)
+        return read_plain(os.path.join(self.path, "policy.tlog"), MAX_POLICY, named=True)
 
     def _policy(self, text: bytes) -> Policy:
         try:
@@ -239,7 +239,6 @@ def _damaged(folder: str, error: Exception) -> RefusedError:
 
 def _read(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as stream:
-            return stream.read()
+        return read_plain(path, MAX_NOTE, named=True)
     except FileNotFoundError:
         return None

@@ -32,6 +32,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
+from ledger.plain import read_plain
 from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
 from tripod.errors import BadArgumentError, NotFoundError
 
@@ -95,8 +96,7 @@ def load(name: str) -> Profile:
     if "/" not in name and not name.endswith(_SUFFIX):
         path = os.path.join(_HERE, name + _SUFFIX)
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_PROFILE + 1)
+        data = read_plain(path, MAX_PROFILE, named=True)
     except OSError as error:
         known = ", ".join(names())
         message = f"no profile {name!r}: {error.strerror}; there are: {known}, and files of yours"

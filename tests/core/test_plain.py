@@ -1,0 +1,77 @@
+"""What may be opened as an input: a regular file, and nothing that waits or never ends."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from ledger.errors import LedgerDamagedError
+from ledger.lock import FileLock
+from ledger.plain import open_plain, read_plain
+from ledger.reader import read_only
+from ledger.sqlite import SQLiteStore
+
+
+def test_a_regular_file_is_read_up_to_its_limit_and_one_byte(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_plain(str(file), 5) == b"12345"
+    assert read_plain(str(file), 3) == b"1234"
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("what", ["pipe", "folder", "socket", "endless"])
+def test_nothing_else_is_opened(tmp_path: Path, what: str, *, named: bool) -> None:
+    place = str(tmp_path / "place")
+    if what == "pipe":
+        os.mkfifo(place)
+    elif what == "folder":
+        os.mkdir(place)
+    elif what == "endless":
+        os.symlink("/dev/zero", place)
+    else:
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(place)
+    with pytest.raises(OSError, match=r"regular file|Is a directory|symbolic link"):
+        open_plain(place, named=named)
+
+
+def test_a_link_is_followed_where_a_person_named_it_and_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"1")
+    link = tmp_path / "link"
+    link.symlink_to("file")
+    assert read_plain(str(link), 9, named=True) == b"1"
+    with pytest.raises(OSError, match="symbolic link"):
+        read_plain(str(link), 9)
+    link.unlink()
+    link.symlink_to("pipe")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        read_plain(str(link), 9, named=True)
+
+
+def test_what_is_not_there_is_not_there(tmp_path: Path) -> None:
+    for named in (False, True):
+        with pytest.raises(FileNotFoundError):
+            read_plain(str(tmp_path / "none"), 9, named=named)
+
+
+def test_a_lock_makes_no_file_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic link"):
+        FileLock(str(tmp_path / "lock")).acquire()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_a_pipe_beside_the_database_is_damage(tmp_path: Path, suffix: str) -> None:
+    """SQLite opens what has that name, and would wait for somebody to write into it."""
+    database = str(tmp_path / "ledger.db")
+    SQLiteStore(database, create=True).close()
+    with pytest.raises(FileNotFoundError):
+        os.stat(database + suffix)
+    os.mkfifo(database + suffix)
+    for opens in (read_only, SQLiteStore):
+        with pytest.raises(LedgerDamagedError, match="no plain file"):
+            opens(database)

@@ -1,0 +1,268 @@
+"""Whatever a stranger's file holds, reading it costs about what plain text of that size costs.
+
+Each parser is given a mebibyte of its worst, of what is bad for patterns and loops in general, and
+of random bytes. The time is that of this process alone, the best of several, so that a busy machine
+makes no failure; a timer of the same clock ends what would take hours.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+
+import pytest
+
+from ledger.bodies import parse_lines
+from ledger.canonical import parse_value
+from ledger.entry import parse_header
+from ledger.errors import LedgerError
+from ledger.note import parse_note
+from ledger.policy import parse_policy
+from ledger.proof import parse_proof
+from ledger.seal import parse_seal
+from ledger.tiles import parse_bundle, parse_path, parse_tile
+from ledger.vkey import VerifierKey
+from ledger.witness import parse_request, parse_signatures
+from projections.formats.assessment import parse_assessment
+from projections.formats.chat import parse_archive_name, split_file
+from projections.formats.chat import parse_header as chat_header
+from projections.formats.config import parse_config
+from projections.formats.cursors import parse_cursors
+from projections.formats.decision_log import (
+    entry_text,
+    parse_decision,
+    parse_log_archive_name,
+    parse_refs,
+    split_log,
+)
+from projections.formats.event import parse_event
+from projections.formats.mentions import mentions
+from projections.formats.moments import parse as parse_moment
+from projections.formats.review import Range, judge_review
+from projections.formats.worker import log_below, parse_worker
+from tripod.agents.outputs import read_answer
+from tripod.texts import texts_in
+from verify.advice import may_decide, sign_of
+from verify.chat_reads import as_usual, calls_in, read_of_chat, told_to_read, usually
+from verify.echo import words_of
+from verify.escape import escape
+from verify.excerpt import difference
+from verify.growth import follows, keeps, unconverted
+from verify.known import parse_head
+from verify.rules import parse as parse_rules
+
+SIZE = 1 << 20
+SMALL = 60_000
+TIMES = 20
+FLOOR_S = 0.1
+"""Below this a time of plain text says more about the interpreter than about the parser."""
+
+LOOKED_AT_S = 0.001
+"""What takes less refuses a mebibyte for its size: it gets its worst below its limit as well."""
+
+PROSE = b"The gate moves to the end, since it failed twice; ann and bob agreed on it.\n"
+ANYWHERE = (
+    b" ", b"\n", b"a", b"-", b'"', b"\\", b"[", b"@a ", b"a: b\n", b"D-1 ", b"\x1b[", b"---\n",
+    b"a,", b"\xf0\x9f\x98\x80",
+)  # fmt: skip
+CHATTY = (
+    b"cat ", b"cat x.", b"Read(", b"read the ", b"read .chat", b"nbs-bus read ", b"tripod  ",
+    b"tripod chat ", b"events/*", b"cat events/processed", b"chat-message", b"cat chat-message-",
+    b".nbs/", b"the whole ", b"look ", b";read", b"a/", b"live.chat ", b"read post .chat ",
+    b"nbs-chat send ", b"\x1b[0",
+)  # fmt: skip
+NESTED = b'{"type":"tool_use","name":"Read","input":' * 900
+CALLS = NESTED + b'"' + b"a" * (SIZE - 1000 * len(NESTED) // 900) + b'"' + b"}" * 900
+
+
+def text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: read(data.decode("utf-8", "replace"))
+
+
+def path(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: read(data.decode("utf-8", "replace").replace("\0", ""))
+
+
+def each_line(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: [read(line) for line in data.decode("utf-8", "replace").split("\n")]
+
+
+ASKED = Range("D-1", "D-2", 2)
+HEADING = b"### D-1 T\n- **Chat ref:** x\n- **Status:** decided\n- **Rationale:** r\n"
+PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
+    "assessment": (
+        text(parse_assessment),
+        (
+            b"## Confidence\nx\n",
+            b"## Pythia Checkpoint\n## Confidence\nx\n",
+            b"## Pythia Checkpoint -",
+            b"PYTHIA CHECKPOINT -",
+            b"Decisions reviewed: D-1 ",
+            b"```\n",
+            b" ```x",
+            b"---x\n",
+        ),
+    ),
+    "review": (
+        text(lambda said: judge_review(said, ASKED, ())),
+        (b"# a\n", b"### Confidence\nhigh\n\n", b"[a](b", b"![", b"<a ", b"&#1;", b"*a_", b"1. "),
+    ),
+    "chat file": (split_file, (b"=== nbs-chat ===\n", b"YTogYg==\n", b"---\n")),
+    "chat header": (
+        lambda data: chat_header(b"=== nbs-chat ===\nparticipants: " + data + b"\n---\n"),
+        (b"a(1), ", b"a(1", b", "),
+    ),
+    "chat archive": (path(parse_archive_name), (b"-20260212-140000-archive", b"x-2026")),
+    "config": (parse_config, (b"pythia-interval: 3\n", b"x: ' # ", b"a: #", b"a:  \t")),
+    "cursors": (parse_cursors, (b"a=1\n", b"a=1=", b"==")),
+    "decision": (
+        lambda data: parse_decision(HEADING + data),
+        (b"a\n", b"- **Status:** a\n", b"- **x:** a\n", b"- **", b"###", b"x \n"),
+    ),
+    "decision heading": (
+        lambda data: parse_decision(b"### D-1 " + data),
+        (b"[SUPERSEDES ", b"[SUPERSEDES D-1] ", b"D-1"),
+    ),
+    "decision text": (entry_text, (b"### D-1\n", b"\n--- \t", b" ---x\n")),
+    "decision log": (split_log, (b"\n---\n\n### D-1 a\n", b"### D-", b"\n---\n")),
+    "decision refs": (text(parse_refs), (b":~L1", b"a:~L1,", b"a:~L", b" , ")),
+    "log archive": (path(parse_log_archive_name), (b"-20260212-140000-archive", b"x-2026")),
+    "event": (
+        lambda data: parse_event(b"source: a\ntype: b\npriority: low\npayload: |\n" + data),
+        (b"  x\n", b"a: b\n", b"payload: |\n", b"a: '", b'a: "\\x41', b" \n"),
+    ),
+    "event value": (
+        lambda data: parse_event(b'source: a\ntype: b\npriority: low\npayload: "' + data + b'"\n'),
+        (b"\\x41", b"\\", b'\\"', b"\\ud83d"),
+    ),
+    "mentions": (text(mentions), (b"@", b"@a!", b"a@", b"@a\\")),
+    "moment": (text(parse_moment), (b"2026-02-12T14:00:00Z",)),
+    "worker": (
+        parse_worker,
+        (b"## Status\n", b"## Status\nState: a\n", b"## Log\n", b"State: a\n", b"## Log \t"),
+    ),
+    "worker log": (lambda data: log_below(data, "t", "task"), (b"## Log\n", b"## Log \r")),
+    "answer": (
+        lambda data: read_answer("claude-stream-json", data, wants_structure=False),
+        (b'{"type":"result"}\n', b'"result"\n', b'{"result":'),
+    ),
+    "texts": (lambda data: list(texts_in(data)), (b"YTogYg==\n",)),
+    "canonical": (parse_value, (b'{"a":', b"[[", b'"\\u0000', b"1,")),
+    "header": (parse_header, (b'{"actor":"a",',)),
+    "note": (parse_note, (b"\xe2\x80\x94 a b\n", b"\n\n", b"a\n\n\xe2\x80\x94 ")),
+    "seal": (text(parse_seal), (b"example.com/a\n0\n", b"0\n")),
+    "head": (parse_head, (b"example.com/a\n0\n", b"\n\n\xe2\x80\x94 ")),
+    "proof": (parse_proof, (b"c2sp.org/tlog-proof@v1\n", b"index 1\n", b"AAAA\n")),
+    "request": (parse_request, (b"old 1\n", b"AAAA\n")),
+    "signatures": (parse_signatures, (b"\xe2\x80\x94 a b\n",)),
+    "policy": (parse_policy, (b"group a all b\n", b"quorum none\n", b"log a+b\n", b"group a all ")),
+    "vkey": (text(VerifierKey.parse), (b"a+", b"a+00000000+", b"+")),
+    "tile": (lambda data: parse_tile(data, 256), ()),
+    "bundle": (lambda data: parse_bundle(data, 256), (b"\0\1x", b"\0\0")),
+    "bodies": (lambda data: parse_lines(data, 0, 256), (b'{"body":', b'","salt":"')),
+    "tile path": (path(parse_path), (b"x001/", b"tile/", b"tile/0/x001/")),
+    "rules": (parse_rules, (b"level: ", b"a: #", b"seals: a, ")),
+    "log line": (text(read_of_chat), CHATTY),
+    "log lines": (each_line(read_of_chat), CHATTY),
+    "task": (text(told_to_read), CHATTY),
+    "stream line": (text(calls_in), (CALLS, b'{"a":', b'{"type":"tool_use","name":"a","input":')),
+    "other places": (
+        text(lambda said: as_usual(said, usually({"chat": "../talk", "events": "a/queue"}))),
+        (b"talk", b"a/", b"a/queue", b"talk/", b"./talk"),
+    ),
+    "words": (text(words_of), (b"a_", b"_", b"a-", b"a'", "a\u0301".encode(), "\u200b".encode())),
+    "sign of a decision": (
+        text(lambda said: (may_decide(said), sign_of(said))),
+        (b"dropping a ", b"we are moving from a ", b"decided: a ", b"?", b"agreed"),
+    ),
+    "escape": (text(escape), (b"\x1b[31m", "\u202e".encode())),
+    "difference": (lambda data: difference(data, data[::-1]), (b"a\n",)),
+    "growth": (
+        lambda data: (
+            follows(data, data[:-1]),
+            keeps(data, data[1:]),
+            unconverted(data, data[:99]),
+        ),
+        (b"a\r\n", b"a\n\n"),
+    ),
+}  # fmt: skip
+
+
+class TooSlowError(Exception):
+    """The time is over."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End what takes more time of this process."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise TooSlowError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def seconds_for(read: Callable[[bytes], object], data: bytes, limit: float = 600) -> float:
+    """The time of this process that a reading takes; ``limit`` where it takes more."""
+    start = time.process_time()
+    try:
+        with at_most(limit), suppress(LedgerError, ValueError):
+            read(data)
+    except TooSlowError:
+        return limit
+    return time.process_time() - start
+
+
+def filled(unit: bytes) -> bytes:
+    return (unit * (SIZE // len(unit) + 1))[:SIZE]
+
+
+@cache
+def randoms() -> tuple[tuple[str, bytes], ...]:
+    source = random.Random(11)  # noqa: S311 - made-up bytes
+    letters = b"aA0 \n\t-#*:.,;/[]()'\"\\@=+_|~`>{}"
+    signs = bytes(source.choices(letters, k=SIZE))
+    return ("random bytes", source.randbytes(SIZE)), ("random signs", signs)
+
+
+def worst(units: tuple[bytes, ...], *, refused: bool) -> Iterator[tuple[str, bytes]]:
+    for unit in dict.fromkeys((*units, *ANYWHERE)):
+        yield f"{unit[:20]!r} again and again", filled(unit)
+    for unit in dict.fromkeys((*units, *ANYWHERE)) if refused else ():
+        yield f"{SMALL} bytes of {unit[:20]!r}", filled(unit)[:SMALL]
+    yield from randoms()
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_parser_takes_no_more_than_plain_text_times_twenty(name: str) -> None:
+    read, units = PARSERS[name]
+    plain = min(seconds_for(read, filled(PROSE)) for _ in range(2))
+    limit = TIMES * max(FLOOR_S, plain)
+    slow = []
+    for what, data in worst(units, refused=plain < LOOKED_AT_S):
+        best = seconds_for(read, data, limit)
+        if best >= limit:  # something else may have been at work: once more
+            best = min(seconds_for(read, data, 2 * limit) for _ in range(2))
+        if best >= limit:
+            slow.append((what, round(best, 2)))
+    assert slow == [], f"plain text allows {limit:.2f} s"
+
+
+def test_a_reading_that_takes_the_square_of_its_size_is_caught() -> None:
+    def quadratic(data: bytes) -> None:
+        joined = b""
+        for line in data.split(b"\n"):
+            joined = bytes(joined + line)
+
+    limit = TIMES * FLOOR_S
+    assert seconds_for(quadratic, filled(b"a\n"), limit) == limit
