@@ -19,7 +19,7 @@ RUN = "c0ffee00" * 4
 """The name of the run."""
 
 HIDDEN = ("..", "chat", "events", "ledger.db", "record", "scribe", "spool", "workers")
-IN_A_NAMESPACE = ("bwrap", "--unshare-all", "--", "oracle")
+IN_A_NAMESPACE = ("/usr/bin/bwrap", "--unshare-all", "--", "oracle")
 
 
 class Asked(NamedTuple):
@@ -84,7 +84,8 @@ def review(root: str | Path, **wrong: Any) -> Asked:
 def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> None:
     """The run alone."""
     argv: Sequence[str] = wrong.get("argv", IN_A_NAMESPACE)
-    spec = SpawnSpec(argv=tuple(argv), stdin=prompt.encode(), **wrong.get("order", {}))
+    order = {"env": (), **wrong.get("order", {})}
+    spec = SpawnSpec(argv=tuple(argv), stdin=prompt.encode(), **order)
     level = wrong.get("level", "namespace")
     if level is not None:
         hidden = wrong.get("hidden", HIDDEN if level == "namespace" else ())

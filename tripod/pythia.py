@@ -293,7 +293,7 @@ def order_for(team: Team, program: Program, actor: str) -> Order:
     spec = known.order(
         b"",
         argv=place.argv,
-        env=known.env,
+        env=tuple(name for name in known.env if name in os.environ),
         set_env=env,
         timeout_s=program.timeout_s,
         model=program.model,

@@ -52,6 +52,8 @@ KEPT = 1000
 
 CLEAN: Verdict = "clean"
 FINDINGS: Verdict = "findings"
+EXCEPT = "clean, except"
+"""How a clean verdict reads that leaves something out; what, is in the outcome's exceptions."""
 CANNOT_TELL: Verdict = "cannot tell"
 NOT_APPLICABLE: Verdict = "not applicable"
 
@@ -156,6 +158,12 @@ class Outcome:
     past: bool = False
     advice: bool = False
     left_out: dict[Weight, int] = field(default_factory=dict)
+    exceptions: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The verdict in words: one with exceptions says so itself."""
+        return EXCEPT if self.exceptions and self.verdict == CLEAN else self.verdict
 
     @property
     def failures(self) -> int:

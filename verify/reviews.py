@@ -16,6 +16,7 @@ from ledger.ids import parse_at
 from projections.projection import content_bytes
 from verify.chat_reads import calls_in, plain, strings_in
 from verify.evidence import Evidence
+from verify.namespaces import exceptions_in, servers_in
 from verify.sources import RENDER_ERRORS
 
 __all__ = ["FILE", "ROLE", "TRANSCRIPT", "Review", "Text", "assessed_text", "erased", "reviews"]
@@ -59,7 +60,9 @@ class Review:
     ``level`` is how far it was kept from the chat, '' where nothing says so; ``apart`` says in
     words why it was not kept further, ``bare`` what it is not said to have been kept from.
     ``network``: it could reach the network. ``assessed`` is the entry of its assessment, None where
-    none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is not so.
+    none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is not so,
+    ``exceptions`` what it had in its namespace that nobody looked at. ``looked_at`` are digests of
+    the texts that it was given, ``servers`` are tool servers that what it wrote shows.
     """
 
     spawn: str
@@ -74,6 +77,9 @@ class Review:
     wrote: list[Text] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+    looked_at: set[str] = field(default_factory=set)
+    servers: set[str] = field(default_factory=set)
 
     @property
     def sources(self) -> tuple[int, ...]:
@@ -108,11 +114,19 @@ def reviews(evidence: Evidence) -> Iterator[Review]:
         if event is not None and _event(evidence, subject) != event:
             one.false.append("it was about another checkpoint event than its assessment answers")
         _given(evidence, one, order)
+        if one.level == "namespace":
+            one.exceptions += dict.fromkeys(exceptions_in(order, one.looked_at))
         if state == "ended":
             _wrote(evidence, one, ended)
             _left(evidence, one, ended)
         elif assessed is not None:
             one.false.append(f"it is {state}, and an assessment is said to be its own")
+        servers = order.get("mcp_servers")
+        known = set(servers) if isinstance(servers, dict) else set()
+        one.unread += [
+            f"its stream shows tools of the server {name[:40]!r}, which its order does not name"
+            for name in sorted(one.servers - known)
+        ]
         yield one
 
 
@@ -180,6 +194,9 @@ def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, An
     one.network = one.level != "namespace" or _NETWORK in argv
     if one.level == "namespace" and _WRAPPED not in argv:
         one.false.append("it is said to have run in a namespace, and its command line makes none")
+    made = body.get("bwrap")
+    if isinstance(made, dict) and argv and made.get("path") != argv[0]:
+        one.false.append(f"another program than {made.get('path')} is said to make its namespace")
 
 
 def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
@@ -196,6 +213,8 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
         if text is None:
             continue
         prompts += [body.get("sha256")] if body.get("channel") == "prompt" else []
+        if data is not None and _is_text(data):
+            one.looked_at.add(str(body.get("sha256")))
         sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
         one.given.append(Text(what, seq, _second(evidence, seq), text, sources))
     asked = order.get("stdin")
@@ -222,6 +241,7 @@ def _wrote(evidence: Evidence, one: Review, seq: int) -> None:
         text = _checked(one, f"{what} (entry {seq})", data, kept.get("digest"))
         if text:
             said, calls = _lines(text)
+            one.servers.update(server for line in text.split("\n") for server in servers_in(line))
             time = _second(evidence, seq)
             one.wrote.append(Text(what, seq, time, said, None, tuple(calls)))
 
@@ -236,6 +256,7 @@ def _left(evidence: Evidence, one: Review, ended: int) -> None:
         text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
         if text is not None:
             said, calls = _lines(text)
+            one.servers.update(server for line in text.split("\n") for server in servers_in(line))
             time = _second(evidence, ended)
             one.wrote.append(Text(TRANSCRIPT, ended, time, said, None, tuple(calls)))
 
@@ -251,6 +272,14 @@ def _checked(one: Review, what: str, data: bytes | None, digest: Any) -> str | N
     else:
         return data.decode("utf-8", "replace")
     return None
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether what was given can be searched: an archive, or a program, can not."""
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _lines(text: str) -> tuple[str, list[str]]:

@@ -11,6 +11,7 @@ r"""What a team demands of its own ledger: ``policy.yaml``, ``key: value`` lines
     signed-from: 120                  # ... from this entry on
     seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
     given-up: [example.com/old]       # their heads only warn; counts from outside alone
+    exceptions: cannot-tell           # clean but for what nobody looked at is not clean
 
 It is read as lines, not as YAML: nothing is nested or expanded. Unlike the bus's configuration it
 is refused whole where a line is not understood: a demand that is misspelled would demand nothing.
@@ -32,7 +33,8 @@ SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", 
 MAX_RULES = 64 * 1024
 _LINE = re.compile(r"([a-z][a-z-]*)[ \t]*:[ \t]*(.*)")
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")  # no `+`: quadratic where many blanks stand
-_LISTS = ("level", "required", "seals", "signed", "given-up")
+_LISTS = ("level", "required", "seals", "signed", "given-up", "exceptions")
+_CHOICES = {"level": LEVELS, "exceptions": ("cannot-tell",)}
 _NUMBERS = ("tail-entries", "tail-seconds", "signed-from")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")
 
@@ -48,6 +50,7 @@ class Rules(NamedTuple):
     given_up: tuple[str, ...] = ()
     signed: tuple[str, ...] = ()
     signed_from: int | None = None
+    exceptions: tuple[str, ...] = ()
 
 
 def parse(data: bytes) -> Rules:
@@ -99,9 +102,10 @@ def _value(key: str, text: str) -> str | int | tuple[str, ...]:
         raise MalformedError(message)
     inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
     names = tuple(name.strip().strip("\"'") for name in inner.split(",") if name.strip())
-    for name in names if key == "level" else ():
-        if name not in LEVELS:
-            message = f"{name[:40]!r} is none of {', '.join(LEVELS)}"
+    choices = _CHOICES.get(key)
+    for name in names if choices else ():
+        if choices and name not in choices:
+            message = f"{name[:40]!r} is none of {', '.join(choices)}"
             raise MalformedError(message)
     if not names:
         message = f"{key}: it names nothing"

@@ -27,6 +27,7 @@ from verify.compared import Compared
 from verify.comparing import hold
 from verify.evidence import Evidence
 from verify.finding import (
+    CANNOT_TELL,
     FINDINGS,
     NOT_APPLICABLE,
     Finding,
@@ -150,7 +151,15 @@ def _begin(evidence: Evidence) -> Iterator[str]:
 
 
 def _demanded(evidence: Evidence, told: Outcome) -> Outcome:
-    """What the policy requires must have something to judge: protection that is gone fails."""
+    """What the policy requires must have something to judge: protection that is gone fails.
+
+    Where it says so, a verdict with exceptions tells nothing.
+    """
+    if told.exceptions and evidence.outside.rules.exceptions and not told.failures:
+        reasons = [told.reason] if told.reason else []
+        reason = "; ".join([*reasons, f"except: {'; '.join(told.exceptions)}"])
+        past = told.past and told.verdict == CANNOT_TELL
+        told = replace(told, verdict=CANNOT_TELL, reason=reason, exceptions=(), past=past)
     if told.check not in evidence.outside.rules.required:
         return told
     if told.verdict != NOT_APPLICABLE:

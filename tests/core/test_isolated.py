@@ -6,6 +6,7 @@ Whether the namespace holds is tried in ``tests/deep/test_pythia_namespace.py``.
 import os
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from unittest import mock
 
@@ -133,6 +134,52 @@ def test_an_interpreter_of_ones_own_brings_what_stands_beside_it(tmp_path: Path)
 
 
 @pytest.mark.usefixtures("made")
+@pytest.mark.parametrize("made_of", ["tool/.git/HEAD", "tool/share/.git", "tool/share/c.git/HEAD"])
+def test_what_stands_beside_an_interpreter_is_not_shown_with_a_repository(
+    tmp_path: Path, made_of: str
+) -> None:
+    for name in ("tool/bin/run", made_of):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch(0o755)
+    if made_of.endswith("c.git/HEAD"):
+        (tmp_path / "tool/share/c.git/objects").mkdir()
+        (tmp_path / "tool/share/c.git/refs").mkdir()
+    start = str(tmp_path / "tool/bin/run")
+    place = isolate(Program((start,), ()), "/f", [], "/x")
+    assert [p for p in options(place.argv, "--ro-bind") if p.startswith(str(tmp_path))] == [start]
+
+
+@pytest.mark.usefixtures("made")
+def test_files_are_given_by_content(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "below").mkdir(parents=True)
+    (notes / "below/a.md").write_text("a")
+    (tmp_path / "run").write_text("#!/bin/sh\n")
+    (tmp_path / "run").chmod(0o755)
+    program = resolve([str(tmp_path / "run")], [str(notes)], [])
+    given = isolated.given_to(program, 10)
+    assert (given.folders, given.lent) == ((str(notes),), ())
+    place = isolate(program, "/f", [], "/x", given=given)
+    assert [p for p in options(place.argv, "--ro-bind") if p.startswith(str(tmp_path))] == []
+    assert str(notes) in options(place.argv, "--tmpfs")
+    sealed = {place.argv[at + 1]: data for at, data in place.sealed.items()}
+    assert sealed == {str(notes / "below/a.md"): b"a", str(tmp_path / "run"): b"#!/bin/sh\n"}
+    assert {place.argv[at - 1] for at in place.sealed} == {"--file", "--ro-bind-data"}
+    perms = {place.argv[at + 1]: place.argv[at - 2] for at in place.sealed}
+    assert perms[str(tmp_path / "run")] == "0555"
+
+
+@pytest.mark.usefixtures("made")
+def test_what_is_too_large_is_lent(tmp_path: Path) -> None:
+    (tmp_path / "large.md").write_text("more than ten bytes")
+    program = resolve(["cat", str(tmp_path / "large.md")], [], [])
+    given = isolated.given_to(program, 10)
+    assert given.lent == ((str(tmp_path / "large.md"), "it holds more than 10 bytes"),)
+    place = isolate(program, "/f", [], "/x", given=given)
+    assert str(tmp_path / "large.md") in options(place.argv, "--ro-bind")
+
+
+@pytest.mark.usefixtures("made")
 def test_a_shim_called_python_is_the_interpreter_that_runs_us(tmp_path: Path) -> None:
     shim = tmp_path / "python3"
     shim.write_text("#!/bin/sh\n")
@@ -169,6 +216,32 @@ def test_a_bwrap_that_cannot_is_told(
     monkeypatch.setattr(isolated, "_TRUSTED", ())
     place = isolate(Program(("/usr/bin/true",), ()), "/f", ["/secret"], "/x")
     assert (place.level, place.problem) == ("folder", problem)
+
+
+def test_a_bwrap_that_others_can_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text("#!/bin/sh\nexit 0\n")
+    bwrap.chmod(0o775)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(isolated, "_TRUSTED", ())
+    place = isolate(Program(("/usr/bin/true",), ()), "/f", [], "/x")
+    assert (place.level, place.bwrap) == ("folder", None)
+    assert place.problem is not None
+    assert place.problem.startswith(f"{bwrap} can be changed by others than you")
+
+
+@pytest.mark.usefixtures("made")
+def test_the_systems_bwrap_comes_before_that_of_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "true").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "true").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    place = isolate(Program(("/usr/bin/true",), ()), "/f", [], "/x")
+    assert place.bwrap == ("/usr/bin/true", sha256(Path("/usr/bin/true").read_bytes()).hexdigest())
+    assert place.argv[0] == "/usr/bin/true"
 
 
 def test_proc_may_be_refused_alone(made: mock.Mock) -> None:

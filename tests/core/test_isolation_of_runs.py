@@ -102,9 +102,135 @@ def test_a_namespace_that_hides_too_little_leaves_it_untold(root: str) -> None:
 
 
 def test_the_report_says_that_it_could_reach_the_network(root: str) -> None:
-    review(root, argv=["bwrap", "--unshare-all", "--share-net", "--", "oracle"])
+    review(root, argv=["/usr/bin/bwrap", "--unshare-all", "--share-net", "--", "oracle"])
     told = isolation(root)
-    assert (told.verdict, told.coverage["with the network"]) == ("clean", 1)
+    assert (told.said, told.coverage["with the network"]) == ("clean, except", 1)
+    assert told.exceptions == ("the network: run c0ffee00",)
+
+
+# What it had that nobody looked at ---------------------------------------------------------------
+
+BWRAP = "/usr/bin/bwrap"
+NOTES = b"All that is known of it."
+
+
+@pytest.mark.parametrize(
+    ("words", "exceptions"),
+    [
+        (["--ro-bind", "/usr", "/usr", "--tmpfs", "/tmp", "--dev", "/dev"], []),  # noqa: S108
+        (["--ro-bind", "/run/systemd/resolv.conf", "/etc/resolv.conf"], []),
+        (["--symlink", "usr/bin", "/bin", "--cap-drop", "ALL", "--proc", "/proc"], []),
+        (["--ro-bind", "/srv/notes", "/srv/notes"], ["lent /srv/notes (not looked at)"]),
+        (["--ro-bind", "/srv/notes", "/usr"], ["lent /srv/notes (not looked at)"]),
+        (["--bind", "/srv/home", "/run/tripod/home"], ["lent /srv/home (not looked at)"]),
+        (["--ro-bind", "/etc/secret", "/etc/secret"], ["lent /etc/secret (not looked at)"]),
+        (["--bind-try", "/a", "/a", "--share-net"], ["lent /a (not looked at)", "the network"]),
+        (
+            ["--overlay-src", "/srv", "--ro-bind", "/a", "/a"],
+            ["its namespace was made with --overlay-src, which is not known here"],
+        ),
+    ],
+)
+def test_what_was_bound_from_the_disk_is_in_the_verdict(
+    root: str, words: list[str], exceptions: list[str]
+) -> None:
+    review(root, argv=[BWRAP, "--unshare-all", *words, "--", "oracle"])
+    told = isolation(root)
+    assert list(told.exceptions) == [f"{one}: run c0ffee00" for one in exceptions]
+    assert told.said == ("clean, except" if exceptions else "clean")
+
+
+def test_a_command_line_that_is_cut_off_promises_nothing(root: str) -> None:
+    review(root, argv=[BWRAP, "--unshare-all", "--ro-bind", "/a"])
+    assert isolation(root).exceptions == (
+        "its namespace was made with --ro-bind, which is not known here: run c0ffee00",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "exceptions"),
+    [
+        ((NOTES,), ()),
+        ((), ("lent /notes.md (not looked at): run c0ffee00",)),
+        ((b"other",), ("lent /notes.md (not looked at): run c0ffee00",)),
+    ],
+)
+def test_a_file_in_memory_was_looked_at_if_it_is_an_entry(
+    root: str, given: tuple[bytes, ...], exceptions: tuple[str, ...]
+) -> None:
+    argv = [BWRAP, "--unshare-all", "--perms", "0444", "--file", "memory", "/notes.md", "oracle"]
+    review(root, argv=argv, order={"sealed": {5: NOTES}}, files=given)
+    assert isolation(root).exceptions == exceptions
+
+
+@pytest.mark.parametrize("data", [b"PK\x03\x04\x00", b"\xff\xfe\x00h", b"b0nano 7\0"])
+def test_a_file_that_is_no_text_was_not_looked_at(root: str, data: bytes) -> None:
+    argv = [BWRAP, "--unshare-all", "--ro-bind-data", "memory", "/notes.swp", "oracle"]
+    review(root, argv=argv, order={"sealed": {3: data}}, files=(data,))
+    assert isolation(root).exceptions == ("lent /notes.swp (not looked at): run c0ffee00",)
+
+
+def test_variables_whose_values_nobody_recorded_are_in_the_verdict(root: str) -> None:
+    review(root, order={"env": ("TZ", "API_KEY"), "secrets": {"TOKEN": "s"}})
+    told = isolation(root)
+    assert told.exceptions == (
+        "handed the variables API_KEY, TOKEN, TZ (not looked at): run c0ffee00",
+    )
+
+
+def test_a_variable_that_quotes_the_chat_is_found(root: str) -> None:
+    review(root, order={"set_env": {"TZ": QUOTED}})
+    (message,) = messages(isolation(root))
+    assert message.startswith("run c0ffee00: its order holds 12 words in a row of chat live")
+
+
+def test_a_bwrap_that_is_not_the_systems_is_in_the_verdict(root: str) -> None:
+    review(root, argv=["/home/me/bin/bwrap", "--unshare-all", "oracle"])
+    assert isolation(root).exceptions == (
+        "its namespace was made by /home/me/bin/bwrap: run c0ffee00",
+    )
+
+
+def test_a_bwrap_that_is_not_the_recorded_one_is_named(root: str) -> None:
+    review(root)
+    altered(root, "pythia.isolated", bwrap={"path": "/usr/local/bin/bwrap", "sha256": "0" * 64})
+    assert messages(isolation(root)) == [
+        "run c0ffee00: another program than /usr/local/bin/bwrap is said to make its namespace"
+    ]
+
+
+def test_a_policy_takes_no_exceptions(root: str) -> None:
+    review(root, argv=[BWRAP, "--unshare-all", "--share-net", "oracle"])
+    (Path(root) / "policy.yaml").write_text("exceptions: cannot-tell\n")
+    told = isolation(root)
+    assert (told.verdict, told.reason) == ("cannot tell", "except: the network: run c0ffee00")
+    with collect(root) as evidence:
+        assert run(evidence).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("shown", "name"),
+    [
+        ({"type": "tool_use", "name": "mcp__wiki__search", "input": {}}, "wiki"),
+        ({"type": "mcp_tool_use", "server_name": "wiki", "name": "search"}, "wiki"),
+        ({"type": "mcp_tool_call", "server": "wiki", "tool": "search"}, "wiki"),
+        ({"type": "server_tool_use", "name": "web_search"}, "of the model (web_search)"),
+        ({"type": "system", "mcp_servers": [{"name": "wiki", "status": "connected"}]}, "wiki"),
+        ({"type": "system", "tools": ["Read", "mcp__wiki__search"]}, "wiki"),
+    ],
+)
+@pytest.mark.parametrize("where", ["stdout", "transcript"])
+def test_tools_of_an_unknown_server_cannot_be_told(
+    root: str, shown: dict[str, Any], name: str, where: str
+) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team))
+    lines = [{"type": "assistant", "content": [shown]}, {"type": "result", "result": text}]
+    data = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    review(root, **{where: data})
+    told = isolation(root)
+    assert told.verdict == "cannot tell"
+    assert f"its stream shows tools of the server {name!r}" in told.reason
 
 
 # What it was given -------------------------------------------------------------------------------
@@ -176,7 +302,7 @@ def test_a_raw_line_of_a_chat_file_is_found(root: str) -> None:
 
 
 def test_a_prompt_argument_counts_as_given(root: str) -> None:
-    argv = ["bwrap", "--unshare-all", "--", "oracle", "--append-system-prompt", QUOTED]
+    argv = ["/usr/bin/bwrap", "--unshare-all", "--", "oracle", "--append-system-prompt", QUOTED]
     review(root, argv=argv)
     (message,) = messages(isolation(root))
     assert message.startswith("run c0ffee00: its order holds 12 words in a row of chat live")
@@ -282,7 +408,7 @@ def test_a_reading_of_the_chat_in_her_stream_is_found(root: str, level: str, ver
         {"type": "result", "subtype": "success", "result": text},
     ]
     stdout = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-    argv = ["oracle"] if level == "folder" else ["bwrap", "--unshare-all", "oracle"]
+    argv = ["oracle"] if level == "folder" else ["/usr/bin/bwrap", "--unshare-all", "oracle"]
     review(root, level=level, argv=argv, stdout=stdout)
     (finding,) = isolation(root).findings
     assert finding.severity == verdict

@@ -92,6 +92,15 @@ REPORTS = {
     ),
     "untold": Report("x", REPORT.outcomes[3:]),
     "nothing": Report("x", REPORT.outcomes[4:]),
+    "except": Report(
+        "x",
+        (
+            Outcome(
+                "pythia-isolation", CLEAN, exceptions=tuple(f"lent /x\x07/{n}" for n in "abcde")
+            ),
+            Outcome("drift", CANNOT_TELL, "it is gone", exceptions=("one",)),
+        ),
+    ),
     "problem": Report("x\x07", (), problem="x\x07: there is no such file"),
 }
 EXITS = {
@@ -102,6 +111,7 @@ EXITS = {
     "advised": 0,
     "untold": 3,
     "nothing": 3,
+    "except": 0,
     "problem": 3,
 }
 

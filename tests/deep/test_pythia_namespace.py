@@ -2,11 +2,13 @@
 
 import asyncio
 import fcntl
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,7 @@ from reviewed import (
     folder_alone,
     reviewed_team,
 )
+from team_files import outcome
 
 from projections.projection import content_bytes
 from tripod import pythia
@@ -32,6 +35,9 @@ from tripod.agents import wrapper
 from tripod.agents.isolated import isolate, resolve
 from tripod.agents.spool import ENDED, Look, Spool
 from tripod.team import Team
+from verify.evidence import collect
+from verify.finding import Outcome
+from verify.run import run as judge
 
 SEARCH = r"""
 import os, runpy, socket, subprocess, sys
@@ -210,6 +216,108 @@ def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
     assert place.problem == f"{tmp_path} is seen in the namespace"
 
 
+# What is lent ------------------------------------------------------------------------------------
+
+
+def isolation_of(team: Team) -> Outcome:
+    """What the check says."""
+    with collect(team.root) as evidence:
+        return outcome(judge(evidence), "pythia-isolation")
+
+
+def notes_of(folder: Path, form: str) -> Path:
+    """A folder of notes that hold what was said in the chat, in some form."""
+    notes = folder / "notes"
+    notes.mkdir()
+    (notes / "README").write_text("All that is known of it.")
+    if form == "swap file":
+        (notes / ".live.swp").write_bytes(b"b0nano 7.2\0\0" + SPOKEN.encode())
+    elif form == "archive":
+        with tarfile.open(notes / "old.tar.gz", "w:gz") as tar:
+            said = tarfile.TarInfo("said")
+            said.size = len(SPOKEN)
+            tar.addfile(said, io.BytesIO(SPOKEN.encode()))
+    elif form == "text":
+        (notes / "said.md").write_text(f"They said: {SPOKEN}.")
+    elif form == "link":
+        (folder / "said").write_text(SPOKEN)
+        (notes / "said").symlink_to(folder / "said")
+    elif form == "too many":
+        for number in range(300):
+            (notes / f"{number:03}").write_text("so")
+        (notes / "said").write_text(SPOKEN)
+    else:
+        repository = ["git", "-C", str(folder), "init", "-q"]
+        subprocess.run([*repository, "--bare", "notes/c.git"], check=True)
+    return notes
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+@pytest.mark.parametrize("form", ["swap file", "archive", "bare clone", "link", "too many"])
+def test_a_lent_folder_that_nobody_looked_at_is_in_the_verdict(tmp_path: Path, form: str) -> None:
+    notes = notes_of(tmp_path, form)
+    with reviewed_team() as (_, team):
+        reviewed_by(team, tmp_path, "true", [str(notes)])
+        told = isolation_of(team)
+        assert told.said == "clean, except"
+        lent = [one for one in told.exceptions if one.startswith(f"lent {notes} (not looked at)")]
+        assert len(lent) == 1
+        assert any(one.startswith(f"{notes} is lent as it lies there") for one in team.warnings)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_a_lent_folder_is_searched(tmp_path: Path) -> None:
+    notes = notes_of(tmp_path, "text")
+    with reviewed_team() as (_, team):
+        reviewed_by(team, tmp_path, "true", [str(notes)])
+        (finding,) = isolation_of(team).findings
+        assert "a file that it was given holds 12 words in a row of chat live" in finding.message
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_a_lent_folder_of_text_alone_is_no_exception(tmp_path: Path) -> None:
+    (tmp_path / "notes/below").mkdir(parents=True)
+    (tmp_path / "notes/below/README").write_text("All that is known of it.")
+    with reviewed_team() as (_, team):
+        said = reviewed_by(team, tmp_path, f"cat {tmp_path}/notes/*/*", [f"{tmp_path}/notes"])
+        assert said == "All that is known of it."
+        assert not [one for one in isolation_of(team).exceptions if "notes" in one]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_a_login_a_variable_and_the_network_are_in_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "login").write_text("sesame")
+    monkeypatch.setenv("AGENT_KEY", "k")
+    isolated = f'network = true\nconfig = "HERS"\nlends = ["{tmp_path}/login"]'
+    with reviewed_team() as (_, team):
+        profile = "env = ['AGENT_KEY', 'AGENT_OTHER']"
+        reviewed_by(team, tmp_path, "true", isolated=isolated, profile=profile)
+        told = [one.rpartition(": run ")[0] for one in isolation_of(team).exceptions]
+        assert {
+            "handed the variables AGENT_KEY (not looked at)",
+            "lent /run/tripod/home/config/login (not looked at)",
+            "the network",
+        } <= set(told)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("namespace")
+def test_a_basic_variable_that_quotes_the_chat_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", SPOKEN)
+    with reviewed_team() as (_, team):
+        assert reviewed_by(team, tmp_path, 'echo "$TERM"') == f"{SPOKEN}\n"
+        messages = [finding.message for finding in isolation_of(team).findings]
+        assert any("its order holds 12 words in a row of chat live" in one for one in messages)
+
+
 # Another program of the same user ----------------------------------------------------------------
 
 
@@ -242,15 +350,21 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def reviewed_by(
-    team: Team, folder: Path, line: str, shows: Sequence[str] = (), isolated: str = ""
+    team: Team,
+    folder: Path,
+    line: str,
+    shows: Sequence[str] = (),
+    *,
+    isolated: str = "",
+    profile: str = "",
 ) -> str:
     """What a line of shell says in front of the reviewer's answer."""
     script = folder / "shell.py"
     script.write_text(SHELL)
     argv = json.dumps([sys.executable, str(script), line, str(EXAMPLE)])
-    profile = folder / "agent.toml"
-    profile.write_text(f"argv = {argv}\n[isolated]\n{isolated}\n")
-    asked = pythia.Program(profile=str(profile), shows=shows, require_namespace=True)
+    path = folder / "agent.toml"
+    path.write_text(f"argv = {argv}\n{profile}\n[isolated]\n{isolated}\n")
+    asked = pythia.Program(profile=str(path), shows=shows, require_namespace=True)
     done = asyncio.run(pythia.run(team, asked, NOW))
     assert done is not None
     assert done.answer is not None, done
@@ -286,7 +400,7 @@ def test_nobody_puts_anything_into_the_private_home(tmp_path: Path) -> None:
     isolated = f'config = "HERS"\nlends = ["{tmp_path}/login"]'
     with reviewed_team() as (project, team), another_at_work(write):
         line = "find $HERS/.. -type f; cat $HERS/login"
-        said = reviewed_by(team, tmp_path, line, (), isolated)
+        said = reviewed_by(team, tmp_path, line, isolated=isolated)
         assert said == "/run/tripod/home/config/../config/login\nsesame"
         assert wrote
 
@@ -328,7 +442,7 @@ def test_what_is_left_in_the_home_comes_back_as_a_transcript(tmp_path: Path) -> 
     isolated = 'config = "HERS"\ntranscripts = "said"'
     line = "mkdir -p $HERS/said/a; echo {} > $HERS/said/a/one; ln -s /etc/passwd $HERS/said/b"
     with reviewed_team() as (_, team):
-        assert reviewed_by(team, tmp_path, line, (), isolated) == ""
+        assert reviewed_by(team, tmp_path, line, isolated=isolated) == ""
         (kept,) = [e.data for e in team.store.read() if e.kind == "evidence.kept"]
         assert content_bytes(team.source, kept["content"]) == b"{}\n"
 

@@ -7,9 +7,9 @@ with bodies, and sessions of coding agents. A file of another name may hold all 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-__all__ = ["chat_in", "repository_in"]
+__all__ = ["chat_in", "is_repository", "repository_in"]
 
 _TEAM = ".nbs"
 _SUFFIXES = (".chat", ".event")
@@ -34,12 +34,17 @@ def chat_in(path: str) -> str | None:
     return next(_below(real), None)
 
 
+def is_repository(folders: Iterable[str], names: Iterable[str]) -> bool:
+    """Whether a folder that holds these is a git repository itself, as a bare clone is."""
+    return "HEAD" in names and {"objects", "refs"} <= set(folders)
+
+
 def repository_in(path: str) -> str | None:
     """The first git repository in a folder, bare or not: its history may hold any file's text."""
     for folder, folders, names in os.walk(os.path.realpath(path)):
         if ".git" in folders or ".git" in names:
             return f"{folder}/.git"
-        if "HEAD" in names and {"objects", "refs"} <= set(folders):
+        if is_repository(folders, names):
             return folder
         folders.sort()
     return None

@@ -30,7 +30,7 @@ from hashlib import sha256
 from typing import Literal, NamedTuple, Self
 
 from ledger.plain import open_plain, read_plain
-from tripod.agents.chat_by_name import chat_in, repository_in
+from tripod.agents.chat_by_name import chat_in, is_repository, repository_in
 from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
@@ -239,6 +239,10 @@ def _folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> str:
         inner = [name for name in folders if name == ".git" or name in links]
         unseen += [f"{folder}/{name}" for name in inner]
         folders[:] = sorted(set(folders) - set(inner))
+        if is_repository(folders, found):
+            unseen.append(folder)
+            folders.clear()
+            continue
         names += len(found) + len(folders)
         if names > MAX_LOOKED:
             return f"it holds more than {MAX_LOOKED} files"

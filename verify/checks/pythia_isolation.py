@@ -5,10 +5,12 @@ no source but decisions, the event that asked for her and our own words to her (
 followed, and stops at a decision); no 12 words in a row of the chat stand in it, or in what she
 wrote, that do not stand in the log up to her checkpoint as well; her program ran where the team's
 files did not exist, by an entry of then and by its recorded command line; and no tool call or
-command in what she wrote reads the chat. Words are compared as they are: a paraphrase, a
-translation or a passage of fewer words is not seen. Of Pythias that ran as workers, by ``tripod
-worker`` or by another tool, what they were told and what their logs show is searched for readings,
-which can show a breach, and never that there was none.
+command in what she wrote reads the chat. What the program had in that namespace and nobody looked
+at (a folder that was lent, a login, variables, the network) is in the verdict: *clean, except*.
+Words are compared as they are: a paraphrase, a translation or a passage of fewer words is not seen.
+Of Pythias that ran as workers, by ``tripod worker`` or by another tool, what they were told and
+what their logs show is searched for readings, which can show a breach, and never that there was
+none.
 
 **Why it matters.** The reviewer is worth as much as her distance. She is given a shell, the chat is
 readable, and nothing but a prompt keeps her from it.
@@ -22,7 +24,8 @@ nothing there, in a namespace, is a warning.
 **What to do.** Treat that assessment as one by an insider. *Cannot tell* names its reason. She ran
 without a namespace: install bubblewrap (``bwrap``). An assessment came from outside: have it made
 by ``tripod pythia run``. Something was erased, or not kept: nobody can tell any more. About the
-time before adoption it changes no exit code.
+time before adoption it changes no exit code. *Clean, except*: judge what is named, lend less, or
+have the policy say ``exceptions: cannot-tell``.
 """
 
 from __future__ import annotations
@@ -96,6 +99,7 @@ def judge(evidence: Evidence) -> Outcome:
         untold.append(_unproved(outside, workers, logs))
     is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
     told = outcome(NAME, found, dict(seen), required=REQUIRED)
+    told = replace(told, exceptions=tuple(_exceptions(reviewed)))
     # A warning is no answer: what cannot be told about another run stays untold.
     if found.of("failure") or (found and (not untold or is_past)):
         return told
@@ -108,6 +112,17 @@ def judge(evidence: Evidence) -> Outcome:
     more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []
     reason = "; ".join(untold[:FEW] + more)
     return replace(told, verdict=CANNOT_TELL, reason=reason, past=is_past)
+
+
+def _exceptions(reviewed: Sequence[Review]) -> Iterator[str]:
+    """What those runs had that nobody looked at, each once, with the runs."""
+    runs: dict[str, list[Review]] = {}
+    for run in reviewed:
+        for exception in run.exceptions:
+            runs.setdefault(exception, []).append(run)
+    for exception, having in sorted(runs.items()):
+        who = _named(having[0]) if len(having) == 1 else f"{len(having)} runs"
+        yield f"{exception}: {who}"
 
 
 def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:

@@ -16,10 +16,12 @@ One object::
            "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
 
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
-- ``head``, ``anchored`` and ``seq`` are null where there is none. ``verdict`` is one of ``clean``,
-  ``findings``, ``cannot tell``, ``not applicable``; ``severity`` is ``failure``, ``warning`` or
-  ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it, where there
-  is some.
+- ``head``, ``anchored`` and ``seq`` are null where there is none. ``severity`` is ``failure``,
+  ``warning`` or ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it,
+  where there is some.
+- ``verdict`` is one of ``clean``, ``clean, except``, ``findings``, ``cannot tell``,
+  ``not applicable``. ``exceptions`` is there where a check left something out, and names each; a
+  policy can make such a verdict ``cannot tell``.
 - All numbers are exact. Of each check the first 1,000 findings of each sort (by ``severity`` and
   ``before_adoption``) stand in ``findings``, those that fail first; ``left_out`` counts the others:
   ``[{"severity": "warning", "before_adoption": true, "count": 89}]``.
@@ -79,9 +81,9 @@ def _anchored(anchored: Anchored | None) -> dict[str, object] | None:
 
 
 def _outcome(outcome: Outcome) -> dict[str, object]:
-    return {
+    value: dict[str, object] = {
         "check": outcome.check,
-        "verdict": outcome.verdict,
+        "verdict": outcome.said,
         "required": outcome.required,
         "reason": outcome.reason,
         "before_adoption": outcome.past,
@@ -95,6 +97,9 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
         ],
         "findings": [_finding(finding) for finding in outcome.findings],
     }
+    if outcome.exceptions:
+        value["exceptions"] = list(outcome.exceptions)
+    return value
 
 
 def _finding(finding: Finding) -> dict[str, object]:

@@ -8,6 +8,7 @@
     clean           sequence             entries 51, nodes 0
     findings        chain-links          1 finding; entries 51
     cannot tell     pythia-isolation     2 assessments, no transcript ... (before adoption)
+    clean, except   pythia-isolation     lent /srv/notes (not looked at): run 3f0c2a81; ...
 
     PINNED by commit 5a742098bf87 ... up to entry 39; unanchored tail: 11 entries, 212 s
     1 finding, 0 warnings; head 51 entries, root 91bc04d2…
@@ -40,6 +41,8 @@ from verify.rules import PINNED, WITNESSED
 __all__ = ["NAME", "render"]
 
 NAME = "text"
+EXCEPTIONS = 3
+"""Exceptions of one verdict that are printed; the others are counted."""
 SHOWN = 20
 """Findings of one check and one weight that are printed; the others are counted."""
 
@@ -101,11 +104,14 @@ def _finding(finding: Finding, paint: _Paint) -> str:
 
 
 def _outcome(outcome: Outcome, paint: _Paint) -> str:
-    colors = {CLEAN: _GREEN, FINDINGS: _RED, CANNOT_TELL: _YELLOW}
+    clean = _YELLOW if outcome.exceptions else _GREEN
+    colors = {CLEAN: clean, FINDINGS: _RED, CANNOT_TELL: _YELLOW}
     shade = colors.get(outcome.verdict, _DIM)
     if outcome.verdict == FINDINGS and not outcome.failures:
         shade = _YELLOW
     words = [outcome.reason] if outcome.reason else []
+    if outcome.exceptions:
+        words.append(_listed(outcome))
     if outcome.findings:
         counts = ((outcome.failures, "finding"), (outcome.warnings, "warning"))
         told = [_count(n, word) for n, word in counts if n]
@@ -114,10 +120,16 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
         words.append(", ".join(f"{word} {number}" for word, number in outcome.coverage.items()))
     if outcome.past and outcome.verdict == CANNOT_TELL:
         words.append("before adoption: the exit code stays")
-    text = (
-        f"{paint(shade, f'{outcome.verdict:<15}')} {outcome.check:<20} {escape('; '.join(words))}"
-    )
+    text = f"{paint(shade, f'{outcome.said:<15}')} {outcome.check:<20} {escape('; '.join(words))}"
     return text.rstrip()
+
+
+def _listed(outcome: Outcome) -> str:
+    """What a verdict leaves out: the first few exceptions, and how many more there are."""
+    shown = "; ".join(outcome.exceptions[:EXCEPTIONS])
+    more = len(outcome.exceptions) - EXCEPTIONS
+    front = "" if outcome.said != outcome.verdict else "except: "
+    return f"{front}{shown}" + (f"; and {more} more" if more > 0 else "")
 
 
 def _anchored(anchored: Anchored) -> str:
@@ -143,6 +155,9 @@ def _sum(report: Report, paint: _Paint) -> str:
         words += f"; not told: {', '.join(report.untold)}"
     elif not report.judged:
         words += "; nothing was judged"
+    excepting = [one.check for one in report.outcomes if one.exceptions]
+    if excepting:
+        words += f"; with exceptions: {', '.join(excepting)}"
     if report.head is not None and report.head[0]:
         size, root = report.head
         words += f"; head {_count_entries(size)}, root {root[:16]}…"
