@@ -297,8 +297,8 @@ class Act:
             return ahead is not None
         message = (
             f"{ahead}: a backup was restored, or the database swapped; nothing was recorded. "
-            "Put the newer ledger.db back; or, to go on from this one, `tripod rebuild` (what "
-            "the files hold beyond it is kept in the ledger first)"
+            "Put the newer ledger.db back; or, to go on from this one, `tripod rebuild`, which "
+            "says what would go from the files"
         )
         raise RefusedError(message)
 

@@ -28,10 +28,12 @@ from ledger.rotation import sign_fork as sign_fork_note
 from ledger.schema import check_ours
 from ledger.sqlite import SQLiteStore
 from ledger.writing import stored_tree
+from projections import CHAT, LOG
 from projections.ahead import ahead_of
 from projections.disk import Disk
 from projections.formats import words
-from projections.tables import fold_into, refold, tables_current
+from projections.places import recorded
+from projections.tables import fold_into, refold, source_of, tables_current
 from tripod import keys, recover, sealing
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
 from tripod.signer import continues, last_note, last_seal
@@ -122,7 +124,12 @@ def place(given: str | None) -> str:
 
 
 def restore(
-    root: str, path: str, as_origin: str | None = None, *, sign_fork: bool = False
+    root: str,
+    path: str,
+    as_origin: str | None = None,
+    *,
+    sign_fork: bool = False,
+    discard: str | None = None,
 ) -> Restored:
     """Put the backup at ``path`` in the place of the ledger of the team directory ``root``.
 
@@ -138,11 +145,15 @@ def restore(
     remembered beyond the fork are no failure for ``verify``. Somebody must want that: entries
     which these heads cover are lost.
 
+    ``discard`` is why what the files show and no entry of the backup holds may go from them; see
+    ``recover.rebuild``.
+
     Raises:
-        RefusedError: the backup is no sound ledger or that of another team, or this host's last
-            seal cannot be read.
-        BadArgumentError: the name breaks its rule, or was used before.
+        RefusedError: the backup is no sound ledger or that of another team, this host's last seal
+            cannot be read, or the files show such pieces and no reason is given.
+        BadArgumentError: the name breaks its rule, or was used before; or the reason does.
     """
+    recover.check_reason(discard)
     database = f"{root}/{DATABASE}"
     fresh = f"{database}.{_RESTORING}"
     lock = FileLock(f"{database}.lock")
@@ -151,6 +162,8 @@ def restore(
             _take(path, fresh)
             fork = _choose(database, fresh, as_origin)
             size = _prepare(fresh, fork, sign_fork=sign_fork)
+            if discard is None:
+                _refuse_losses(root, fresh)
             kept = put_in_place(database, fresh, "replaced")
             if fork.new != fork.old:
                 _put_record_aside(root)
@@ -158,7 +171,7 @@ def restore(
         remove(fresh)
         lock.close()
     with Team(root) as team:
-        done = recover.rebuild(team)
+        done = recover.rebuild(team, discard=discard)
         if fork.new != fork.old:
             _rekey(team, fork.old)
         return Restored(
@@ -298,6 +311,18 @@ def _signed(db: sqlite3.Connection, head: Head, new: str) -> str:
         message = "--sign-fork: the ledger in the backup has no key that could sign"
         raise RefusedError(message)
     return sign_fork_note(keys.settle(vkey, keys.from_file), head.size, head.root, new)
+
+
+def _refuse_losses(root: str, fresh: str) -> None:
+    """Refuse where the files show decisions, messages or events that the backup does not hold."""
+    with closing(read_only(fresh)) as db:
+        source = source_of(db)
+        disk = Disk(root, places=recorded(db))
+        paths = [path for name in (LOG, CHAT) for path in name.paths(source)]
+        paths += recover.strangers(source, disk)
+        lost = recover.at_stake(source, db, disk, paths)
+    if lost:
+        raise RefusedError(recover.refusal(lost, "restore"))
 
 
 def _put_record_aside(root: str) -> None:

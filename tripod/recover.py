@@ -7,7 +7,7 @@ place is kept as a blob first. ``past`` shows any projection as of any entry.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -16,16 +16,31 @@ from itertools import islice
 from ledger.errors import UnwritableError
 from ledger.renewing import walk
 from projections import BUS, PROJECTIONS
+from projections.disk import Disk, UnreadableError
+from projections.formats import words
 from projections.intake.piece import UNMERGED, Conflict
 from projections.projection import File, Source
 from projections.rebuild import Difference, differences
 from projections.tables import batches, create_tables, fold_into, source_of
+from projections.unheld import told, unheld
 from tripod.act import Act
-from tripod.errors import BadArgumentError, NotFoundError
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.swapping import RENEWING, remove
 from tripod.team import Team
 
-__all__ = ["Rebuilt", "past", "rebuild", "rendered"]
+__all__ = [
+    "Rebuilt",
+    "at_stake",
+    "check_reason",
+    "past",
+    "rebuild",
+    "refusal",
+    "rendered",
+    "strangers",
+]
+
+MAX_REASON = 500  # characters
+MAX_READ = 2**30
 
 
 @dataclass(frozen=True)
@@ -42,15 +57,22 @@ class Rebuilt:
     kept: str = ""
 
 
-def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
+def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -> Rebuilt:
     """Fold all tables anew, put lost triggers back, and write every projected file that differs.
 
-    ``evidence`` also gives back kept logs whose files are gone or changed.
+    Args:
+        team: the team.
+        evidence: also give back kept logs whose files are gone or changed.
+        discard: why decisions, messages and events that the files show and no entry holds may go
+            from the files; they are kept in the ledger, and ``verify`` goes on to name them.
 
     Raises:
-        RefusedError: a file's bytes cannot be kept; nothing was written.
+        BadArgumentError: the reason breaks its rule.
+        RefusedError: a file's bytes cannot be kept, or hold such pieces and no reason is given;
+            nothing was written.
         UnwritableError: the disk refuses.
     """
+    check_reason(discard)
     kept = 0
     with team.act(full=True, anew=True) as act:
         remove(f"{team.store.path}.{RENEWING}")  # of one who was killed behind its last step
@@ -67,14 +89,21 @@ def rebuild(team: Team, *, evidence: bool = False) -> Rebuilt:
             if _holds_others(team, act, difference):
                 others.append(difference.path)
         paths |= {c.path for c in act.conflicts.values() if _is_ours(team, c)}
-        for path in others:
-            kept += act.displace(path, "differed from the ledger when it was rebuilt")
-        for path in sorted(paths & act.conflicts.keys()):
-            kept += act.displace(path, act.conflicts[path].detail)
+        why = dict.fromkeys(others, "differed from the ledger when it was rebuilt")
+        for path in sorted(paths & act.conflicts.keys() - why.keys()):
+            why[path] = act.conflicts[path].detail
         if act.ahead:
-            for path in _strays(team):
-                kept += act.displace(path, "the ledger holds no such event")
-                paths.add(path)
+            strays = list(strangers(team.source, team.disk))
+            why |= dict.fromkeys(strays, "the ledger holds no such event")
+            paths.update(strays)
+        lost = at_stake(team.source, team.store.db, team.disk, why)
+        if lost and discard is None:
+            raise RefusedError(refusal(lost, "rebuild"))
+        for path, reason in why.items():
+            # Of the pieces only the number: a later redaction of their texts would miss it here.
+            count = len(lost.get(path, ()))
+            said = f"; with {count} pieces that no entry holds, discarded: {discard}"
+            kept += act.displace(path, reason + said if count else reason)
         act.rewrite |= paths
         if not act.conflicts:
             team.warnings.clear()
@@ -93,11 +122,46 @@ def _holds_others(team: Team, act: Act, difference: Difference) -> bool:
     return path in act.conflicts or not team.files.is_accounted(path, sha256(have).hexdigest())
 
 
-def _strays(team: Team) -> Iterator[str]:
+def check_reason(discard: str | None) -> None:
+    """Raise BadArgumentError where a reason to discard breaks its rule."""
+    problem = None if discard is None else words.line_problem(discard, "--discard", MAX_REASON)
+    if problem is not None:
+        raise BadArgumentError(problem)
+
+
+def at_stake(
+    source: Source, entries: sqlite3.Connection, disk: Disk, paths: Iterable[str]
+) -> dict[str, list[str]]:
+    """The pieces that no entry holds in those of the files that have any, by path."""
+    found = {}
+    for path in paths:
+        try:
+            data = disk.read(path, MAX_READ)
+        except UnreadableError:
+            continue  # it is not written over: it cannot be kept
+        pieces = [] if data is None else unheld(source, entries, path, data)
+        if pieces:
+            found[path] = pieces
+    return found
+
+
+def refusal(lost: Mapping[str, list[str]], command: str) -> str:
+    """Why files are not written that show what no entry holds."""
+    count = sum(map(len, lost.values()))
+    shown = "; ".join(f"{path}: {told(pieces)}" for path, pieces in lost.items())
+    return (
+        f"the files show {count} piece{'' if count == 1 else 's'} that no entry of this ledger "
+        f"holds, and `{command}` would remove them: {shown}. Nothing was written. Put back the "
+        f"ledger that holds them; or `tripod {command} --discard REASON` removes them from the "
+        "files, keeps their bytes in the ledger, and `tripod verify` names them from then on"
+    )
+
+
+def strangers(source: Source, disk: Disk) -> Iterator[str]:
     """Event files that a rolled-back ledger does not know: they came after it, so they go."""
-    known = set(BUS.paths(team.source))
+    known = set(BUS.paths(source))
     for folder in (BUS.folder, f"{BUS.folder}/processed"):
-        for name in team.disk.names(folder):
+        for name in disk.names(folder):
             path = f"{folder}/{name}"
             if name.endswith(".event") and path not in known:
                 yield path

@@ -62,7 +62,13 @@ def test_a_rebuild_goes_on_from_it_and_keeps_what_was_ahead(tmp_path: Path) -> N
     ahead = (root / "chat/live.chat").read_bytes()
     strays = [path.name for path in (root / "events").glob("*-done-*")]
     with Team(str(root)) as team:
-        recover.rebuild(team)
+        size = team.store.head().size
+        with pytest.raises(RefusedError, match="3 pieces that no entry") as refused:
+            recover.rebuild(team)
+        assert "live.chat: message of ann at" in str(refused.value)
+        assert f"event {strays[0]}" in str(refused.value)
+        assert (team.store.head().size, (root / "chat/live.chat").read_bytes()) == (size, ahead)
+        recover.rebuild(team, discard="the disk broke")
         kept = [entry.data for entry in team.store.read(stream="files/chat/live.chat")]
         assert [body["content"]["text"].encode() for body in kept] == [ahead]
         assert [m.text for m in chat.messages(team, "live")] == ["before"]
@@ -71,7 +77,9 @@ def test_a_rebuild_goes_on_from_it_and_keeps_what_was_ahead(tmp_path: Path) -> N
             assert not (root / "events" / name).exists()
         bus.publish(team, "ann", "again", "high")
     with collect(str(root)) as evidence:
-        assert run(evidence).exit_code == 0
+        found = [f for o in run(evidence).outcomes for f in o.findings if f.severity == "failure"]
+    assert len(found) == 3, "the message, its event, and the other event"
+    assert all("no entry holds them" in one.message for one in found)
     assert strays
 
 

@@ -43,16 +43,31 @@ def backup(*, team_path: str | None, file: str, as_json: bool) -> None:
     is_flag=True,
     help="Sign with the old line's key that it ends here, though newer heads of it are known.",
 )
+@click.option(
+    "--discard",
+    type=TEXT,
+    metavar="REASON",
+    help="Also remove what the files show and FILE does not hold; the reason is recorded.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def restore(
-    *, team_path: str | None, file: str, as_origin: str | None, sign_fork: bool, as_json: bool
+    *,
+    team_path: str | None,
+    file: str,
+    as_origin: str | None,
+    sign_fork: bool,
+    discard: str | None,
+    as_json: bool,
 ) -> None:
     """Put a backup in the place of the ledger, and write the team's files as it has them.
 
     What may lack entries goes on under a new name, and says so in its first entry: a seal of the
     new line never contradicts one of the old. The name stays only where the ledger that is
     replaced is wholly contained in FILE, and --as-origin is not given. The replaced database is
-    kept beside the new one, and what the files showed beyond it is kept in it.
+    kept beside the new one. Where the files show decisions, messages or events that FILE does not
+    hold, nothing is replaced without --discard; with it they are kept in the ledger, and `tripod
+    verify` names them from then on.
+
 
     Where a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
     (`left behind`) until --sign-fork says that this is wanted, or a policy from outside does.
@@ -61,7 +76,7 @@ def restore(
 
     root = copies.place(team_path)
     with readable(os.path.abspath(root)), shown(quiet=as_json):
-        done = copies.restore(root, file, as_origin, sign_fork=sign_fork)
+        done = copies.restore(root, file, as_origin, sign_fork=sign_fork, discard=discard)
     for warning in done.warnings:
         remark(f"warning: {warning}")
     if as_json:

@@ -142,7 +142,7 @@ def init(
             if ahead is not None:
                 remark(
                     f"warning: {ahead}: it was made after the record's seal, and is lost but for "
-                    "what the files show; `tripod rebuild` goes on from here and keeps that"
+                    "what the files show; `tripod rebuild` goes on from here, and says what goes"
                 )
             return
     with readable(os.path.abspath(path)), shown(quiet=as_json):
@@ -223,34 +223,44 @@ def _watch(team: Team, timeout: int | None, *, as_json: bool) -> None:
         )
 
 
-def _rebuilt(team_path: str | None, *, evidence: bool, quiet: bool) -> Rebuilt:
+def _rebuilt(team_path: str | None, *, evidence: bool, discard: str | None, quiet: bool) -> Rebuilt:
     from tripod import recover
 
     with opened(team_path) as team, shown(quiet=quiet):
-        return recover.rebuild(team, evidence=evidence)
+        return recover.rebuild(team, evidence=evidence, discard=discard)
 
 
 @click.command()
 @team_option
 @click.option("--evidence", is_flag=True, help="Also give back kept logs that are gone or changed.")
+@click.option(
+    "--discard",
+    type=TEXT,
+    metavar="REASON",
+    help="Also remove what the files show and no entry holds; the reason is recorded.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def rebuild(*, team_path: str | None, evidence: bool, as_json: bool) -> None:
+def rebuild(*, team_path: str | None, evidence: bool, discard: str | None, as_json: bool) -> None:
     """Make every table and projected file what the ledger says.
 
-    What stood in a file's place is kept as a blob in the ledger first.
+    What stood in a file's place is kept as a blob in the ledger first. Where that holds decisions,
+    messages or events that no entry of this ledger holds (another clone's, or those of a newer
+    ledger that a backup replaced), nothing is written without --discard; with it, `tripod verify`
+    names them from then on.
 
     Where pages of the database are damaged, its entries are copied into a new one, if they are
     sound; the damaged one is kept beside it.
     """
     try:
-        done = _rebuilt(team_path, evidence=evidence, quiet=as_json)
+        done = _rebuilt(team_path, evidence=evidence, discard=discard, quiet=as_json)
     except PagesDamagedError:
         from tripod.renew import renew_aloud
 
         root = find_team(team_path)
         with readable(root), shown(quiet=as_json):
             kept = renew_aloud(root)
-        done = replace(_rebuilt(team_path, evidence=evidence, quiet=as_json), kept=kept)
+        done = _rebuilt(team_path, evidence=evidence, discard=discard, quiet=as_json)
+        done = replace(done, kept=kept)
     if as_json:
         emit_json([vars(done)])
         return

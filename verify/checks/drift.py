@@ -18,6 +18,10 @@ tables' cursor moves in the transaction of the entries themselves; no crash leav
 ``the tables show 40 of 41 entries`` is a failure. (One that is ahead of the head is named by
 ``sequence``.)
 
+``entry 60: 2 pieces of scribe/log.md were written over, and no entry holds them: decision
+D-1795294626 (Use TLS), …`` names decisions, messages and events that a rebuild, or any other
+command, put the ledger's version in the place of. It is a failure until an entry holds them.
+
 ``unmerged: line 4 is a conflict marker of a merge that is not finished`` names a file that no
 command takes in or writes: a log, a chat, an event, a worker's file, the configuration, a policy. A
 text that quotes markers (a message, a field of a decision, a fenced block) is no conflict.
@@ -41,9 +45,12 @@ from projections.in_the_way import UNMERGED_CURE
 from projections.intake import BLOCKED, UNMERGED, Conflict
 from projections.intake.others import REPLACED
 from verify.escape import shorten
+from projections.projection import content_bytes
+from projections.unheld import told, unheld
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Findings, Outcome, not_applicable, outcome
+from verify.sources import RENDER_ERRORS
 
 __all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
 
@@ -199,6 +206,7 @@ def _swapped(evidence: Evidence) -> Iterator[Finding]:
 
 def _displaced(evidence: Evidence) -> Iterator[Finding]:
     """Files that said something else than the ledger and were written over, or were gone."""
+    yield from _lost(evidence)
     for (seq,) in evidence.source.db.execute("SELECT seq FROM displaced ORDER BY seq"):
         body = evidence.body(seq)
         path, reason = body.get("path"), body.get("reason")
@@ -211,6 +219,26 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
             message = f"entry {seq}: {path} was written anew: {reason}"
             help_ = "nothing recorded is lost: find out who removed it"
         yield Finding(NAME, message, f"entry {seq}", (), help_, "warning", seq=seq)
+
+
+def _lost(evidence: Evidence) -> Iterator[Finding]:
+    """Decisions, messages and events that were written over, and that no entry holds."""
+    assert evidence.db is not None
+    help_ = "`tripod show {}` has the bytes; add the pieces to the file again and `tripod sync`"
+    for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
+        body = evidence.body(seq)
+        try:
+            data = content_bytes(evidence.source, body["content"])
+            pieces = unheld(evidence.source, evidence.db, str(body["path"]), data)
+        except RENDER_ERRORS:
+            continue  # it has none, or was erased; `bodies-present` names what is gone
+        if pieces:
+            count = f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}"
+            message = (
+                f"entry {seq}: {count} of {body['path']} were written over, and no entry holds "
+                f"them: {told(pieces)}"
+            )
+            yield Finding(NAME, message, f"entry {seq}", (), help_.format(seq), seq=seq)
 
 
 def _help(conflict: Conflict, unread: str) -> str:

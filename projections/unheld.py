@@ -1,0 +1,133 @@
+"""Which decisions, messages and events stand in the bytes of a file, and in no entry.
+
+Where such bytes were written over, or are about to be, this is work that is lost with them: the
+part of another clone, or of a ledger that a backup replaced. What only alters a piece that the
+ledger holds is no piece of its own: the ledger's stands again.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from projections.chat_file import line_bytes
+from projections.decision_log import piece_bytes
+from projections.formats.chat import format_time, parse_archive_name, parse_line, split_file
+from projections.formats.decision_log import DecisionText, parse_decision, split_log
+from projections.formats.event import parse_event
+from projections.projection import Source
+from projections.standins import MARK
+
+__all__ = ["told", "unheld"]
+
+NAMED = 3
+_QUEUE, _DONE, _CHAT, _LOG = "events", "events/processed", "chat", "scribe"
+_RULE = b"---"
+
+
+def unheld(source: Source, entries: sqlite3.Connection, path: str, data: bytes) -> list[str]:
+    """Name each valid piece of ``data``, the bytes of a file at ``path``, that no entry holds.
+
+    Args:
+        source: the ledger's tables, at the head.
+        entries: the ledger's database.
+        path: the file's path within the team directory; of any other file there are no pieces.
+        data: its bytes.
+    """
+    folder, _, name = path.rpartition("/")
+    if folder == _LOG and name.endswith(".md"):
+        return [f"decision {one.id} ({one.title})" for one in _decisions(source, data)]
+    if folder == _CHAT and name.endswith(".chat"):
+        return _messages(source, name.removesuffix(".chat"), data)
+    if folder in (_QUEUE, _DONE) and name.endswith(".event"):
+        is_new = parse_event(data) is not None and not _published(source, entries, name)
+        return [f"event {name}"] if is_new else []
+    return []
+
+
+def told(pieces: Sequence[str]) -> str:
+    """The pieces in one line: the first few, and how many more there are."""
+    more = len(pieces) - NAMED
+    return ", ".join(pieces[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _bare(piece: bytes) -> bytes:
+    """A piece without the blank lines and the rule that part it from its neighbours."""
+    lines = piece.strip().split(b"\n")
+    while lines and lines[-1].strip() in (b"", _RULE):
+        lines.pop()
+    return b"\n".join(line.rstrip() for line in lines)
+
+
+def _decisions(source: Source, data: bytes) -> Iterable[DecisionText]:
+    sql = "SELECT seq FROM pieces WHERE id IS NOT NULL ORDER BY seq"
+    seqs = [seq for (seq,) in source.db.execute(sql)]
+    held = Counter(_bare(piece_bytes(source, body)) for body in source.each_body(seqs))
+    new: list[DecisionText] = []
+    for piece in split_log(data)[1]:
+        bare = _bare(piece)
+        if held[bare]:
+            held[bare] -= 1
+        elif (decision := parse_decision(piece)[0]) is not None:
+            new.append(decision)
+    missing = [parse_decision(piece)[0] for piece in held.elements()]
+    for decision in new:
+        altered = next((one for one in missing if one is not None and _same(one, decision)), None)
+        if altered is None:
+            yield decision
+        else:
+            missing.remove(altered)
+
+
+def _same(ours: DecisionText, theirs: DecisionText) -> bool:
+    """Whether one is the other, altered: two clones may log different decisions under one id."""
+    return ours.id == theirs.id and (
+        ours.title in (theirs.title, MARK)
+        or (bool(ours.rationale) and ours.rationale == theirs.rationale)
+    )
+
+
+def _messages(source: Source, stem: str, data: bytes) -> list[str]:
+    db = source.db
+    row = db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
+    split = parse_archive_name(stem)
+    channel = row[0] if row is not None else stem if split is None else split[0]
+    sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
+    seqs = [seq for (seq,) in db.execute(sql, (channel,))]
+    held = Counter(line_bytes(source, body).strip() for body in source.each_body(seqs))
+    file = split_file(data)
+    lines = data.split(b"\n") if file is None else file.lines
+    new = []
+    for line in lines:
+        bare = line.strip()
+        if held[bare]:
+            held[bare] -= 1
+        elif (message := parse_line(bare)) is not None:
+            new.append(message)
+    parsed = (parse_line(line) for line in held.elements())
+    missing = Counter((one.handle, one.time) for one in parsed if one is not None)
+    found = []
+    for message in new:
+        key = message.handle, message.time
+        if missing[key]:
+            missing[key] -= 1
+        else:
+            found.append(f"message of {message.handle} at {format_time(message.time)}")
+    return found
+
+
+def _published(source: Source, entries: sqlite3.Connection, name: str) -> bool:
+    """Whether the ledger has, or had, an event of this name; a prune takes it off the table."""
+    if source.db.execute("SELECT 1 FROM events WHERE name = ?", (name,)).fetchone():
+        return True
+    sql = "SELECT 1 FROM redactions WHERE place = ?"
+    if source.db.execute(sql, (f"{_QUEUE}/{name}",)).fetchone():
+        return True
+    sql = (
+        "SELECT 1 FROM entries WHERE stream = 'bus' AND kind = 'bus.published'"
+        " AND instr(CAST(body AS TEXT), ?) LIMIT 1"
+    )
+    wanted = f'"name":{json.dumps(name, ensure_ascii=False)}'
+    return entries.execute(sql, (wanted,)).fetchone() is not None

@@ -1,0 +1,196 @@
+"""Decisions, messages and events that a command wrote over and no entry holds: never forgotten."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from story import Story, folder
+
+from projections.formats.chat import format_line
+from projections.unheld import told, unheld
+from tripod import adopt, bus, chat, copies, recover, scribe
+from tripod.doctor.visit import examine, mend
+from tripod.errors import BadArgumentError, RefusedError, TripodError
+from tripod.team import Team
+from verify.evidence import collect
+from verify.finding import Finding
+from verify.run import run
+
+THEIRS = (
+    b"\n---\n\n### D-%d %b\n- **Chat ref:** \xe2\x80\x94\n- **Participants:** bob\n"
+    b"- **Artefacts:** \xe2\x80\x94\n- **Risk tags:** none\n- **Status:** decided\n"
+    b"- **Rationale:** %b\n"
+)
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    """A team with two messages, two decisions and an event."""
+    with folder() as root:
+        story = Story(root)
+        story.run(
+            [
+                ("create", "live"),
+                ("say", "live", "ann", "hello"),
+                ("say", "live", "bob", "hi"),
+                ("decide", "First", "because", ("live.chat:~L7",)),
+                ("decide", "Second", "so", ("live.chat:~L7",)),
+                ("publish", "x", "y", "low", "", 0),
+            ]
+        )
+        yield story
+
+
+def failures(story: Story) -> list[Finding]:
+    with collect(str(story.root)) as evidence:
+        found = [f for o in run(evidence).outcomes for f in o.findings]
+    return [one for one in found if one.severity == "failure" and one.check == "drift"]
+
+
+def theirs(story: Story, path: str) -> bytes:
+    """A piece of another clone, as it stands in the middle of a file after a merge."""
+    if path.endswith(".md"):
+        return THEIRS % (story.clock.seconds, b"Theirs", b"they said so")
+    return format_line("eve", story.clock.seconds, "from a clone") + b"\n"
+
+
+def slip_in(story: Story, path: str) -> bytes:
+    """Put a piece of others in front of our newest one; give it."""
+    data = (story.root / path).read_bytes()
+    mark = b"\n---\n\n### D-" if path.endswith(".md") else format_line("bob", 0, "")[:4]
+    at = data.rindex(mark)
+    piece = theirs(story, path)
+    mode = 0o600 if path.endswith(".chat") else 0o644
+    story.original.put(path, data[:at] + piece + data[at:], mode)
+    return piece
+
+
+@pytest.mark.parametrize("path", ["scribe/log.md", "chat/live.chat"])
+def test_a_rebuild_does_not_shorten_a_file_by_what_no_entry_holds(story: Story, path: str) -> None:
+    piece = slip_in(story, path)
+    data = (story.root / path).read_bytes()
+    with story.team() as team:
+        size = team.store.head().size
+        with pytest.raises(RefusedError, match=r"--discard REASON") as refused:
+            recover.rebuild(team)
+        assert path in str(refused.value)
+        assert team.store.head().size == size
+    with pytest.raises(TripodError, match="--discard REASON"):
+        mend(examine(str(story.root)))
+    assert (story.root / path).read_bytes() == data
+    with story.team() as team:
+        done = recover.rebuild(team, discard="not ours")
+        (entry,) = team.store.read(stream=f"files/{path}")
+    assert done.displaced == 1
+    assert entry.data["reason"].endswith("; with 1 pieces that no entry holds, discarded: not ours")
+    assert piece not in (story.root / path).read_bytes()
+    (found,) = failures(story)
+    assert "1 piece of" in found.message
+    assert "no entry holds them: " in found.message
+    story.original.append(path, piece)
+    with story.team() as team:
+        adopt.sync(team)
+    assert failures(story) == [], "an entry holds it now"
+
+
+@pytest.mark.parametrize("path", ["scribe/log.md", "chat/live.chat"])
+def test_what_another_act_writes_over_stays_a_finding(story: Story, path: str) -> None:
+    slip_in(story, path)
+    with story.team() as team:
+        if path.endswith(".md"):
+            scribe.log(team, scribe.Request("Third", ["ann"], "r"))
+        else:
+            chat.send(team, "live", "ann", "more")
+    for _ in range(2):
+        (found,) = failures(story)
+        assert "no entry holds them" in found.message
+        with story.team() as team:
+            assert recover.rebuild(team).written == []
+
+
+def test_an_edit_that_was_undone_is_no_lost_piece(story: Story) -> None:
+    """What the ledger holds stands again; the altered bytes are kept, and told as before."""
+    log, live = story.root / "scribe/log.md", story.root / "chat/live.chat"
+    log.write_bytes(log.read_bytes().replace(b"** so", b"** something else"))
+    lines = live.read_bytes().split(b"\n")
+    altered = [format_line("ann", 1_600_000_001, "bye") if b"YW5u" in x[:4] else x for x in lines]
+    live.write_bytes(b"\n".join(altered))
+    with story.team() as team:
+        assert recover.rebuild(team).displaced == 2
+    assert failures(story) == []
+
+
+def test_another_decision_under_an_id_of_ours_is_one_of_its_own(story: Story) -> None:
+    """Two clones log in the same second."""
+    log = story.root / "scribe/log.md"
+    ours = log.read_bytes()
+    which = int(ours[ours.rindex(b"### D-") + 6 :].split(b" ")[0])
+    at = ours.rindex(b"\n---\n\n### D-")
+    log.write_bytes(ours[:at] + THEIRS % (which, b"Theirs", b"another reason"))
+    with story.team() as team, pytest.raises(RefusedError, match=f"D-{which} \\(Theirs\\)"):
+        recover.rebuild(team)
+
+
+def roll_back(story: Story) -> Path:
+    """Put an older database back; gives a backup of it."""
+    old = story.project / "old"
+    with story.team() as team:
+        copies.backup(team, str(old))
+    story.run([("say", "live", "ann", "later"), ("decide", "Later", "r", ())])
+    story.run([("publish", "x", "z", "low", "", 0)])
+    for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
+        (story.root / name).unlink(missing_ok=True)
+    shutil.copy(old, story.root / "ledger.db")
+    return old
+
+
+def test_a_ledger_that_is_behind_its_files_removes_nothing_from_them(story: Story) -> None:
+    roll_back(story)
+    log = (story.root / "scribe/log.md").read_bytes()
+    with story.team() as team:
+        with pytest.raises(RefusedError, match="a backup was restored"):
+            bus.publish(team, "a", "b", "low")
+        with pytest.raises(RefusedError, match="pieces that no entry of this ledger holds"):
+            recover.rebuild(team)
+    assert (story.root / "scribe/log.md").read_bytes() == log
+    with story.team() as team:
+        recover.rebuild(team, discard="a test")
+    found = failures(story)
+    paths = sorted(one.message.partition(" of ")[2].split(" ")[0] for one in found)
+    assert paths[0] == "chat/live.chat"
+    assert paths[-1] == "scribe/log.md"
+    assert len([path for path in paths if path.startswith("events/")]) == 3
+
+
+def test_a_restore_replaces_nothing_that_would_be_lost(story: Story) -> None:
+    old = roll_back(story)
+    before = (story.root / "ledger.db").read_bytes(), (story.root / "scribe/log.md").read_bytes()
+    with story.clock.running(), pytest.raises(RefusedError, match="restore --discard REASON"):
+        copies.restore(str(story.root), str(old))
+    after = (story.root / "ledger.db").read_bytes(), (story.root / "scribe/log.md").read_bytes()
+    assert after == before
+    with story.clock.running():
+        copies.restore(str(story.root), str(old), discard="the disk broke")
+    assert len(failures(story)) == 5, "a message, a decision, and three events"
+
+
+def test_a_reason_is_one_line(story: Story) -> None:
+    with story.team() as team:
+        for reason in ("", " ", "a\nb", "x" * 501):
+            with pytest.raises(BadArgumentError, match="--discard"):
+                recover.rebuild(team, discard=reason)
+
+
+def test_pieces_are_counted_each_for_itself(story: Story) -> None:
+    """The same words said twice are two messages, of which the ledger may hold one."""
+    line = format_line("bob", 5, "again") + b"\n"
+    with Team(str(story.root)) as team:
+        head = b"=== nbs-chat ===\n---\n"
+        found = unheld(team.source, team.store.db, "chat/live.chat", head + line * 5)
+        assert len(found) == 5
+        assert told(found).endswith(" and 2 more")
+        data = (story.root / "chat/live.chat").read_bytes()
+        assert unheld(team.source, team.store.db, "chat/live.chat", data) == []
+        assert len(unheld(team.source, team.store.db, "chat/live.chat", data + line)) == 1
+        assert unheld(team.source, team.store.db, "workers/w.md", data) == []
