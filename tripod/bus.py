@@ -6,7 +6,7 @@ Source: spec nbs-compat B; seeds: nbs-bus; design section 7.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -38,6 +38,7 @@ __all__ = [
     "read",
     "settings",
     "status",
+    "take_event",
 ]
 
 NOBODY = "unknown"
@@ -254,7 +255,33 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
         if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
             message = f"{name} {claim.told}: it is theirs to acknowledge, or to release"
             raise RefusedError(message)
-        act.append([drafts.acked(name, actor)])
+        if take_event(team, act, event, name):
+            act.append([drafts.acked(name, actor)])
+            return
+        message = f"no pending event {name}: another program acknowledged it at this moment"
+        raise NotFoundError(message)
+
+
+def take_event(team: Team, act: Act, event: int, name: str) -> bool:
+    """Take a pending event from the queue; False: another program took it before us."""
+    return not _lost(team, act, team.files.take_events([name]), {name: event})
+
+
+def _lost(team: Team, act: Act, names: list[str], events: Mapping[str, int]) -> list[str]:
+    """Of events that are not in the queue, those that were taken from it.
+
+    The others are yet to be written: by a writer that died, or by this act.
+    """
+    if not names:
+        return []
+    shown = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+    queue, done = BUS.folder, f"{BUS.folder}/processed"
+    return [
+        name
+        for name in names
+        if team.disk.stands(f"{done}/{name}")
+        or (events[name] < shown and f"{queue}/{name}" not in act.rewrite)
+    ]
 
 
 def find_for(team: Team, act: Act, name: str) -> int:
@@ -285,10 +312,16 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
     _check_source(handle)
     with team.act(by=actor) as act:
         where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
-        count: int = act.transaction.tables.execute(
-            f"SELECT count(*) FROM events WHERE acked IS NULL{where}",
-            values,
-        ).fetchone()[0]
+        rows = act.transaction.tables.execute(
+            f"SELECT name, seq FROM events WHERE acked IS NULL{where}", values
+        )
+        events: dict[str, int] = dict(rows.fetchall())
+        lost = _lost(team, act, team.files.take_events(list(events)), events)
+        if lost:  # in the moment since we looked: these are another program's
+            from projections.intake.events import moved
+
+            act.append(moved(team.source, team.disk, lost))
+        count = len(events) - len(lost)
         if count:
             act.append([drafts.acked_all(count, actor, handle)])
         return count

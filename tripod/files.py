@@ -11,7 +11,7 @@ appended to, and whether others did so in between is seen by where our bytes wen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from errno import EISDIR
 from hashlib import sha256
 
@@ -65,6 +65,7 @@ class Files:
         self.unmerged: dict[str, str] = {}
         self.displaced: set[str] = set()
         self.settled: set[str] = set()
+        self.taken: set[str] = set()
         self.is_weak = False
         self._open: dict[str, tuple[Stat, str]] = {}
         self._written: dict[str, tuple[Stat, str]] = {}
@@ -84,6 +85,7 @@ class Files:
         self.unmerged.clear()
         self.displaced.clear()
         self.settled.clear()
+        self.taken.clear()
         self._open.clear()
         self._written.clear()
         self._folders.clear()
@@ -118,6 +120,47 @@ class Files:
         return (noted is not None and noted.digest == digest) or digest in self.digests.get(
             path, ()
         )
+
+    # Events that are acknowledged --------------------------------------------------------------
+
+    def take_events(self, names: Sequence[str]) -> list[str]:
+        """Move events to ``processed/`` before their acknowledgement is final; give the others.
+
+        Of all who try, whatever program they run, one can: the rename decides. Dead before the
+        COMMIT: the next command finds the files moved, as another program moves them. ``give_back``
+        undoes it where nothing is recorded. The others are those whose file is not in the queue;
+        one whose place is taken by another file is moved behind the COMMIT.
+        """
+        queue, done = BUS.folder, f"{BUS.folder}/processed"
+        left: Sequence[str] = names
+        try:
+            self.disk.make_folder(done)
+            if len(names) > MANY:
+                from projections.moving import move_all
+
+                left = move_all(self.disk, queue, done, names)
+                self.taken.update(set(names) - set(left))
+            else:
+                left = [name for name in names if not self._take(name)]
+        except OSError:
+            pass  # what could not be moved here is tried, and told, behind the COMMIT
+        return [name for name in left if not self.disk.is_file(f"{queue}/{name}")]
+
+    def _take(self, name: str) -> bool:
+        queue, done = f"{BUS.folder}/{name}", f"{BUS.folder}/processed/{name}"
+        if self.disk.stands(done) or not self.disk.move(queue, done):
+            return False
+        self.taken.add(name)
+        return True
+
+    def give_back(self) -> None:
+        """Put the events back that were taken for acknowledgements that are not recorded."""
+        queue, done = BUS.folder, f"{BUS.folder}/processed"
+        for name in self.taken:
+            with suppress(OSError):  # then it stays, as one that another program moved
+                if not self.disk.stands(f"{queue}/{name}"):
+                    self.disk.move(f"{done}/{name}", f"{queue}/{name}")
+        self.taken.clear()
 
     # Writing -----------------------------------------------------------------------------------
 
@@ -314,11 +357,13 @@ class Files:
         return digest != want and not self.is_ours(path, digest)
 
     def _move(self, names: Sequence[str]) -> None:
-        """Acknowledged events go to ``processed/`` as they are."""
+        """Acknowledged events go to ``processed/`` as they are, where they have not gone yet."""
         queue, done = BUS.folder, f"{BUS.folder}/processed"
-        self._try(done, lambda: self.disk.make_folder(done))
         self._folders.update((queue, done))
-        rest = names
+        rest = names = [name for name in names if name not in self.taken]
+        if not names:
+            return
+        self._try(done, lambda: self.disk.make_folder(done))
         if len(names) > MANY:
             from projections.moving import move_all
 

@@ -33,7 +33,7 @@ from tripod.agents.errands import Errand, Told
 from tripod.agents.history import Run, recorded
 from tripod.agents.isolated import Isolated
 from tripod.agents.spec import SpawnResult, SpawnSpec
-from tripod.bus import claim_on, settings
+from tripod.bus import claim_on, settings, take_event
 from tripod.chat import channel_name, say_in
 from tripod.chat_channels import live_of
 from tripod.drafting import draft_event
@@ -316,7 +316,12 @@ def post(
         act.append([assessed, event])
         waits = "SELECT 1 FROM events WHERE seq = ? AND acked IS NULL"
         if db.execute(waits, (point.event,)).fetchone():
-            act.append([drafts.acked(point.name, handle)._replace(cause=assessed.id)])
+            if take_event(team, act, point.event, point.name):
+                act.append([drafts.acked(point.name, handle)._replace(cause=assessed.id)])
+            else:  # another program did so meanwhile; the assessment answers it all the same
+                from projections.intake.events import moved
+
+                act.append(moved(team.source, team.disk, [point.name]))
     return True
 
 

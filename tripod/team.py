@@ -244,9 +244,22 @@ class Team:
                 if self._lag is not None and not blind:
                     self._lag.look(act)
                 pending.append(act)
-                yield act
-                act.refuse_blocked()
-                act.keep_displaced()
+                try:
+                    yield act
+                    act.refuse_blocked()
+                    act.keep_displaced()
+                except BaseException:
+                    self.files.give_back()
+                    raise
+                held.push(lambda kind, *_: self._settle_takes(act) if kind else None)
+
+    def _settle_takes(self, act: Act) -> None:
+        """Where a COMMIT failed, events that were taken go back to the queue."""
+        if self.files.taken and act.entries:
+            sql = "SELECT 1 FROM entries WHERE id = ?"
+            with suppress(sqlite3.Error):  # nobody knows: then the next command finds them moved
+                if self.store.db.execute(sql, (act.entries[-1].id,)).fetchone() is None:
+                    self.files.give_back()
 
     def _lock_foreign(self, held: ExitStack, path: str) -> None:
         if self.disk.stat(path.rpartition("/")[0]) is None:

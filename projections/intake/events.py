@@ -7,12 +7,14 @@ acknowledgement is unknown and stays so.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import islice
 
 from ledger.drafts import content
+from ledger.entry import Draft
 from projections import BUS
 from projections.bus_queue import MODE, name_us
-from projections.disk import UnreadableError
+from projections.disk import Disk, UnreadableError
 from projections.formats.event import (
     MAX_FILE,
     PRIORITIES,
@@ -21,11 +23,11 @@ from projections.formats.event import (
     format_time,
     parse_event,
 )
-from projections.intake.piece import Reader, fits, make_piece, names_in_bodies
-from projections.projection import TOGETHER
+from projections.intake.piece import Found, Reader, fits, make_piece, names_in_bodies
+from projections.projection import TOGETHER, Source
 from projections.withheld import holds_erased
 
-__all__ = ["take_events"]
+__all__ = ["moved", "take_events"]
 
 RANK = 3
 ACK_RANK = 4
@@ -60,6 +62,14 @@ def take_events(reader: Reader, retention: int) -> None:
         for name in unmoved:
             processed.pop(name, None)
         _pruned(reader, done, processed, _event_names(reader, done) - reader.pruned, retention)
+
+
+def moved(source: Source, disk: Disk, names: Sequence[str]) -> list[Draft]:
+    """The acknowledgements of events that another program moved, or deleted, since we looked."""
+    reader = Reader(source, disk, {}, full=False, found=Found())
+    for name in names:
+        _ack(reader, f"{BUS.folder}/processed", name, name_us(name))
+    return [piece.draft for piece in reader.found.pieces]
 
 
 def _strangers(reader: Reader, folder: str, where: str) -> tuple[list[str], bool]:

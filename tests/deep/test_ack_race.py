@@ -1,0 +1,101 @@
+"""Ours and the original acknowledge the same events: of all who try, exactly one did it.
+
+The original looks whether the file is there and renames it into ``processed/`` (spec nbs-compat,
+B4); whoever finds it gone has lost. It knows no ledger and takes no lock.
+"""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from children import let_go
+from story import Story, folder
+
+from projections.rebuild import differences
+from tripod import adopt, bus
+from tripod.team import Team
+
+HERE = Path(__file__).resolve().parents[2]
+EACH = 400
+OURS = """
+import sys
+from tripod import bus
+from tripod.errors import NotFoundError
+from tripod.team import Team
+print("ready", flush=True)
+names = sys.stdin.readline().split()
+with Team(sys.argv[1]) as team:
+    if sys.argv[2] == "all":
+        while any(bus.check(team)):
+            print(*(["won"] * bus.ack_all(team)))
+    for name in names if sys.argv[2] == "ack" else ():
+        try:
+            bus.ack(team, name)
+            print(name)
+        except NotFoundError:
+            pass
+"""
+# It stays close behind the others: it tries each event at about the moment when they do.
+ORIGINAL = """
+import os, random, sys
+queue = sys.argv[1] + "/events/"
+print("ready", flush=True)
+names = sys.stdin.readline().split()
+chance = random.Random(int(sys.argv[2]))
+for before, name in zip([None, *names], names):
+    while before is not None and os.path.exists(queue + before):
+        pass
+    for _ in range(chance.randrange(200)):
+        os.path.exists(queue + name)
+    if chance.random() < 0.4:
+        continue
+    try:
+        os.stat(queue + name)
+        os.rename(queue + name, queue + "processed/" + name)
+        print(name)
+    except FileNotFoundError:
+        pass
+"""
+
+
+def start(program: str, *arguments: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=HERE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["ack", "all"])
+def test_one_winner_for_each_acknowledgement(how: str) -> None:
+    with folder() as root:
+        story = Story(root)
+        with story.team() as team, team.files_later():
+            names = [bus.publish(team, "a", "b", "low") for _ in range(EACH)]
+        children = [start(OURS, story.root, how), start(ORIGINAL, story.root, 1)]
+        children += [start(OURS, story.root, how)]
+        let_go(children, " ".join(names))
+        answered = [child.communicate()[0].split() for child in children]
+        assert [child.returncode for child in children] == [0] * 3
+        if how == "ack":
+            assert Counter(name for part in answered for name in part) == Counter(names)
+            assert answered[0] or answered[2]
+        else:
+            assert sum(map(len, answered)) == EACH
+        assert story.original.pending() == []
+        assert story.original.processed() == sorted(names)
+        with Team(str(story.root)) as team:
+            adopt.sync(team)
+            assert adopt.sync(team).entries == 0
+            assert list(differences(team.source, team.disk)) == []
+            entries = list(team.store.read(stream="bus"))
+        single = Counter(e.data["name"] for e in entries if e.kind == "bus.acked")
+        at_once = sum(e.data["count"] for e in entries if e.kind == "bus.acked-all")
+        assert set(single.values()) <= {1}
+        assert len(single) + at_once == EACH
+        assert len([e for e in entries if "observed" in e.data]) == len(answered[1])
