@@ -314,10 +314,15 @@ def _signed(db: sqlite3.Connection, head: Head, new: str) -> str:
 
 
 def _refuse_losses(root: str, fresh: str) -> None:
-    """Refuse where the files show decisions, messages or events that the backup does not hold."""
+    """Refuse where the files show decisions, messages or events that the backup does not hold.
+
+    Where no decision and no message is newer, what is new is taken in, as others' writes are.
+    """
     with closing(read_only(fresh)) as db:
         source = source_of(db)
         disk = Disk(root, places=recorded(db))
+        if ahead_of(db, disk) is None:
+            return
         paths = [path for name in (LOG, CHAT) for path in name.paths(source)]
         paths += recover.strangers(source, disk)
         lost = recover.at_stake(source, db, disk, paths)

@@ -79,8 +79,14 @@ def test_what_came_after_the_seal_is_judged_by_the_files(root: str) -> None:
     assert all("counts.json: the files are ahead of the ledger" in text for text in told(report))
     assert "counts.json counts entry" in str(restore(root, KEYS).ahead)
     with Team(root) as team:
-        rebuild(team)
-    assert judge(root).exit_code == 0
+        with pytest.raises(RefusedError, match="message of alex at"):
+            rebuild(team)
+        rebuild(team, discard="it was said before the seal")
+    report = judge(root)
+    assert report.exit_code == 1
+    found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
+    assert {f.check for f in found} == {"drift"}
+    assert all("no entry holds them" in f.message for f in found)
 
 
 def test_a_ledger_comes_back_byte_for_byte(root: str) -> None:
