@@ -153,7 +153,6 @@ def restore(
             cannot be read, or the files show such pieces and no reason is given.
         BadArgumentError: the name breaks its rule, or was used before; or the reason does.
     """
-    recover.check_reason(discard)
     database = f"{root}/{DATABASE}"
     fresh = f"{database}.{_RESTORING}"
     lock = FileLock(f"{database}.lock")
@@ -162,8 +161,7 @@ def restore(
             _take(path, fresh)
             fork = _choose(database, fresh, as_origin)
             size = _prepare(fresh, fork, sign_fork=sign_fork)
-            if discard is None:
-                _refuse_losses(root, fresh)
+            _refuse_losses(root, fresh, discard)
             kept = put_in_place(database, fresh, "replaced")
             if fork.new != fork.old:
                 _put_record_aside(root)
@@ -313,15 +311,16 @@ def _signed(db: sqlite3.Connection, head: Head, new: str) -> str:
     return sign_fork_note(keys.settle(vkey, keys.from_file), head.size, head.root, new)
 
 
-def _refuse_losses(root: str, fresh: str) -> None:
+def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
     """Refuse where the files show decisions, messages or events that the backup does not hold.
 
     Where no decision and no message is newer, what is new is taken in, as others' writes are.
     """
+    recover.check_reason(discard)
     with closing(read_only(fresh)) as db:
         source = source_of(db)
         disk = Disk(root, places=recorded(db))
-        if ahead_of(db, disk) is None:
+        if discard is not None or ahead_of(db, disk) is None:
             return
         paths = [path for name in (LOG, CHAT) for path in name.paths(source)]
         paths += recover.strangers(source, disk)
