@@ -96,7 +96,9 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
             strays = list(strangers(team.source, team.disk))
             why |= dict.fromkeys(strays, "the ledger holds no such event")
             paths.update(strays)
-        lost = at_stake(team.source, team.store.db, team.disk, why)
+        # Half of a merge is refused in any case, by `displace`.
+        stakes = why.keys() - team.files.unmerged.keys()
+        lost = at_stake(team.source, team.store.db, team.disk, sorted(stakes))
         if lost and discard is None:
             raise RefusedError(refusal(lost, "rebuild"))
         for path, reason in why.items():

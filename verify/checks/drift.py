@@ -44,9 +44,9 @@ from projections import FILES, LOG
 from projections.in_the_way import UNMERGED_CURE
 from projections.intake import BLOCKED, UNMERGED, Conflict
 from projections.intake.others import REPLACED
-from verify.escape import shorten
 from projections.projection import content_bytes
 from projections.unheld import told, unheld
+from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Findings, Outcome, not_applicable, outcome
