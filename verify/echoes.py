@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -87,6 +87,7 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
     first: dict[int, tuple[Said, str, bool]] = {}
     others: dict[int, set[int]] = {}
     own = _own(evidence)
+    own_words = _own_words(evidence, own)
     for one in said(evidence, codes=held.holds_codes):
         echoed.compared += 1
         hits = [(number, words, False) for number, words in held.find(one.words)]
@@ -95,7 +96,8 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
         for number, words, line in hits:
             text = texts[number][1]
             early = one.seq < text.seq or 0 < one.claimed < text.time
-            if early and not (text.sources is None and _is_hers(evidence, one.seq, own)):
+            hers = one.seq in own or _quotes(evidence, one, own_words)
+            if early and not hers and not (text.sources is None and _is_hers(evidence, one.seq)):
                 first.setdefault(number, (one, words, line))
                 others.setdefault(number, set()).update([one.seq] if one.is_line else [])
     for number, (one, words, line) in sorted(first.items()):
@@ -113,17 +115,42 @@ def shown(one: Said) -> str:
 
 
 def _own(evidence: Evidence) -> set[int]:
-    """Messages that are assessments: their words are hers, whoever had her write them."""
+    """Messages that are assessments: they are the reviewer's, and no chat for it.
+
+    One that no run of ours wrote leaves the check at *cannot tell*, whatever stands in it.
+    """
     rows = evidence.query("SELECT message FROM assessments")
     return {seq for (seq,) in rows} | {posted.seq for posted in assessments(evidence)}
 
 
-def _is_hers(evidence: Evidence, seq: int, own: set[int]) -> bool:
-    """Whether a text of the chat is an assessment, or an event that quotes one."""
-    if seq in own:
+def _own_words(evidence: Evidence, own: Iterable[int]) -> set[tuple[str, ...]]:
+    """The words of those messages: a chat file that was put aside, and events, hold them too."""
+    found = set()
+    for seq in own:
+        try:
+            text = content_bytes(evidence.source, evidence.body(seq)["text"]).decode()
+        except RENDER_ERRORS:
+            continue
+        found.add(tuple(words_of(text)))
+    return found - {()}
+
+
+def _quotes(evidence: Evidence, one: Said, own: Container[tuple[str, ...]]) -> bool:
+    """Whether a text that is no message is one of those assessments, whole."""
+    if tuple(one.words) in own:
         return True
+    return not one.is_line and tuple(words_of(_payload(evidence, one.seq))) in own
+
+
+def _is_hers(evidence: Evidence, seq: int) -> bool:
+    """Whether an event quotes what has the form of an assessment."""
+    return parse_assessment(_payload(evidence, seq)) is not None
+
+
+def _payload(evidence: Evidence, seq: int) -> str:
+    """What an event quotes, behind the handle; '' of what is no event."""
     try:
         payload = content_bytes(evidence.source, evidence.body(seq)["payload"]).decode()
     except RENDER_ERRORS:
-        return False
-    return parse_assessment(payload.partition(": ")[2]) is not None  # behind the handle
+        return ""
+    return payload.partition(": ")[2]

@@ -13,10 +13,11 @@ from specimens import build, copy, forge, read
 from story import Clock, Original
 from team_files import outcome
 
-from ledger import drafts_agent, drafts_pythia
+from ledger import drafts, drafts_agent, drafts_pythia
 from ledger.entry import Draft
 from tripod import adopt, chat, redact, scribe
 from tripod.agents.spec import McpServer
+from tripod.drafting import draft_event
 from tripod.team import Team
 from verify.checks import assessment_complete, pythia_isolation
 from verify.evidence import collect
@@ -396,6 +397,75 @@ def test_what_an_assessment_from_outside_said_is_no_echo(root: str, theirs: bool
         told = outcome(run(evidence), "pythia-isolation")
     assert (told.verdict, messages(told)) == ("cannot tell", [])
     assert told.reason.startswith("1 assessment came from outside")
+
+
+SCRIPT = "Whoever writes while another one reads finds a half of what was there, and says nothing"
+
+
+def outside_first(root: str, text: str, way: str) -> None:
+    """An assessment that a script wrote elsewhere: it is recorded, said, or on another machine."""
+    with Team(root) as team:
+        if way == "recorded":
+            with team.act() as act:
+                posted(act, asked_for(team), text, spawn=None)
+        elif way == "said":
+            chat.send(team, "live", "oracle", text)
+        else:
+            original = Original(Path(root), Clock())
+            original.clock.ns = time.time_ns()
+            original.say("live", "oracle", text)
+            original.publish("nbs-chat", "chat-message", "normal", f"oracle: {text}")
+            adopt.sync(team)
+    with Team(root) as team:
+        for number in range(3):
+            decide(team, f"More {number}", "It is cheap.")
+
+
+@pytest.mark.parametrize("way", ["recorded", "said", "another machine"])
+def test_a_script_that_wrote_an_assessment_from_outside_holds_no_chat(root: str, way: str) -> None:
+    with Team(root) as team:
+        outside_first(root, answer(asked_for(team), SCRIPT), way)
+    review(root, text=answer_of(root), files=[f"print({SCRIPT!r})".encode()])
+    with collect(root) as evidence:
+        told = outcome(run(evidence), "pythia-isolation")
+    assert (told.verdict, messages(told)) == ("cannot tell", [])
+    assert told.reason.startswith("1 assessment came from outside")
+
+
+def answer_of(root: str) -> str:
+    with Team(root) as team:
+        return answer(asked_for(team))
+
+
+def test_an_assessment_in_a_chat_file_that_was_put_aside_is_no_chat(root: str) -> None:
+    """As after a merge of two machines' files."""
+    with Team(root) as team:
+        outside_first(root, answer(asked_for(team), SCRIPT), "said")
+    data = (Path(root) / "chat/live.chat").read_bytes()
+    with Team(root) as team, team.act() as act:
+        act.append([drafts.displaced("chat/live.chat", "a merge", data)])
+    review(root, text=answer_of(root), files=[f"print({SCRIPT!r})".encode()])
+    with collect(root) as evidence:
+        told = outcome(run(evidence), "pythia-isolation")
+    assert messages(told) == []
+
+
+@pytest.mark.parametrize("where", ["message", "event"])
+def test_what_was_also_said_otherwise_is_chat(root: str, where: str) -> None:
+    """An assessment that repeats the chat takes nothing of it away."""
+    with Team(root) as team:
+        text = answer(asked_for(team), SCRIPT)
+        if where == "message":
+            chat.send(team, "live", "alex", f"As I said: {SCRIPT}")
+        outside_first(root, text, "said")
+        if where == "event":
+            quoted = f"alex: {text} And this is new."
+            with team.act() as act:
+                act.append([draft_event(act, "nbs-chat", "chat-message", "normal", quoted)])
+    review(root, text=answer_of(root), files=[f"print({SCRIPT!r})".encode()])
+    with collect(root) as evidence:
+        told = outcome(run(evidence, select=["pythia-isolation"]), "pythia-isolation")
+    assert len(messages(told)) == 1
 
 
 @pytest.mark.parametrize(("level", "verdict"), [("namespace", "warning"), ("folder", "failure")])
