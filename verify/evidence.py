@@ -29,7 +29,15 @@ from projections.projection import Source
 from projections.rebuild import compare, desired
 from verify.compared import Compared
 from verify.extends import Held
-from verify.finding import FilesJudged, Outcome, Scanned, Severity, not_applicable, outcome
+from verify.finding import (
+    FilesJudged,
+    Outcome,
+    Scanned,
+    Severity,
+    Subject,
+    not_applicable,
+    outcome,
+)
 from verify.folded import Folded, fold_evidence
 from verify.growth import Break
 from verify.heads import Heads
@@ -58,8 +66,8 @@ class Evidence:
     the files add, once ``verify.run`` made them; ``record`` what was found in the record's files.
     ``loaded`` says that the ledger was read from such files, ``bodies`` whether they held any;
     ``scratch`` is the folder of the database that was made of them, ``keys`` may have sealed them.
-    ``outside`` is what is remembered elsewhere, and ``held`` what came of holding the ledger
-    against it.
+    ``source_of`` is the folder of such files. ``outside`` is what is remembered elsewhere, and
+    ``held`` what came of holding the ledger against it.
     """
 
     what: str
@@ -83,6 +91,19 @@ class Evidence:
     bodies: bool = True
     scratch: TemporaryDirectory[str] | None = None
     keys: tuple[VerifierKey, ...] = ()
+    source_of: str = ""
+
+    @property
+    def subject(self) -> Subject:
+        """What this is the evidence of."""
+        team = "" if self.root is None else os.path.realpath(self.root)
+        source = self.source_of or (self.database if self.db is not None else "")
+        return Subject(
+            team,
+            os.path.realpath(source) if source else "",
+            self.outside.repository,
+            self.outside.history,
+        )
 
     # Tables and bodies -------------------------------------------------------------------------
 

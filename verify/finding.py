@@ -21,6 +21,7 @@ __all__ = [
     "Report",
     "Scanned",
     "Severity",
+    "Subject",
     "Tally",
     "Verdict",
     "Weight",
@@ -201,6 +202,23 @@ class Anchored:
 
 
 @dataclass(frozen=True, slots=True)
+class Subject:
+    """What was judged: none of it is a claim of the evidence.
+
+    Args:
+        team: the team directory, with every link followed; '' where a bare file was judged.
+        ledger: the database, or the folder of files, that the ledger was read from; '' without one.
+        repository: the top of the git repository whose history was asked; None where none was.
+        history: in words, what of that history was looked at, or why nothing was.
+    """
+
+    team: str
+    ledger: str
+    repository: str | None
+    history: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
 
@@ -208,7 +226,7 @@ class Report:
     made by the host's clock, and how many seconds ago. Where the ledger was read from its record
     it is the record's own, and the time that of the newest entry.
     ``problem`` says why nothing could be judged at all. ``notes`` are said beside the verdict:
-    above all, what was not looked at.
+    above all, what was not looked at. ``subject`` says what was judged, whatever came of it.
     """
 
     what: str
@@ -218,6 +236,7 @@ class Report:
     sealed: tuple[int, str, int] | None = None
     anchored: Anchored | None = None
     notes: tuple[str, ...] = ()
+    subject: Subject | None = None
 
     @property
     def failures(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verify import growth
-from verify.finding import CANNOT_TELL, Report, outcome
+from verify.finding import CANNOT_TELL, Report, Subject, outcome
 from verify.history import read_history
 
 __all__ = ["grow_only"]
@@ -16,10 +16,11 @@ _CHECK = "append-only"
 def grow_only(path: str) -> Report:
     """Whether every committed version of the file at ``path`` is the beginning of the next."""
     history = read_history(path)
+    subject = Subject("", "", history.top or None, history.problem or history.seen)
     if history.problem:
-        return Report(path, (), problem=history.problem)
+        return Report(path, (), problem=history.problem, subject=subject)
     found = growth.findings(history)
     told = outcome(_CHECK, found, growth.coverage(history), required=True)
     if history.shallow and not told.failures:
         told = replace(told, verdict=CANNOT_TELL, reason=growth.shallow(history.path))
-    return Report(path, (told,))
+    return Report(path, (told,), subject=subject)

@@ -44,7 +44,9 @@ class Break(NamedTuple):
     ``where`` names the commit in words ('' for the file as it stands now), ``what`` says what is
     wrong, ``shown`` where the versions part. ``old`` and ``new`` are git's names of the two
     versions ('': no file, no plain one, or the file as it stands now), ``seconds`` is the commit's
-    own time. The bytes are not kept: of a history with many breaks they are many.
+    own time. ``restored`` names the later commit, in words, that put back what was there, and
+    ``added`` how many lines it took away that the break had added. The bytes are not kept: of a
+    history with many breaks they are many.
     """
 
     where: str
@@ -53,6 +55,8 @@ class Break(NamedTuple):
     old: str
     new: str
     seconds: int = 0
+    restored: str = ""
+    added: int = 0
 
 
 class Lost(NamedTuple):
@@ -72,7 +76,8 @@ class Lost(NamedTuple):
 class History(NamedTuple):
     """All that git tells about one file. ``problem`` says why it tells nothing.
 
-    ``merged`` counts the merges that kept what was appended on both sides.
+    ``merged`` counts the merges that kept what was appended on both sides. ``top`` is the
+    repository's, ``seen`` says in words which commit was looked at.
     """
 
     path: str = ""
@@ -82,6 +87,8 @@ class History(NamedTuple):
     lost: tuple[Lost, ...] = ()
     shallow: bool = False
     problem: str = ""
+    top: str = ""
+    seen: str = ""
 
 
 def follows(old: bytes, new: bytes | None) -> bool:
@@ -117,20 +124,31 @@ def unconverted(data: bytes, committed: bytes) -> bytes:
 
 
 def findings(
-    history: History, explain: Callable[[Break], str | None] = lambda _: None
+    history: History,
+    explain: Callable[[Break], str | None] = lambda _: None,
+    *,
+    ledger: bool = False,
 ) -> Iterator[Finding]:
     """Every break, the oldest first, and history that was rewritten.
 
-    A break that ``explain`` has words for is told as a warning: it fails nothing.
+    A break that ``explain`` has words for is told as a warning: it fails nothing. So is one that a
+    later commit put right. If that took away lines which the break had added, only a ``ledger``
+    tells whether they were ever said: without one it is a failure.
     """
     for one in history.breaks:
-        yield _broken(history.path, one, explain(one))
+        if one.restored:
+            yield _restored(history.path, one, ledger=ledger)
+        else:
+            yield _broken(history.path, one, explain(one))
     yield from _rewritten(history)
 
 
 def coverage(history: History) -> Coverage:
     """What of a file's history was seen."""
     seen: Coverage = {"versions in git": history.versions}
+    restored = sum(bool(one.restored) for one in history.breaks)
+    if restored:
+        seen["restored"] = restored
     if history.merged:
         seen["merges of two appends"] = history.merged
     return seen
@@ -150,6 +168,17 @@ def _broken(path: str, one: Break, explained: str | None) -> Finding:
     if explained is not None:
         return Finding(_NAME, f"{message}: {explained}", path, severity="warning")
     return Finding(_NAME, message, path, one.shown, _HELP if one.where else _WORK)
+
+
+def _restored(path: str, one: Break, *, ledger: bool) -> Finding:
+    """A break that a later commit put right: it stays to be seen."""
+    message = f"{one.where}: {one.what}; restored by {one.restored}"
+    severity: Severity = "warning"
+    if one.added:
+        lines = "line" if one.added == 1 else "lines"
+        message += f", which took away {one.added} {lines} that had been added as well"
+        severity = "warning" if ledger else "failure"
+    return Finding(_NAME, message, path, one.shown, _HELP, severity)
 
 
 def departs(old: bytes, new: bytes | None) -> str:

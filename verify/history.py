@@ -10,18 +10,22 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from ledger.plain import read_plain
 from ledger.progress import over
 from verify.excerpt import difference
 from verify.git import MAX_BLOB, Change, Commit, GitError, Repository
+from verify.git_folder import find
 from verify.growth import Break, History, Lost, departs, follows, keeps, unconverted
 
 __all__ = ["read_history", "versions", "words"]
 
 _KEPT = 3  # versions in memory
+_OPEN = 64  # breaks, the newest, that a later commit is held against
+_MARK = 64  # bytes of what a break took away, by which most commits are seen to leave it so
 
 
 def read_history(path: str) -> History:
@@ -30,7 +34,16 @@ def read_history(path: str) -> History:
         with Repository(path) as repository:
             return _Walk(repository, path).history()
     except GitError as error:
-        return History(problem=str(error))
+        return History(problem=str(error), top=_top(path))
+
+
+def _top(path: str) -> str:
+    """The top of the repository around ``path``; '' where there is none to be named."""
+    try:
+        place = find(path)
+    except GitError:
+        return ""
+    return "" if place is None else place.top
 
 
 @contextmanager
@@ -47,7 +60,8 @@ def versions(path: str) -> Iterator[Callable[[Break], tuple[bytes, bytes] | None
         try:
             if not opened:
                 opened.append(Repository(path))
-            old = opened[0].blob(one.old)
+            revision, _, name = one.old.partition(":")
+            old = opened[0].file_at(revision, name) if name else opened[0].blob(one.old)
             new = opened[0].blob(one.new) if one.where else read_plain(path, MAX_BLOB)
         except (GitError, OSError):
             return None
@@ -72,15 +86,38 @@ def _day(seconds: int) -> str:
         return f"time {seconds}"
 
 
+@dataclass
+class _Noted:
+    """A break as the walk notes it.
+
+    ``at`` is where the two versions part, ``mark`` what stood there (see ``_MARK``), ``added`` how
+    many more lines the new one has. ``restored`` is the commit that put it right, in words.
+    """
+
+    change: Change
+    one: Break
+    at: int
+    mark: bytes
+    added: int
+    restored: str = ""
+
+    def told(self) -> Break:
+        """The break with what became of it."""
+        return self.one._replace(restored=self.restored, added=max(0, self.added))
+
+
 class _Walk:
-    """One walk; ``bytes_of`` remembers the few versions that are compared next."""
+    """One walk; ``recent`` are the few versions that are compared next."""
 
     def __init__(self, repository: Repository, path: str) -> None:
         self.repository = repository
         self.path = path
-        self.name = repository.name_of(path)
+        self.name = repository.name_of(path, link=True)
         self.recent: OrderedDict[str, bytes] = OrderedDict()
-        self.breaks: list[Break] = []
+        self.noted: list[_Noted] = []
+        self.below: dict[str, frozenset[str]] = {}
+        self.changed: frozenset[str] = frozenset()
+        self.head = ""
         self.merged = 0
 
     def history(self) -> History:
@@ -89,24 +126,27 @@ class _Walk:
         if os.path.isdir(self.path) and not os.path.islink(self.path):
             message = f"{self.path} is a folder: name the files in it that must only grow"
             raise GitError(message)
-        if repository.tip("HEAD") is None:
+        head = repository.tip("HEAD")
+        if head is None:
             message = f"{repository.top}: nothing is committed yet"
             raise GitError(message)
-        changes = repository.changes((self.name,), "HEAD")
+        changes = repository.changes((self.name,), (head,))
         if not changes:
             message = f"{self.name}: the history of HEAD holds no version of it; commit it first"
             raise GitError(message)
+        self.head, self.changed = head, frozenset(change.commit.name for change in changes)
         for _, group in groupby(over(changes, "reading history"), key=lambda c: c.commit.name):
             self._judge(list(group))
-        self._work_tree()
         versions = {change.new for change in changes if change.new}
         return History(
             self.name,
             len(versions),
             self.merged,
-            tuple(self.breaks),
+            (*(noted.told() for noted in self.noted), *self._work_tree()),
             tuple(self._lost()),
             repository.shallow,
+            top=repository.top,
+            seen=repository.at,
         )
 
     def _judge(self, changes: list[Change]) -> None:
@@ -115,6 +155,9 @@ class _Walk:
         if new and not changes[0].regular:
             self._add(changes[0], "it is no plain file any more")
             return
+        if new:
+            settled = [change for change in changes if self._settled(change)]
+            changes = [change for change in changes if change not in settled]
         appended = [c for c in changes if c.old and not follows(self._bytes(c.old), self._at(new))]
         if not appended:
             return
@@ -129,20 +172,74 @@ class _Walk:
         merge = " (a merge)" if len(change.commit.parents) > 1 else ""
         name = change.new if change.regular else ""
         old, new = self._bytes(change.old), self._at(name)
-        self.breaks.append(
-            Break(
-                words(change.commit) + merge,
-                what or departs(old, new),
-                difference(old, new),
-                change.old,
-                name,
-                change.commit.seconds,
-            )
+        one = Break(
+            words(change.commit) + merge,
+            what or departs(old, new),
+            difference(old, new),
+            change.old,
+            name,
+            change.commit.seconds,
         )
+        at = _parting(old, new or b"")
+        added = (new or b"").count(b"\n") - old.count(b"\n")
+        self.noted.append(_Noted(change, one, at, old[at : at + _MARK], added))
 
-    def _work_tree(self) -> None:
+    def _settled(self, change: Change) -> bool:
+        """Whether a change puts right one break or more that stand before it; they are marked.
+
+        It does if the file is, from its beginning, what it would be without them: the version
+        before the first of them, and all that was appended since.
+        """
+        standing = [noted for noted in self.noted if not noted.restored][-_OPEN:]
+        new = self._bytes(change.new) if standing else b""
+        for number, first in enumerate(standing):
+            if not first.mark or not new.startswith(first.mark, first.at):
+                continue
+            after = self._after(first)
+            if change.commit.name not in after:
+                continue
+            line = [first]
+            line += [
+                noted
+                for noted in standing[number + 1 :]
+                if noted.change.commit.name in after and change.commit.name in self._after(noted)
+            ]
+            want = self._without([noted.change for noted in line], change)
+            if want is not None and follows(want, new):
+                if self._kept(line[-1], new[len(want) :]):
+                    line[-1].added = 0
+                for noted in line:
+                    noted.restored = words(change.commit)
+                return True
+        return False
+
+    def _kept(self, broke: _Noted, rest: bytes) -> bool:
+        """Whether what a break appended as well, behind what it changed, was kept."""
+        lines = self._bytes(broke.change.old).count(b"\n")
+        appended = (self._at(broke.change.new) or b"").split(b"\n")[lines:]
+        return follows(b"\n".join(appended), rest)
+
+    def _without(self, broken: list[Change], last: Change) -> bytes | None:
+        """The version before ``last`` without what ``broken`` did; None where that is not told."""
+        want = self._bytes(broken[0].old)
+        for one, then in pairwise([*broken, last]):
+            left, found = self._at(one.new) or b"", self._at(then.old) or b""
+            if not follows(left, found):
+                return None
+            want += found[len(left) :]
+        return want
+
+    def _after(self, noted: _Noted) -> frozenset[str]:
+        """The commits that changed the file and have this break in their history."""
+        name = noted.change.commit.name
+        if name not in self.below:
+            found = self.repository.descendants(name, self.head)
+            self.below[name] = self.changed.intersection(found)
+        return self.below[name]
+
+    def _work_tree(self) -> Iterator[Break]:
         """What stands on disk follows what is committed; git's own conversion apart."""
-        committed = self.repository.blob(f"HEAD:{self.name}")
+        committed = self.repository.file_at("HEAD", self.name)
         if committed is None:
             return  # its removal is a break of the history
         try:
@@ -150,11 +247,10 @@ class _Walk:
         except OSError:
             have = None
         if have is None:
-            self.breaks.append(Break("", "it is not there, or is no plain file", (), "", ""))
+            yield Break("", "it is not there, or is no plain file", (), "", "")
         elif not follows(committed, have) and not follows(committed, unconverted(have, committed)):
             shown = difference(committed, have)
-            old = f"HEAD:{self.name}"
-            self.breaks.append(Break("", departs(committed, have), shown, old, ""))
+            yield Break("", departs(committed, have), shown, f"HEAD:{self.name}", "")
 
     def _lost(self) -> Iterator[Lost]:
         """What the branch, and the remote one that it follows, held before they were rewritten."""
@@ -162,9 +258,9 @@ class _Walk:
         for ref, shared in ((repository.branch(), False), (repository.upstream(), True)):
             if ref is None:
                 continue
-            new = repository.blob(f"{ref}:{self.name}")
+            new = repository.file_at(ref, self.name)
             for commit in repository.abandoned(ref):
-                old = repository.blob(f"{commit.name}:{self.name}")
+                old = repository.file_at(commit.name, self.name)
                 broke = old is not None and not follows(old, new)
                 shown = difference(old or b"", new) if broke else ()
                 yield Lost(ref, words(commit), broke, shown, shared)
@@ -184,3 +280,15 @@ class _Walk:
         while len(self.recent) > _KEPT:
             self.recent.popitem(last=False)
         return data
+
+
+def _parting(old: bytes, new: bytes) -> int:
+    """How many bytes two versions have in common from their beginning."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:  # the longest common beginning, by halves: comparing slices is fast
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -65,8 +65,8 @@ class Outside:
     a policy of the team's that is not understood. ``authorities`` are certificates of those whose
     timestamps count. ``given`` has ``POLICY`` and ``RULES`` where that file came from
     outside of the team directory. ``pin`` is the head to start from where only what is behind it
-    is looked at. ``logs`` is what git tells of each decision log that it
-    holds.
+    is looked at. ``logs`` is what git tells of each decision log that it holds. ``repository`` is
+    the top of the repository that was asked, ``history`` says in words what of it was looked at.
     """
 
     known: tuple[Known, ...] = ()
@@ -80,6 +80,8 @@ class Outside:
     given: frozenset[str] = frozenset()
     pin: Seal | None = None
     logs: tuple[History, ...] = ()
+    repository: str | None = None
+    history: str = ""
 
 
 def parse_head(data: bytes) -> tuple[Seal, Note | None]:

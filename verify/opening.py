@@ -51,7 +51,7 @@ def open_evidence(
 def _load(evidence: Evidence, directory: str) -> None:
     evidence.scratch = TemporaryDirectory(prefix="tripod-")
     evidence.database = f"{evidence.scratch.name}/{DATABASE}"
-    evidence.loaded = True
+    evidence.loaded, evidence.source_of = True, directory
     try:
         loaded = load(directory, evidence.database, evidence.keys)
         evidence.bodies = loaded.bodies

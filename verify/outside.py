@@ -19,6 +19,7 @@ from projections.decision_log import LIVE
 from projections.formats.decision_log import is_log, parse_log_archive_name
 from verify import rules as rules_format
 from verify.git import GitError, Repository
+from verify.git_folder import find
 from verify.history import read_history, words
 from verify.known import MAX_HEAD, POLICY, RULES, Known, Outside, parse_head
 
@@ -78,7 +79,9 @@ def gather(root: str | None, asked: Asked, *, live: bool = True) -> Outside:
         if pin is not None:
             outside.known += (pin,)
             outside.pin = pin.seal if asked.new_only else None
-    if root is not None and asked.git and _in_repository(root):
+    if not asked.git:
+        outside.history = "left alone, as was asked"
+    elif root is not None:
         _walk(outside, root, log=not asked.new_only, live=live)
     return outside
 
@@ -158,27 +161,24 @@ def _authorities(outside: Outside, data: bytes) -> None:
 # Git -------------------------------------------------------------------------------------------
 
 
-def _in_repository(root: str) -> bool:
-    """Whether a repository stands around the team directory: git is not started for others."""
-    folder = os.path.realpath(root)
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return False
-        folder = parent
-    return True
-
-
 def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
     """Every seal that the repository ever held, on any branch, and the history of the logs."""
     try:
+        place = find(root)
+        if place is None:
+            outside.history = "no git repository is around it"
+            return
+        outside.repository = place.top
         with Repository(root) as repository:
+            _vouch(repository, root)
             # Nothing may be committed to the branch that is checked out, and much to others.
-            here = () if repository.tip("HEAD") is None else ("HEAD",)
+            head = repository.tip("HEAD")
+            here = () if head is None else (head,)
+            tips = repository.everything()
             paths = [f"{root}/{CHECKPOINT}"]
             paths += [os.path.join(repository.top, name) for name in outside.rules.seals]
             names = [repository.name_of(path) for path in paths]
-            outside.known += tuple(_seals(outside, repository, names, here, live=live))
+            outside.known += tuple(_seals(outside, repository, names, here, tips, live=live))
             if repository.shallow and outside.known:
                 outside.unread += (("git", _SHALLOW),)
             if log and here:
@@ -186,9 +186,24 @@ def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
                     read_history(f"{root}/{LOG.folder}/{name}")
                     for name in _logs(repository, root, here)
                 )
+            outside.history = f"{repository.at}; {len(tips)} tips of refs and reflogs"
     except GitError as error:
+        outside.history = f"not read: {error}"
         message = f"{error}; --no-git leaves the history alone"
         outside.untold += (("git", message),)
+
+
+def _vouch(repository: Repository, root: str) -> None:
+    """Refuse a team directory that the repository does not keep as one (GitError)."""
+    if not repository.place.inside:  # the team directory is the work tree itself
+        return
+    other = repository.folders_but(repository.name_of(root))
+    if other is not None:
+        message = (
+            f"{other}, and a folder here: the history of {repository.top} cannot vouch for it; "
+            "commit what stands there as a folder"
+        )
+        raise GitError(message)
 
 
 def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]:
@@ -198,7 +213,7 @@ def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]
     """
     folder = repository.name_of(f"{root}/{LOG.folder}")
     versions: dict[str, list[str]] = {}
-    for change in repository.changes((folder,), *here):
+    for change in repository.changes((folder,), here):
         above, _, name = change.path.rpartition("/")
         if above == folder and name.endswith(".md") and parse_log_archive_name(name) is None:
             versions.setdefault(name, []).extend([change.new] if change.new else [])
@@ -211,16 +226,25 @@ def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]
 
 
 def _seals(
-    outside: Outside, repository: Repository, names: list[str], here: tuple[str, ...], *, live: bool
+    outside: Outside,
+    repository: Repository,
+    names: list[str],
+    here: tuple[str, ...],
+    tips: list[str],
+    *,
+    live: bool,
 ) -> Iterator[Known]:
     """Each seal once, by the first commit that has it; see ``gather`` for those that bind."""
-    mine = {change.new for change in (repository.changes(names, *here) if here else ())}
+    mine = {change.new for change in (repository.changes(names, here) if here else ())}
     seen: set[str] = set()
-    for change in repository.changes(names, "--all", "--reflog", *here):
-        if not change.new or change.new in seen or not change.regular:
+    for change in repository.changes(names, dict.fromkeys((*tips, *here))):
+        if not change.new or change.new in seen:
             continue
         seen.add(change.new)
         where = f"{words(change.commit)}, {change.path}"
+        if not change.regular:
+            outside.unread += ((where, "unreadable: it is no plain file there"),)
+            continue
         data = repository.blob(change.new)
         if data is None:
             message = f"the object {change.new} is missing: run `git fsck`, or fetch it"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -16,7 +18,7 @@ from ledger.proof import MAX_PROOF, parse_proof, verify_proof
 from ledger.seal import Seal, open_seal
 from ledger.vkey import VerifierKey
 from ledger.witness import parse_request
-from verify.finding import Coverage, Finding, Report, cannot_tell, outcome
+from verify.finding import Coverage, Finding, Report, Subject, cannot_tell, outcome
 
 __all__ = ["is_proof", "judge_proof"]
 
@@ -41,6 +43,11 @@ def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None)
         keys: the logs that are trusted; without one the verdict is *cannot tell*.
         old: the older seal, which a proof of growth is held against.
     """
+    told = _judged(path, keys, old)
+    return replace(told, subject=Subject("", os.path.realpath(path), None, ""))
+
+
+def _judged(path: str, keys: Sequence[VerifierKey], old: Seal | None) -> Report:
     data = read_plain(path, MAX_PROOF, named=True)
     head = None
     if not keys:

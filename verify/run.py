@@ -59,6 +59,13 @@ def run(
     Where the evidence has a pin to start from, and the ledger grew from it, only those are run
     that can judge the new entries alone; the report says so.
     """
+    report = _run(evidence, select, checks)
+    return replace(report, subject=evidence.subject)
+
+
+def _run(
+    evidence: Evidence, select: Collection[str] | None, checks: tuple[ModuleType, ...]
+) -> Report:
     problem = _misnamed(evidence.outside.rules)
     if problem is not None:
         return Report(evidence.what, (), problem=problem)

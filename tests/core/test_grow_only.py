@@ -59,11 +59,85 @@ def test_the_first_break_has_commit_author_and_lines(git: Git) -> None:
     assert second.message.endswith("it was removed")
 
 
-def test_a_removal_is_a_break_though_it_came_back(git: Git) -> None:
+def test_a_removal_is_a_break_until_it_came_back(git: Git) -> None:
     git.commit(LOG, b"one\n")
     git.commit(LOG, None)
-    git.commit(LOG, b"one\n")
+    git.commit(LOG, b"two\n")
     assert [text.rpartition(": ")[2] for text in messages(judge(git))] == ["it was removed"]
+    back = git.commit(LOG, b"one\ntwo\n")
+    report = judge(git)
+    assert (report.exit_code, report.warnings) == (0, 1)
+    (text,) = messages(report)
+    assert f": it was removed; restored by commit {back[:12]} by Ann" in text
+
+
+def test_a_rewording_and_its_revert_are_one_remark(git: Git) -> None:
+    git.commit(LOG, b"one\ntwo\nthree\n")
+    broke = git.commit(LOG, b"one\n2\nthree\n")
+    git.commit(LOG, b"one\n2\nthree\nfour\n")
+    assert judge(git).failures == 1
+    back = git.commit(LOG, b"one\ntwo\nthree\nfour\nfive\n")
+    git.commit(LOG, b"one\ntwo\nthree\nfour\nfive\nsix\n")
+    report = judge(git)
+    assert (report.exit_code, report.warnings) == (0, 1)
+    (found,) = report.outcomes[0].findings
+    assert found.message.startswith(f"commit {broke[:12]} by Ann")
+    assert f"; restored by commit {back[:12]} by Ann" in found.message
+    assert found.evidence[:3] == ("@@ line 2 @@", "-two", "+2")
+    assert report.outcomes[0].coverage["restored"] == 1
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        b"one\ntwo\nfive\n",  # what was appended meanwhile is gone
+        b"one\ntwo\nslipped\nfour\n",  # something was slipped in before it
+        b"one\n2\nfour\n",  # the words are back and not the beginning
+        b"one\ntwo\n",
+    ],
+)
+def test_a_revert_that_does_more_is_a_break_of_its_own(git: Git, after: bytes) -> None:
+    for data in (b"one\ntwo\n", b"one\n2!\n", b"one\n2!\nfour\n", after):
+        git.commit(LOG, data)
+    assert judge(git).failures == 2
+
+
+@pytest.mark.parametrize(("after", "failures"), [(b"a\nb\nc\nd\n", 0), (b"a\nb\nc\n", 1)])
+def test_a_revert_of_several_commits_settles_them_all(
+    git: Git, after: bytes, failures: int
+) -> None:
+    """The last of them appended `d` as well: that must stay."""
+    git.commit(LOG, b"a\nb\n")
+    for data in (b"A\nb\n", b"A\nb\nc\n", b"A\nB\nc\n", b"A\nB\nC\nd\n"):
+        git.commit(LOG, data)
+    assert judge(git).failures == 3
+    back = git.commit(LOG, after)
+    report = judge(git)
+    assert (report.failures, report.warnings) == (failures, 3 - failures)
+    assert all(f"; restored by commit {back[:12]}" in text for text in messages(report))
+
+
+def test_what_a_rewording_had_added_needs_a_ledger_to_be_gone(git: Git) -> None:
+    """Nobody but a ledger knows whether a line that a commit slipped in was ever said."""
+    for data in (b"one\ntwo\n", b"one\n2\nthree\n", b"one\ntwo\n"):
+        git.commit(LOG, data)
+    report = judge(git)
+    assert report.exit_code == 1
+    (text,) = messages(report)
+    assert text.endswith(", which took away 1 line that had been added as well")
+
+
+def test_what_stands_on_another_branch_restores_nothing(git: Git) -> None:
+    """The other branch never had the rewording; the merge takes it."""
+    git.commit(LOG, b"base\n")
+    git("checkout", "--quiet", "-b", "side")
+    git.commit(LOG, b"other\n")
+    git("checkout", "--quiet", "main")
+    git.commit(LOG, b"base\nours\n")
+    git.merge("side", LOG, b"other\n")
+    report = judge(git)
+    assert report.failures == 2
+    assert not any("restored" in text for text in messages(report))
 
 
 def test_the_work_tree_follows_what_is_committed(git: Git) -> None:
@@ -125,8 +199,8 @@ def test_what_only_a_side_branch_broke_is_found(git: Git) -> None:
     git("checkout", "--quiet", "main")
     git.commit("else.txt", b"x\n")
     git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
-    found = messages(judge(git))
-    assert [broke[:12] in found[0], back[:12] in found[1]] == [True, True]
+    (found,) = messages(judge(git))
+    assert [broke[:12] in found, f"restored by commit {back[:12]}" in found] == [True, True]
 
 
 def test_an_amended_commit_is_said_and_fails_nothing(git: Git) -> None:
@@ -233,7 +307,7 @@ def test_a_version_that_is_too_large_is_not_read(git: Git, monkeypatch: pytest.M
     git.commit(LOG, b"x" * 100)
     monkeypatch.setattr(git_module, "MAX_BLOB", 99)
     with Repository(str(git.root)) as repository, pytest.raises(GitError, match="100 bytes"):
-        repository.blob(f"HEAD:{LOG}")
+        repository.file_at("HEAD", LOG)
 
 
 def test_every_break_is_judged(git: Git) -> None:
@@ -258,8 +332,37 @@ def test_any_line_of_versions_is_judged_as_it_reads(
     git.history("log", versions)
     pairs = pairwise(versions)
     sound = all(old is None or (new is not None and new.startswith(old)) for old, new in pairs)
-    code = judge(git, "log").exit_code
-    assert code == (3 if not any(v is not None for v in versions) else 0 if sound else 1)
+    report = judge(git, "log")
+    if not any(v is not None for v in versions):
+        assert report.exit_code == 3
+    elif sound:
+        assert (report.exit_code, report.warnings) == (0, 0)
+    elif report.exit_code == 0:  # each break was put right, so the first version still stands
+        assert report.warnings
+        first = next(v for v in versions if v is not None)
+        assert versions[-1] is not None
+        assert versions[-1].startswith(first)
+    else:
+        assert report.exit_code == 1
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(st.sampled_from(["a", "b", "c", ""]), min_size=1, max_size=6),
+    st.lists(st.sampled_from(["a", "d", ""]), max_size=3),
+    st.data(),
+)
+def test_any_rewording_that_is_put_back_fails_nothing(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], more: list[str], data: st.DataObject
+) -> None:
+    git = Git(tmp_path_factory.mktemp("repo"))
+    at = data.draw(st.integers(0, len(lines) - 1))
+    broken = [*lines[:at], "x", *lines[at + 1 :]]
+    versions = [lines, broken, *([*broken, *more[:n]] for n in range(1, len(more) + 1))]
+    versions.append([*lines, *more, "end"])
+    git.history("log", ["".join(f"{line}\n" for line in v).encode() for v in versions])
+    report = judge(git, "log")
+    assert (report.exit_code, report.warnings) == (0, 1)
 
 
 @given(st.binary(max_size=12), st.binary(max_size=12))

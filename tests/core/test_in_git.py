@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from doors.inside import Done, run
@@ -14,6 +15,7 @@ from ledger.head import Head
 from tripod import bus, sealing
 from tripod.cli import main
 from tripod.team import Team
+from verify.git import Repository
 
 
 @pytest.fixture
@@ -314,22 +316,20 @@ def test_without_a_repository_there_is_nothing_to_commit_to(tmp_path: Path, home
         main(["init", str(folder), "--key"])
     assert left.value.code == 0
     done = run(folder, "anchor", "git")
-    assert (done.code, "git rev-parse" in done.err) == (1, True)
+    assert (done.code, "there is no git repository around it" in done.err) == (1, True)
 
 
 def test_a_ref_that_was_moved_meanwhile_is_refused(
     git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tripod import git_ref
+    ask = Repository.ask
 
-    ask = git_ref._git
-
-    def moved(folder: str, *words: str, **more: object) -> bytes:
+    def moved(self: Repository, *words: str, **more: Any) -> bytes:
         if words[0] == "update-ref":
             git("update-ref", "refs/tripod/seals", "HEAD")
-        return ask(folder, *words, **more)  # type: ignore[arg-type]
+        return ask(self, *words, **more)
 
-    monkeypatch.setattr(git_ref, "_git", moved)
+    monkeypatch.setattr(Repository, "ask", moved)
     done = run(git.root, "anchor", "git")
     assert (done.code, "git update-ref" in done.err) == (1, True)
     assert tripod(git, "anchor", "list").out == b""

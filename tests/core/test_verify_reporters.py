@@ -17,6 +17,7 @@ from verify.finding import (
     Finding,
     Outcome,
     Report,
+    Subject,
     not_applicable,
 )
 from verify.reporters import REPORTERS, json_, text
@@ -101,11 +102,22 @@ REPORTS = {
             Outcome("drift", CANNOT_TELL, "it is gone", exceptions=("one",)),
         ),
     ),
+    "judged": Report(
+        "x",
+        (Outcome("drift", CLEAN),),
+        subject=Subject(
+            "/home/ann/\x1b[2J/.nbs",
+            "/home/ann/\x1b[2J/.nbs/ledger.db",
+            "/home/ann",
+            "refs/heads/main, commit 5a742098bf87; 2 tips of refs and reflogs",
+        ),
+    ),
     "problem": Report("x\x07", (), problem="x\x07: there is no such file"),
 }
 EXITS = {
     "findings": 1,
     "clean": 0,
+    "judged": 0,
     "anchored": 0,
     "alone": 0,
     "advised": 0,

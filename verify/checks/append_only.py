@@ -4,8 +4,9 @@
 a prefix of what its file and its archives show, byte for byte, and the decisions that the ledger
 has in it are numbered 1, 2, 3, ... in the order in which they were logged. Where a log is committed
 to git, each version is the beginning of the next, over the whole history; a rotation, and a
-redaction that an entry tells of, are reported and fail nothing. (``tripod verify --grow-only FILE``
-judges any file so, without a ledger.)
+redaction that an entry tells of, are reported and fail nothing. So is what one commit changed and a
+later one put back, byte for byte. (``tripod verify --grow-only FILE`` judges any file so, without a
+ledger.)
 
 **Why it matters.** A decision that can be reworded afterwards is no decision. The seeds: the log is
 append-only; a change of status is a new entry that refers to the old one.
@@ -35,7 +36,7 @@ from projections.intake import UNMERGED
 from verify import growth
 from verify.evidence import Evidence
 from verify.excerpt import difference
-from verify.finding import Coverage, Finding, Outcome, not_applicable, outcome
+from verify.finding import Coverage, Finding, Outcome, cannot_tell, not_applicable, outcome
 from verify.log_growth import explanation
 from verify.sources import RENDER_ERRORS
 
@@ -53,6 +54,10 @@ def judge(evidence: Evidence) -> Outcome:
     edited = list(_edited(evidence))
     if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log", required=REQUIRED)
+    if evidence.db is None and evidence.outside.untold:
+        where, problem = evidence.outside.untold[0]
+        reason = f"without a ledger only {where} tells what the log was: {problem}"
+        return cannot_tell(NAME, reason, required=REQUIRED)
     found: list[Iterable[Finding]] = [edited, _misnumbered(evidence)]
     seen: Coverage = {"pieces": pieces, "log files": logs}
     for history in evidence.outside.logs:
@@ -90,7 +95,7 @@ def _committed(evidence: Evidence, history: growth.History) -> Iterator[Finding]
             pair = read(one)
             return None if pair is None else explanation(*pair, archived, redacted, headers)
 
-        yield from growth.findings(history, explain)
+        yield from growth.findings(history, explain, ledger=evidence.db is not None)
 
 
 def _begun(evidence: Evidence) -> int:

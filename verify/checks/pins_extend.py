@@ -17,7 +17,9 @@ have 07aa…``; ``unknown log: it remembers example.com/a, and this ledger is ex
 newest head is 90000 seconds, and the policy allows 86400``; ``unanchored: the policy asks for
 PINNED``; ``forged: it is of 40 entries …, and the entry says 51``. A seal in git is named by its
 commit. Where a clone is judged by its record, another branch may hold a newer one: then a rollback
-is a warning. *Cannot tell* means that a repository is there whose history cannot be read.
+is a warning. *Cannot tell* means that a repository is there whose history cannot be read, or cannot
+vouch for this team: it is another user's, or the team directory is a link, a submodule or a
+repository of its own there.
 
 **What to do.** Do not append to this ledger, and keep it as it is. Find the copy that the head
 comes from: `git log` names the commit's author, a witness has its own. The oldest head that
@@ -29,7 +31,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verify.evidence import Evidence
-from verify.finding import CANNOT_TELL, Coverage, Outcome, not_applicable, outcome
+from verify.finding import CANNOT_TELL, Coverage, Outcome, cannot_tell, not_applicable, outcome
 
 __all__ = ["NAME", "REQUIRED", "judge"]
 
@@ -41,6 +43,9 @@ def judge(evidence: Evidence) -> Outcome:
     """See the module."""
     held = evidence.held
     if held is None:
+        for where, problem in evidence.outside.untold:
+            reason = f"what {where} remembers is not known: {problem}"
+            return cannot_tell(NAME, reason, required=REQUIRED)
         return not_applicable(NAME, "there is no ledger", required=REQUIRED)
     found = held.findings
     if not held.heads and not held.untold and not found:

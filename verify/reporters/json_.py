@@ -3,6 +3,8 @@
 One object::
 
     {"version": 1, "what": "...", "exit_code": 1, "problem": "",
+     "judged": {"team": "/home/ann/shop/.nbs", "ledger": "/home/ann/shop/.nbs/ledger.db",
+                "repository": "/home/ann/shop", "history": "refs/heads/main, commit 5a742098bf87"},
      "head": {"size": 51, "root": "<64 hex>"},
      "anchored": {"level": "PINNED", "levels": {"PINNED": {"size": 40, "by": "..."}},
                   "tail": {"entries": 11, "seconds": 212}},
@@ -16,6 +18,9 @@ One object::
            "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
 
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
+- ``judged``: the team directory, with every link followed; the database, or the folder of files,
+  that its ledger was read from; the git repository whose history was asked; and what of that was
+  looked at, or why nothing was. Each is null where there is none.
 - ``head``, ``anchored`` and ``seq`` are null where there is none. ``severity`` is ``failure``,
   ``warning`` or ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it,
   where there is some.
@@ -39,7 +44,7 @@ from __future__ import annotations
 
 import json
 
-from verify.finding import Anchored, Finding, Outcome, Report
+from verify.finding import Anchored, Finding, Outcome, Report, Subject
 
 __all__ = ["NAME", "VERSION", "render"]
 
@@ -55,6 +60,7 @@ def render(report: Report) -> str:
         "what": report.what,
         "exit_code": report.exit_code,
         "problem": report.problem,
+        "judged": _judged(report.subject),
         "head": head,
         "anchored": _anchored(report.anchored),
         "notes": list(report.notes),
@@ -68,6 +74,17 @@ def render(report: Report) -> str:
     if report.sealed is not None:
         value["sealed"] = {"size": report.sealed[0], "at": report.sealed[1]}
     return json.dumps(value, indent=2) + "\n"
+
+
+def _judged(subject: Subject | None) -> dict[str, str | None] | None:
+    if subject is None:
+        return None
+    return {
+        "team": subject.team or None,
+        "ledger": subject.ledger or None,
+        "repository": subject.repository,
+        "history": subject.history or None,
+    }
 
 
 def _anchored(anchored: Anchored | None) -> dict[str, object] | None:

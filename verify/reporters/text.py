@@ -10,6 +10,7 @@
     cannot tell     pythia-isolation     2 assessments, no transcript ... (before adoption)
     clean, except   pythia-isolation     lent /srv/notes (not looked at): run 3f0c2a81; ...
 
+    judged: /home/ann/shop/.nbs (ledger.db); history of /home/ann/shop: refs/heads/main, ...
     PINNED by commit 5a742098bf87 ... up to entry 39; unanchored tail: 11 entries, 212 s
     1 finding, 0 warnings; head 51 entries, root 91bc04d2…
 
@@ -34,6 +35,7 @@ from verify.finding import (
     Finding,
     Outcome,
     Report,
+    Subject,
     Weight,
 )
 from verify.rules import PINNED, WITNESSED
@@ -57,7 +59,7 @@ def render(report: Report, *, color: bool = False) -> str:
     paint = _paint if color else _no_paint
     if report.problem:
         problem = paint(_RED, "cannot judge")
-        return f"{problem}: {escape(report.problem)}\n"
+        return f"{problem}: {escape(report.problem)}\n{_judged(report.subject)}"
     blocks = [block for o in report.outcomes for block in _blocks(o, paint)]
     lines = [_outcome(outcome, paint) for outcome in report.outcomes]
     findings = "\n".join(blocks) + "\n\n" if blocks else ""
@@ -65,7 +67,29 @@ def render(report: Report, *, color: bool = False) -> str:
     if report.anchored is not None:
         said.append(_anchored(report.anchored))
     beside = "".join(f"{line}\n" for line in said)
-    return findings + "\n".join(lines) + "\n\n" + beside + _sum(report, paint) + "\n"
+    judged = _judged(report.subject)
+    return findings + "\n".join(lines) + "\n\n" + judged + beside + _sum(report, paint) + "\n"
+
+
+def _judged(subject: Subject | None) -> str:
+    """What was judged: the team directory, where its ledger was read from, and which history."""
+    if subject is None:
+        return ""
+    parts = []
+    if subject.team:
+        parts.append(f"{subject.team} ({_ledger(subject)})")
+    elif subject.ledger:
+        parts.append(subject.ledger)
+    if subject.history:
+        of = f" of {subject.repository}" if subject.repository else ""
+        parts.append(f"history{of}: {subject.history}")
+    return f"judged: {escape('; '.join(parts))}\n" if parts else ""
+
+
+def _ledger(subject: Subject) -> str:
+    """The ledger's place, seen from the team directory."""
+    inside = subject.ledger.removeprefix(f"{subject.team}/")
+    return inside or "no ledger"
 
 
 def _blocks(outcome: Outcome, paint: _Paint) -> Iterator[str]:

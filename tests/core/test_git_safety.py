@@ -1,0 +1,548 @@
+"""Judging a repository runs nothing that it names, and no layout of it hides the true history."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from doors.inside import TRIPOD, Done, run
+from git_repo import Git
+
+from verify.git import GitError, Repository
+from verify.git_folder import find, owner_differs
+
+LOG = ".nbs/scribe/log.md"
+HOOKS = (
+    "applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "post-applypatch",
+    "post-checkout", "post-commit", "post-index-change", "post-merge", "post-receive",
+    "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit", "pre-push",
+    "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive", "push-to-checkout",
+    "reference-transaction", "sendemail-validate", "update",
+)  # fmt: skip
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    """A repository in which a team began, decided and committed."""
+    git = Git(tmp_path / "shop")
+    team(git.root, "We open on Monday.")
+    commit(git, "Begin")
+    return git
+
+
+def team(root: Path, said: str) -> None:
+    root.mkdir(exist_ok=True)
+    tripod(root, "init", "--origin", "example.com/shop", "--key")
+    tripod(root, "chat", "create", "live")
+    tripod(root, "chat", "send", "live", "ann", said)
+    words = ("--participant", "ann", "--rationale", "Agreed.", "--ref", "live.chat:~L7")
+    tripod(root, "scribe", "log", said, *words)
+
+
+def tripod(root: Path, *words: str, code: int = 0) -> Done:
+    done = run(root, *words)
+    assert done.code == code, (done.out, done.err)
+    return done
+
+
+def commit(git: Git, message: str) -> None:
+    git("add", "--all")
+    git("commit", "--quiet", "-m", message)
+
+
+def cloned(git: Git, name: str, *more: str) -> Git:
+    path = git.root.parent / name
+    git(
+        "-c",
+        "protocol.file.allow=always",
+        "clone",
+        "--quiet",
+        *more,
+        f"file://{git.root}",
+        str(path),
+    )
+    return Git(path, made=False)
+
+
+def judged(root: Path, *words: str) -> tuple[int, dict[str, str | None]]:
+    """The exit code, and what the report says was judged."""
+    done = run(root, "verify", "--json", *words)
+    return done.code, json.loads(done.out)["judged"]
+
+
+@pytest.fixture
+def forged(git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another team's directory that claims to be this one's: nothing in it disagrees."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TRIPOD_HOME", str(tmp_path / "elsewhere"))
+        team(tmp_path / "forged", "We never open.")
+    return tmp_path / "forged/.nbs"
+
+
+# Nothing runs ----------------------------------------------------------------------------------
+
+
+class Canary:
+    """A program that leaves a mark when it is run, in whatever way."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.mark = folder / "mark"
+        self.program = folder / "canary"
+        self.program.write_text(
+            f'#!/bin/sh\necho "$0 $*" >> {self.mark}\nexit 0\n', encoding="ascii"
+        )
+        self.program.chmod(0o755)
+
+    @property
+    def fired(self) -> str:
+        return self.mark.read_text(encoding="utf-8") if self.mark.exists() else ""
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Canary:
+    return Canary(tmp_path / "canary")
+
+
+_FORMAT = "core.repositoryFormatVersion"
+
+
+def settings() -> list[tuple[str, str, str]]:
+    """Every setting that git knows, as section, subsection and name; but those of the format.
+
+    The format is asked for first by any program that reads a repository, and runs nothing.
+    """
+    said = subprocess.run(["git", "help", "--config"], check=True, capture_output=True, text=True)
+    found = []
+    for line in said.stdout.split("\n"):
+        for below in ("origin", "main", "x", "https://example.com/"):
+            key = line.strip().replace("*", below)
+            while "<" in key:
+                key = f"{key.partition('<')[0]}{below}{key.partition('>')[2]}"
+            section, _, name = key.rpartition(".")
+            section, _, middle = section.partition(".")
+            if re.fullmatch("[A-Za-z][A-Za-z0-9-]*", name) and key != _FORMAT and section:
+                found.append((section, middle, name))
+    more = [(kind, "x", name) for kind in ("filter", "diff", "merge", "gpg", "alias", "credential")
+            for name in ("clean", "smudge", "process", "command", "textconv", "driver", "program",
+                         "helper", "required")]  # fmt: skip
+    return [one for one in dict.fromkeys([*found, *more]) if one[0] != "extensions"]
+
+
+def plant(git: Git, canary: Canary, address: str) -> None:
+    """Name the canary wherever a repository can name anything."""
+    program = str(canary.program)
+    folder = git.root / ".git"
+    more = folder / "more"
+    lines = [
+        f'[{section} "{below}"]\n\t{name} = "{program}"\n' if below
+        else f'[{section}]\n\t{name} = "{program}"\n'
+        for section, below, name in settings()
+    ]  # fmt: skip
+    assert len(lines) > 500
+    more.write_text("".join(lines), encoding="utf-8")
+    format_ = "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"
+    remote = f'[remote "origin"]\n\tpushurl = {address}\n[include]\n\tpath = {more}\n'
+    (folder / "config").write_text(format_ + "".join(lines) + remote, encoding="utf-8")
+    (folder / "config.worktree").write_text("".join(lines), encoding="utf-8")
+    for name in HOOKS:
+        shutil.copy(program, folder / "hooks" / name)
+    (folder / "info/attributes").write_text("* filter=x diff=x merge=x\n", encoding="ascii")
+    (git.root / ".gitattributes").write_text("* filter=x diff=x merge=x\n", encoding="ascii")
+
+
+def test_nothing_that_a_repository_names_is_run(
+    git: Git, canary: Canary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "bare.git"
+    git("clone", "--quiet", "--bare", str(git.root), str(bare))
+    words = json.loads(tripod(git.root, "verify", "--json").out)
+    before = [(check["check"], check["verdict"]) for check in words["checks"]]
+    git("config", "core.fsmonitor", str(canary.program))
+    git("status")
+    assert canary.fired  # so a canary sings
+    canary.mark.unlink()
+    plant(git, canary, str(bare))
+    for name in ("PAGER", "EDITOR", "SSH_COMMAND", "EXTERNAL_DIFF", "PROXY_COMMAND", "ASKPASS"):
+        monkeypatch.setenv(f"GIT_{name}", str(canary.program))
+    monkeypatch.setenv("GIT_DIR", str(bare))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", str(bare / "objects"))
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    monkeypatch.chdir(git.root)
+    shutil.copy(canary.program, git.root / "git")
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    words = json.loads(tripod(git.root, "verify", "--json").out)
+    assert [(check["check"], check["verdict"]) for check in words["checks"]] == before
+    assert words["judged"]["repository"] == str(git.root)
+    tripod(git.root, "verify", "--grow-only", LOG)
+    tripod(git.root, "show", "--bounds", "1")
+    for command in ("doctor", "seal", "sync", "rebuild", "log"):
+        run(git.root, command)
+    tripod(git.root, "anchor", "git")
+    tripod(git.root, "anchor", "git", "--push", "origin", "--ref", "given")
+    assert canary.fired == ""
+    assert not (tmp_path / "trace").exists()
+    there = Git(bare, made=False)
+    monkeypatch.undo()
+    assert there("rev-parse", "refs/tripod/given")
+
+
+def test_a_remote_that_is_a_program_is_given_nothing(git: Git, canary: Canary) -> None:
+    git("config", "remote.origin.url", f"ext::{canary.program}")
+    git("config", "protocol.ext.allow", "always")
+    done = run(git.root, "anchor", "git", "--push", "origin")
+    assert (done.code, "names a program" in done.err, canary.fired) == (3, True, "")
+
+
+def test_a_bare_repository_among_the_team_s_files_is_never_asked(git: Git, canary: Canary) -> None:
+    """It comes with a clone: its script would run, and its history would stand for the true one."""
+    inner = Git(git.root.parent / "inner")
+    key = inner.commit("x", b"x\n")
+    signed = inner("cat-file", "commit", key).replace(
+        "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n", 1
+    )
+    name = inner("hash-object", "-t", "commit", "-w", "--stdin", given=signed.encode() + b"\n")
+    inner("update-ref", "refs/heads/main", name)
+    inner("config", "gpg.program", str(canary.program))
+    inner("config", "log.showSignature", "true")
+    inner("config", "core.bare", "true")
+    inner("config", "core.worktree", ".")
+    shutil.copytree(inner.root / ".git", git.root / ".nbs", dirs_exist_ok=True)
+    (git.root / ".nbs/refs/kept").write_bytes(b"")
+    commit(git, "a bare repository")
+    clone = cloned(git, "clone")
+    code, subject = judged(clone.root)
+    assert (code, canary.fired) == (3, "")
+    assert "bare git repository" in (subject["history"] or "")
+
+
+# No layout hides the history -------------------------------------------------------------------
+
+
+def _plainly(git: Git, forged: Path) -> None:
+    shutil.rmtree(git.root / ".nbs")
+    shutil.copytree(forged, git.root / ".nbs")
+
+
+def _linked(git: Git, forged: Path) -> None:
+    shutil.rmtree(git.root / ".nbs")
+    shutil.copytree(forged, git.root / ".ledger")
+    (git.root / ".nbs").symlink_to(".ledger")
+
+
+def _linked_record(git: Git, forged: Path) -> None:
+    _plainly(git, forged)
+    (git.root / ".nbs/record").rename(git.root / ".record")
+    (git.root / ".nbs/record").symlink_to("../.record")
+
+
+def _submodule(git: Git, forged: Path) -> None:
+    other = Git(git.root.parent / "other")
+    shutil.copytree(forged, other.root, dirs_exist_ok=True)
+    commit(other, "a team directory")
+    git("rm", "-r", "--quiet", ".nbs")
+    shutil.rmtree(git.root / ".nbs", ignore_errors=True)
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), ".nbs")
+
+
+@pytest.mark.parametrize("how", [_plainly, _linked, _linked_record, _submodule])
+@pytest.mark.parametrize("words", [(), ("--no-ledger",)])
+def test_a_committed_forgery_is_never_clean(
+    git: Git, forged: Path, how: Callable[[Git, Path], None], words: tuple[str, ...]
+) -> None:
+    how(git, forged)
+    commit(git, "nothing to see")
+    clone = cloned(git, "clone", "--recurse-submodules")
+    for path in ((), (".nbs",)):
+        code, subject = judged(clone.root, *path, *words)
+        assert code in (1, 3)
+        assert subject["repository"] == str(clone.root) or "not read" in (subject["history"] or "")
+
+
+def _worktree(clone: Git, forged: Path) -> None:
+    clone("config", "core.worktree", str(forged.parent))
+
+
+def _encoding(clone: Git, _: Path) -> None:
+    clone("config", "i18n.logOutputEncoding", "UTF-16")
+
+
+def _begun_inside(clone: Git, _: Path) -> None:
+    inner = Git(clone.root / ".nbs")
+    commit(inner, "the only history")
+
+
+def _planted(clone: Git, _: Path) -> None:
+    shutil.copytree(clone.root.parent / "shop/.nbs", clone.root / ".nbs/.nbs")
+
+
+def _replaced(clone: Git, _: Path) -> None:
+    """The first commit is given the forged tree."""
+    commit(clone, "forged")
+    clone("replace", "HEAD~1", "HEAD")
+
+
+@pytest.mark.parametrize("how", [_worktree, _encoding, _begun_inside, _planted, _replaced])
+def test_a_forgery_in_a_clone_is_never_clean(
+    git: Git, forged: Path, how: Callable[[Git, Path], None]
+) -> None:
+    clone = cloned(git, "clone")
+    _plainly(clone, forged)
+    how(clone, forged)
+    for path in ((), (".nbs",)):
+        code, subject = judged(clone.root, *path)
+        assert code in (1, 3)
+        assert subject["team"] == str(clone.root / ".nbs")
+
+
+def test_a_repository_of_its_own_is_used_where_no_other_is_around(tmp_path: Path) -> None:
+    team(tmp_path / "plain", "We open on Monday.")
+    inner = Git(tmp_path / "plain/.nbs")
+    commit(inner, "the team's own history")
+    code, subject = judged(tmp_path / "plain")
+    assert (code, subject["repository"]) == (0, str(inner.root))
+
+
+def test_a_link_that_leads_into_the_repository_from_outside_is_followed(git: Git) -> None:
+    link = git.root.parent / "link"
+    link.symlink_to(git.root)
+    code, subject = judged(git.root, str(link))
+    assert (code, subject["repository"], subject["team"]) == (0, str(git.root), f"{git.root}/.nbs")
+
+
+def test_a_link_out_of_the_repository_is_refused(git: Git, forged: Path) -> None:
+    (git.root / "team").symlink_to(forged.parent)
+    code, subject = judged(git.root, "team")
+    assert code == 3
+    assert "a symbolic link" in (subject["history"] or "")
+
+
+# What a repository may look like ---------------------------------------------------------------
+
+
+def rewritten(git: Git) -> None:
+    """Forget by the log what was decided, in a commit of its own."""
+    log = git.root / LOG
+    log.write_bytes(log.read_bytes().replace(b"Agreed.", b"Refused."))
+    commit(git, "reword")
+
+
+def _sha256(_: Git, folder: Path) -> Git:
+    folder.mkdir()
+    made = Git(folder, made=False)
+    made("init", "--quiet", "--initial-branch=main", "--object-format=sha256")
+    team(folder, "We open on Monday.")
+    commit(made, "Begin")
+    return made
+
+
+def _work_tree(git: Git, folder: Path) -> Git:
+    git("worktree", "add", "--quiet", str(folder), "-b", "other")
+    return Git(folder, made=False)
+
+
+def _packed(git: Git, folder: Path) -> Git:
+    shutil.copytree(git.root, folder)
+    made = Git(folder, made=False)
+    made("gc", "--quiet")
+    assert not list((folder / ".git/refs/heads").iterdir())
+    return made
+
+
+def _borrowed(git: Git, folder: Path) -> Git:
+    git("clone", "--quiet", "--shared", str(git.root), str(folder))
+    return Git(folder, made=False)
+
+
+def _detached(git: Git, folder: Path) -> Git:
+    made = _borrowed(git, folder)
+    made("checkout", "--quiet", "--detach")
+    return made
+
+
+def _as_submodule(git: Git, folder: Path) -> Git:
+    outer = Git(folder)
+    allowed = ("-c", "protocol.file.allow=always")
+    outer(*allowed, "submodule", "--quiet", "add", str(git.root), "part")
+    return Git(folder / "part", made=False)
+
+
+@pytest.mark.parametrize("how", [_sha256, _work_tree, _packed, _borrowed, _detached, _as_submodule])
+def test_every_usual_repository_is_read(
+    git: Git, tmp_path: Path, how: Callable[[Git, Path], Git]
+) -> None:
+    made = how(git, tmp_path / "made")
+    code, subject = judged(made.root)
+    assert (code, subject["repository"]) == (0, str(made.root))
+    assert run(made.root, "verify", "--grow-only", LOG).code == 0
+    rewritten(made)
+    assert run(made.root, "verify", "--grow-only", LOG).code == 1
+
+
+def test_a_commit_on_any_work_tree_or_reflog_binds(git: Git, tmp_path: Path) -> None:
+    linked = _work_tree(git, tmp_path / "linked")
+    linked("checkout", "--quiet", "--detach")
+    tip = linked.commit("else.txt", b"x\n")
+    gone = git.commit("else.txt", b"y\n")
+    git("reset", "--quiet", "--hard", "HEAD~1")
+    with Repository(str(git.root / ".nbs")) as repository:
+        assert {tip, gone} <= set(repository.everything())
+
+
+def test_a_partial_clone_is_not_made_whole_by_looking(git: Git, tmp_path: Path) -> None:
+    tripod(git.root, "chat", "send", "live", "ann", "More.")
+    tripod(git.root, "seal")
+    commit(git, "more")
+    git("config", "uploadpack.allowFilter", "true")
+    clone = cloned(git, "clone", "--filter=blob:none")
+    code, _ = judged(clone.root)
+    assert code == 3
+    missing = clone("rev-list", "--objects", "--all", "--missing=print")
+    assert "\n?" in f"\n{missing}"
+
+
+def _extension(git: Git) -> None:
+    git("config", "core.repositoryFormatVersion", "1")
+    git("config", "extensions.refStorage", "reftable")
+
+
+def _version(git: Git) -> None:
+    git("config", "core.repositoryFormatVersion", "2")
+
+
+def _circle(git: Git) -> None:
+    (git.root / ".git").rename(git.root.parent / "away")
+    (git.root / ".git").write_text("gitdir: .git\n", encoding="ascii")
+
+
+def _no_head(git: Git) -> None:
+    (git.root / ".git/HEAD").unlink()
+
+
+def _bad_ref(git: Git) -> None:
+    (git.root / ".git/refs/heads/bad").write_text("x\n", encoding="ascii")
+
+
+def _ref_to_nothing(git: Git) -> None:
+    (git.root / ".git/refs/heads/gone").write_text(f"{'1' * 40}\n", encoding="ascii")
+
+
+def _bad_config(git: Git) -> None:
+    (git.root / ".git/config").write_text("[core\n", encoding="ascii")
+
+
+def _pipe(path: str) -> Callable[[Git], None]:
+    def do(git: Git) -> None:
+        full = git.root / path
+        if full.is_dir():
+            full.rename(git.root.parent / "away")
+        full.unlink(missing_ok=True)
+        full.parent.mkdir(exist_ok=True, parents=True)
+        os.mkfifo(full)
+
+    do.__name__ = f"_pipe_{path}"
+    return do
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        _extension,
+        _version,
+        _circle,
+        _no_head,
+        _bad_ref,
+        _ref_to_nothing,
+        _bad_config,
+        *map(
+            _pipe,
+            (".git", ".git/HEAD", ".git/config", ".git/packed-refs", ".git/refs/heads/main",
+             ".git/logs/HEAD", ".git/shallow", ".git/commondir", ".git/objects/info/alternates",
+             ".git/objects/pack/pack-x.idx", ".git/objects/00/1111",
+             ".git/worktrees/x/HEAD"),
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_plain_repository_is_refused_in_words(
+    git: Git, how: Callable[[Git], None]
+) -> None:
+    how(git)
+    done = subprocess.run(
+        [TRIPOD, "verify", "--select", "pins-extend"], cwd=git.root, capture_output=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, b"--no-git leaves the history alone" in done.stdout) == (3, True)
+
+
+def test_another_user_s_repository_is_read_where_git_itself_would(
+    git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "user"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    assert judged(git.root)[0] == 0
+    git("config", "safe.directory", "*")  # its own word counts for nothing
+    owner = git.root.stat().st_uid
+    monkeypatch.setattr("verify.git_folder.os.geteuid", lambda: owner + 1)
+    code, subject = judged(git.root)
+    assert code == 3
+    assert "belongs to another user" in (subject["history"] or "")
+    for value, want in ((str(git.root), 0), ("/elsewhere", 3), ("*", 0), (f"{tmp_path}/*", 0)):
+        (home / ".gitconfig").write_text(f"[safe]\n\tdirectory = {value}\n", encoding="utf-8")
+        assert judged(git.root)[0] == want
+    with (home / ".gitconfig").open("a", encoding="utf-8") as file:
+        file.write("\tdirectory =\n")  # what stood before is taken back
+    assert judged(git.root)[0] == 3
+
+
+def test_root_reads_what_its_caller_owns(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = find(str(git.root / ".nbs"))
+    assert place is not None
+    for owner, caller, want in (
+        (0, "", None),
+        (0, "77", None),
+        (77, "77", None),
+        (77, "78", ".git"),
+        (77, "", ".git"),
+        (77, "77x", ".git"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv("SUDO_UID", caller)
+            patch.setattr(os, "geteuid", lambda: 0)
+            patch.setattr(os, "lstat", lambda _, uid=owner: os.stat_result([uid] * 10))
+            assert owner_differs(place) == (want and str(git.root / want))
+
+
+def test_a_commit_s_own_encoding_forges_no_history(git: Git) -> None:
+    """Converted by git, these names would hold line breaks and NULs: the marks of its answers."""
+    log = git.root / LOG
+    log.write_bytes(log.read_bytes().replace(b"Agreed.", b"Refused."))
+    git("add", "--all")
+    tree, parent = git("write-tree"), git("rev-parse", "HEAD")
+    person = b"Ann+AAA-+AAE-+AAo-:100644 <a+AAA-@example.com> 1700000000 +0000"
+    raw = b"tree %b\nparent %b\nauthor %b\ncommitter %b\nencoding UTF-7\n\nx\n" % (
+        tree.encode(), parent.encode(), person, person,
+    )  # fmt: skip
+    name = git("hash-object", "-t", "commit", "-w", "--stdin", given=raw)
+    git("update-ref", "refs/heads/main", name)
+    with Repository(str(log)) as repository:
+        (change,) = repository.changes((LOG,), [name])[1:]
+    assert change.commit.name == name
+    assert change.commit.author == "Ann+AAA-+AAE-+AAo-:100644 <a+AAA-@example.com>"
+    assert change.commit.seconds == 1_700_000_000
+
+
+def test_an_altered_commit_is_not_believed(git: Git) -> None:
+    name = git("rev-parse", "HEAD")
+    other = git("commit-tree", "HEAD^{tree}", "-m", "another")
+    folder = git.root / ".git/objects"
+    (folder / name[:2] / name[2:]).unlink()
+    (folder / other[:2] / other[2:]).rename(folder / name[:2] / name[2:])
+    with Repository(str(git.root / LOG)) as repository, pytest.raises(GitError, match="hash"):
+        repository.changes((LOG,), [name])
