@@ -187,6 +187,8 @@ def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
                     for name in _logs(repository, root, here)
                 )
             outside.history = f"{repository.at}; {len(tips)} tips of refs and reflogs"
+            if place.outer is not None:
+                outside.history += f"; {place.outer}, a repository around it, was not looked at"
     except GitError as error:
         outside.history = f"not read: {error}"
         message = f"{error}; --no-git leaves the history alone"

@@ -378,6 +378,8 @@ def test_every_usual_repository_is_read(
     made = how(git, tmp_path / "made")
     code, subject = judged(made.root)
     assert (code, subject["repository"]) == (0, str(made.root))
+    outer = "a repository around it, was not looked at" in (subject["history"] or "")
+    assert outer == (how is _as_submodule)
     assert run(made.root, "verify", "--grow-only", LOG).code == 0
     rewritten(made)
     assert run(made.root, "verify", "--grow-only", LOG).code == 1

@@ -59,7 +59,9 @@ def render(report: Report, *, color: bool = False) -> str:
     paint = _paint if color else _no_paint
     if report.problem:
         problem = paint(_RED, "cannot judge")
-        return f"{problem}: {escape(report.problem)}\n{_judged(report.subject)}"
+        return (
+            f"{problem}: {escape(report.problem)}\n{_judged(report.subject, 'what was asked for')}"
+        )
     blocks = [block for o in report.outcomes for block in _blocks(o, paint)]
     lines = [_outcome(outcome, paint) for outcome in report.outcomes]
     findings = "\n".join(blocks) + "\n\n" if blocks else ""
@@ -71,7 +73,7 @@ def render(report: Report, *, color: bool = False) -> str:
     return findings + "\n".join(lines) + "\n\n" + judged + beside + _sum(report, paint) + "\n"
 
 
-def _judged(subject: Subject | None) -> str:
+def _judged(subject: Subject | None, word: str = "judged") -> str:
     """What was judged: the team directory, where its ledger was read from, and which history."""
     if subject is None:
         return ""
@@ -83,7 +85,7 @@ def _judged(subject: Subject | None) -> str:
     if subject.history:
         of = f" of {subject.repository}" if subject.repository else ""
         parts.append(f"history{of}: {subject.history}")
-    return f"judged: {escape('; '.join(parts))}\n" if parts else ""
+    return f"{word}: {escape('; '.join(parts))}\n" if parts else ""
 
 
 def _ledger(subject: Subject) -> str:
