@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from ledger.canonical import format_value
 from ledger.entry import Draft
 from ledger.ids import change_id
+from ledger.places import place_id
 from ledger.redaction import REDACTED, redaction_id
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "key_set",
     "log_begun",
     "opened",
+    "place_added",
     "pruned",
     "published",
     "redacted",
@@ -91,6 +93,12 @@ def adopted(files: int, left_alone: Sequence[str]) -> Draft:
     return Draft("ledger.adopted", "ledger", "tripod", body)
 
 
+def place_added(holds: str, name: str, path: str) -> Draft:
+    """Add a folder of chats or events; a name is given once."""
+    body: Body = {"holds": holds, "name": name, "path": path, "v": 1}
+    return Draft("place.added", "ledger", "tripod", body, id=place_id(holds, name))
+
+
 def displaced(path: str, reason: str, data: bytes | None) -> Draft:
     """Keep the bytes that stood at ``path`` before they are written over."""
     blobs: list[bytes] = []
@@ -137,9 +145,14 @@ def acked(name: str, actor: str) -> Draft:
     return Draft("bus.acked", "bus", actor, {"name": name, "v": 1})
 
 
-def acked_all(count: int, actor: str, source: str | None) -> Draft:
-    """Acknowledge all that is pending (of one source, where given): ``count`` events."""
+def acked_all(count: int, actor: str, source: str | None, queue: str = "") -> Draft:
+    """Acknowledge all that is pending (of one source, where given): ``count`` events.
+
+    ``queue`` is the name of a queue that was added; '' for the team's own.
+    """
     body: Body = {"count": count, "v": 1}
+    if queue:
+        body["queue"] = queue
     if source is not None:
         body["source"] = source
     return Draft("bus.acked-all", "bus", actor, body)

@@ -158,12 +158,12 @@ def root_in(path: str) -> str:
     return path if is_root else inner
 
 
-def home_of(folder: str) -> str:
+def home_of(folder: str, holds: str = CHAT) -> str:
     """The team directory that a folder of chats or events belongs to; it may have to be made.
 
-    The variable's; else the nearest above; else ``.nbs`` at the top of the repository around;
-    outside of one in the folder itself, or in the one around where that holds a team's folders.
-    ``folder`` is an absolute path.
+    The variable's; else the nearest above; else ``.nbs`` at the top of the repository around.
+    Outside of one it is beside the queue, or the chat's file; beside its folder where that is
+    called as a team's own is. ``folder`` is an absolute path.
     """
     found = named() or nearest(folder)
     if found is not None:
@@ -172,13 +172,13 @@ def home_of(folder: str) -> str:
     while not os.path.lexists(os.path.join(top, ".git")):
         parent = os.path.dirname(top)
         if parent == top:
-            return os.path.join(_beside(folder), FOLDER)
+            return os.path.join(_beside(folder, holds), FOLDER)
         top = parent
     return os.path.join(top, FOLDER)
 
 
-def _beside(folder: str) -> str:
+def _beside(folder: str, holds: str) -> str:
     """The folder that is the project of ``folder``, where nothing around says so."""
     around, name = os.path.split(folder)
-    is_part = name in _TEAM_FOLDERS and around != "/" and not _is_open(around)
-    return around if is_part else folder
+    is_part = holds == EVENTS or name in _TEAM_FOLDERS
+    return around if is_part and around != "/" and not _is_open(around) else folder

@@ -1,4 +1,8 @@
-"""Where a team keeps its events and its chats: the two paths that the first entry records.
+"""Where a team keeps its events and its chats: the paths that entries record.
+
+The first entry records the two that are called ``events`` and ``chat`` in all other entries and
+messages. Each further folder is added by an entry of its own (``place.added``) under a name of one
+word: what stands in it is called ``chat/<name>/...`` or ``events/<name>/...`` wherever it lies.
 
 A path from the team directory (``events``), one that leaves it by a single ``..`` and so stays in
 the project (``../bus``), or an absolute one; with forward slashes, and in its shortest spelling:
@@ -7,7 +11,22 @@ what is spelled otherwise was not recorded by us. The disk is not looked at.
 
 from __future__ import annotations
 
-__all__ = ["CHAT", "EVENTS", "RECORD", "SEARCH", "SPOOL", "place_problem", "places_problem"]
+import re
+
+__all__ = [
+    "ARCHIVE",
+    "CHAT",
+    "EVENTS",
+    "PLACE_IDS",
+    "PROCESSED",
+    "RECORD",
+    "SEARCH",
+    "SPOOL",
+    "added_problem",
+    "place_id",
+    "place_problem",
+    "places_problem",
+]
 
 RECORD = "record"
 """The folder of the team directory that holds the ledger as plain files."""
@@ -20,6 +39,14 @@ SEARCH = "ledger.db-search"
 
 EVENTS = "events"
 CHAT = "chat"
+PROCESSED = "processed"
+"""The folder of a queue that holds its acknowledged events."""
+ARCHIVE = "archive"
+"""The folder beside chats into which the original tools move one that is begun anew."""
+PLACE_IDS = ("place-", "place.")
+"""Between these two are the ids of the entries that add folders, and no others."""
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}"
+_HOLDING = (".", "..")  # the team directory, and the folder around it
 # Folders of the team directory that hold something else.
 _TAKEN = ("scribe", "workers", RECORD, SPOOL)
 _LONGEST = 4096
@@ -46,6 +73,32 @@ def place_problem(place: str) -> str | None:
     if parts[0] in _TAKEN and not outside and not place.startswith("/"):
         return f"{place!r}: {parts[0]}/ holds something else of the team"
     return None
+
+
+def place_id(holds: str, name: str) -> str:
+    """The id of the entry that adds a folder: a name is given once.
+
+    >>> place_id("chat", "talk")
+    'place-chat/talk'
+    """
+    return f"{PLACE_IDS[0]}{holds}/{name}"
+
+
+def added_problem(holds: str, name: str, path: str) -> str | None:
+    """What is wrong with a folder that is added; None where nothing is.
+
+    It may also be the team directory itself (``.``) or the folder around it (``..``).
+
+    >>> added_problem("chat", "talk", "../talk"), added_problem("chat", "shop", "..")
+    (None, None)
+    >>> added_problem("events", "processed", "../bus")
+    "'processed' cannot be the name of a folder that is added"
+    """
+    if holds not in (CHAT, EVENTS):
+        return f"{holds!r}: a folder holds {CHAT} or {EVENTS}"
+    if not re.fullmatch(_NAME, name) or name in (PROCESSED, ARCHIVE):
+        return f"{name[:100]!r} cannot be the name of a folder that is added"
+    return None if path in _HOLDING else place_problem(path)
 
 
 def places_problem(events: str, chat: str) -> str | None:

@@ -13,7 +13,7 @@ from ledger.entry import Entry
 from projections.formats.event import PRIORITIES, Event, format_event, format_time
 from projections.projection import TOGETHER, File, Op, Render, Source, content_bytes
 
-__all__ = ["BusQueue", "event_bytes"]
+__all__ = ["BusQueue", "event_bytes", "in_folder", "in_queue", "name_us"]
 
 MODE = 0o644
 RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
@@ -28,7 +28,11 @@ _ACK = (
     "UPDATE events SET acked = ? WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
     " AND us = ? AND name = ?"
 )
-_ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL"
+# An event of a queue that was added is named ``<queue>/<file>``; '0' comes behind '/'.
+_ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0"
+_ACK_QUEUE = (
+    "UPDATE events SET acked = ? WHERE acked IS NULL AND name > ? || '/' AND name < ? || '0'"
+)
 _EACH = (  # of two events of one name, the later one's file stands there
     "SELECT max(seq), mode, name, acked IS NOT NULL FROM events"
     " GROUP BY acked IS NOT NULL, us, name"
@@ -81,11 +85,12 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
             name = body["name"]
             return (("events", _ACK, (entry.seq, name_us(name), name), name),)
         if entry.kind == "bus.acked-all":
+            sql, values = _ACK_ALL, [entry.seq]
+            if "queue" in body:
+                sql, values = _ACK_QUEUE, [entry.seq, body["queue"], body["queue"]]
             if "source" in body:
-                return (
-                    ("events", _ACK_ALL + " AND source = ?", (entry.seq, body["source"]), None),
-                )
-            return (("events", _ACK_ALL, (entry.seq,), None),)
+                return (("events", f"{sql} AND source = ?", (*values, body["source"]), None),)
+            return (("events", sql, tuple(values), None),)
         return [("events", _PRUNE, (name_us(name), name), name) for name in body["names"]]
 
     def touched(self, entry: Entry) -> Iterable[str]:
@@ -129,10 +134,11 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
 
     def render(self, source: Source, path: str) -> File | None:
         """One event's file, in the place where it belongs now."""
-        folder, _, name = path.rpartition("/")
-        done = folder == f"{self.folder}/processed"
-        if not done and folder != self.folder:
+        if not path.startswith(f"{self.folder}/"):
             return None
+        name = path.removeprefix(f"{self.folder}/")
+        done = name.startswith("processed/")
+        name = name.removeprefix("processed/")
         where = "acked IS NOT NULL" if done else "acked IS NULL AND priority IN (0, 1, 2, 3)"
         row = source.db.execute(
             f"SELECT seq, mode FROM events WHERE {where} AND us = ? AND name = ? ORDER BY seq DESC",
@@ -143,13 +149,36 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         return _file(source, *row)
 
 
+def in_queue(queue: str, *, alone: bool, column: str = "name") -> tuple[str, tuple[str, ...]]:
+    """The condition that an event is of a queue: '' the team's own, else ``<name>/``.
+
+    ``alone``: the team has no other queue, so nothing need be asked. Gives SQL behind an AND, and
+    the values in it.
+    """
+    if queue:
+        return f" AND {column} > ? AND {column} < ?", (queue, f"{queue[:-1]}0")
+    return ("" if alone else f" AND instr({column}, '/') = 0"), ()
+
+
+def in_folder(folder: str, *, alone: bool) -> tuple[str, tuple[str, ...]]:
+    """The condition that the ledger has an event in a folder of the team: SQL, and its values."""
+    _, *rest = folder.split("/")
+    done = rest[:1] == ["processed"]
+    queue = "".join(f"{name}/" for name in rest[done:])
+    where, values = in_queue(queue, alone=alone)
+    return f"acked IS {'NOT ' if done else ''}NULL{where}", values
+
+
 def _file(source: Source, seq: int, mode: int, body: dict[str, Any] | None = None) -> File:
     return File(event_bytes(source, source.body(seq) if body is None else body), mode)
 
 
 def name_us(name: str) -> int:
-    """The time in an event's file name in µs, 0 where none stands there."""
-    digits, dash, _ = name.partition("-")
+    """The time in an event's file name in µs, 0 where none stands there.
+
+    Before the name may stand the queue that it is of (``bus/1600000000000000-ann-done-7.event``).
+    """
+    digits, dash, _ = name.rpartition("/")[2].partition("-")
     if dash and digits.isdecimal() and digits.isascii() and len(digits) <= 16:
         value = int(digits)
         return value if value < 2**53 else 0

@@ -186,6 +186,10 @@ CREATE TABLE archives (
             ("channels", _ROTATE, (channel, count, body["size"], stop), None),
         ]
 
+    def stem(self, path: str) -> str:
+        """What a file of a chat is called in entries: the channel, or the archive."""
+        return path.removeprefix(f"{self.folder}/").removesuffix(".chat")
+
     def live(self, stream: str) -> str:
         """The live file of a stream ``chat/<channel>``."""
         return f"{self.folder}/{stream.removeprefix('chat/')}.chat"
@@ -207,10 +211,9 @@ CREATE TABLE archives (
 
     def render(self, source: Source, path: str) -> File | None:
         """A whole chat file: its header and its lines."""
-        folder, _, name = path.rpartition("/")
-        if folder != self.folder or not name.endswith(".chat"):
+        if not path.startswith(f"{self.folder}/") or not path.endswith(".chat"):
             return None
-        stem = name.removesuffix(".chat")
+        stem = self.stem(path)
         row = source.db.execute(
             "SELECT channel, first, stop, mode, seq FROM archives WHERE archive = ?", (stem,)
         ).fetchone()
@@ -264,7 +267,7 @@ CREATE TABLE archives (
         messages changed the channel since. A whole render of a long chat costs a hundred times
         as much.
         """
-        channel = path.rpartition("/")[2].removesuffix(".chat")
+        channel = self.stem(path)
         row = source.db.execute(
             "SELECT lines, mode, live_bytes FROM channels WHERE channel = ?", (channel,)
         ).fetchone()

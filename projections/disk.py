@@ -184,9 +184,7 @@ class Disk:
         """Whether a part of a path is a symbolic link: it may lead out of the team directory."""
         if self._straight is not None and folder in self._straight:
             return False
-        parts = folder.split("/") if folder else []
-        ways = [self.full("/".join(parts[: n + 1])) for n in range(len(parts))]
-        away = any(map(os.path.islink, [*ways, *self.places.ways(parts[0] if parts else "")]))
+        away = any(map(os.path.islink, self.places.links(folder)))
         if self._straight is not None and not away:
             self._straight.add(folder)
         return away

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sqlite3
 from hashlib import sha256
 
+from projections.bus_queue import in_folder
 from projections.disk import KEPT, RACY_NS, Disk, UnreadableError
 from projections.manifest import Manifest
 
 __all__ = ["is_quiet"]
 
-_EVENTS = (("events", "acked IS NULL"), ("events/processed", "acked IS NOT NULL"))
-_GROWING = (("chat", ".chat"), ("scribe", ".md"), ("workers", ".md"))
-_SINGLE = ("events/config.yaml", "supervisor.md", "counts.json")
+_GROWING = (("scribe", ".md"), ("workers", ".md"))
+_SINGLE = ("supervisor.md", "counts.json")
 _READ_LIMIT = 64 * 1024 * 1024
 
 
@@ -35,25 +35,26 @@ def is_quiet(
     queue's folders that nothing but a count would settle: they are left to the next that counts.
     """
     seen: list[str] = [] if looked is None else looked
-    for folder, where in _EVENTS:
+    for folder in disk.places.queue_folders():
         racy = _folder_racy(disk, known, folder)
         if racy and uncounted is not None:
             uncounted.append(folder)
             continue
-        if racy is None or (racy and not _counted(db, disk, folder, where)):
+        if racy is None or (racy and not _counted(db, disk, folder)):
             return False
         if racy:
             seen.append(folder)
     expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
     paths = [
         f"{folder}/{name}"
-        for folder, suffix in _GROWING
+        for folder, suffix in (*((f, ".chat") for f in disk.places.chat_folders()), *_GROWING)
         for name in disk.names(folder)
         if name.endswith(suffix)
     ]
     if expected - set(paths):
         return False
-    inputs = [*_SINGLE, *(name for name in disk.names("") if name.startswith("policy"))]
+    configs = [f"events/{queue}config.yaml" for queue in disk.places.queues()]
+    inputs = [*configs, *_SINGLE, *(name for name in disk.names("") if name.startswith("policy"))]
     # A name among the events that is watched as a file could not be read when it was taken in.
     # A file that was replaced while others had it open may still grow.
     inputs += [
@@ -93,13 +94,15 @@ def _folder_racy(disk: Disk, known: Manifest, folder: str) -> bool | None:
     return noted.noted_ns - stat.mtime_ns <= RACY_NS
 
 
-def _counted(db: sqlite3.Connection, disk: Disk, folder: str, where: str) -> bool:
+def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:
     """Whether as many event files stand in a folder as the ledger has there.
 
     A foreign file that came and another that went within one tick of the file clock escape this
     look; the next command that finds the folder changed sees them, and ``sync`` and ``verify`` do.
     """
-    expected: int = db.execute(f"SELECT count(*) FROM events WHERE {where}").fetchone()[0]
+    where, values = in_folder(folder, alone=not disk.places.added)
+    sql = f"SELECT count(*) FROM events WHERE {where}"
+    expected: int = db.execute(sql, values).fetchone()[0]
     unread: int = db.execute(
         "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?",
         (f"{folder}/%", f"{folder}/%/%"),

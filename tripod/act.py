@@ -43,6 +43,7 @@ class Act:
     ``blind``: it looked at no file, and writes none.
     ``triggers`` of the database were put back.
     ``signing`` signs for the actors that have a key, where any has.
+    ``queue`` is where its events go: '' the team's own queue, else ``<name>/``.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Act:
         self.ahead = False
         self.triggers: list[str] = []
         self.signing: Signing | None = None
+        self.queue = ""
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
         """Append; all acts of one transaction stand or fall together.
@@ -178,9 +180,11 @@ class Act:
         """Of every chat; what they count are the messages that were just taken in."""
         from tripod.positions import take_positions
 
-        for name in self.disk.names(CHAT.folder):
-            if name.endswith(".chat.cursors"):
-                take_positions(self, name.removesuffix(".chat.cursors"), locked=False)
+        for folder in self.disk.places.chat_folders():
+            for name in self.disk.names(folder):
+                if name.endswith(".chat.cursors"):
+                    channel = CHAT.stem(f"{folder}/{name.removesuffix('.cursors')}")
+                    take_positions(self, channel, locked=False)
 
     def _tell_positions(self) -> None:
         """Of chats that are about to be written for a writer that died, or waits."""

@@ -13,14 +13,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, count
 from types import MappingProxyType
 
 from ledger import drafts
 from ledger.entry import Draft
 from ledger.errors import LedgerError
 from ledger.ids import fresh_ids, now_at
-from ledger.locating import root_in
-from ledger.places import place_problem, places_problem
+from ledger.locating import FOLDER, root_in
+from ledger.places import ARCHIVE, PROCESSED, added_problem, place_problem, places_problem
 from projections import BUS, CHAT, LOG
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS
@@ -36,7 +37,19 @@ from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.ignoring import ignore
 from tripod.team import DATABASE, Team
 
-__all__ = ["Adoption", "alone", "init", "init_at", "recordable", "strange", "sync", "team_root"]
+__all__ = [
+    "Adoption",
+    "add_place",
+    "addable",
+    "alone",
+    "free_name",
+    "init",
+    "init_at",
+    "recordable",
+    "strange",
+    "sync",
+    "team_root",
+]
 
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
 MERGE_LIMIT = 64 * 1024 * 1024
@@ -120,6 +133,7 @@ def init_at(
     names: Mapping[str, str | None] = MappingProxyType({}),
     *,
     key: bool | None = None,
+    met: bool = False,
 ) -> Adoption:
     """Begin a ledger in the team directory ``root``, or take in what is new; else as ``init``.
 
@@ -128,6 +142,7 @@ def init_at(
         places: where events and chats are, as it is recorded, where they are not in it.
         names: ``project``, ``origin`` and ``scribe``, where they are given.
         key: as ``init`` has it.
+        met: the places were met, not given: nothing is made in them.
 
     Raises:
         BadArgumentError: a name breaks its rule.
@@ -137,14 +152,16 @@ def init_at(
         if os.path.exists(os.path.join(root, DATABASE)):
             with Team(root) as team:
                 if team.store.head().size:
-                    _same_as_recorded(team, names, places)
+                    if not met:  # else another command met its own folder first, and began
+                        _same_as_recorded(team, names, places)
                     ignore(team)
                     return sync(team)
         _check_not_ahead(root)
         _check_log(root)
         _check_unmerged(root, places)
         opened = _opening(root, names, places)
-        return _begin(root, opened, places, key=_in_git(root) if key is None else key)
+        key = _in_git(root) if key is None else key
+        return _begin(root, opened, places, key=key, met=met)
 
 
 @contextmanager
@@ -165,7 +182,9 @@ def alone(root: str) -> Iterator[None]:
         os.close(fd)
 
 
-def _begin(root: str, opened: Draft, places: dict[str, str], *, key: bool) -> Adoption:
+def _begin(
+    root: str, opened: list[Draft], places: dict[str, str], *, key: bool, met: bool
+) -> Adoption:
     """Make the ledger, and what is missing of the team directory."""
     is_new = not os.path.isdir(root)
     if is_new:
@@ -174,7 +193,8 @@ def _begin(root: str, opened: Draft, places: dict[str, str], *, key: bool) -> Ad
         team.disk.places = Places(root, places)
         if is_new:
             for folder in FOLDERS:
-                team.disk.make_folder(folder)
+                if not met or team.disk.places.full(folder) is None:
+                    team.disk.make_folder(folder)
         ignore(team)  # before there is anything that must not be committed
         # In one transaction: a ledger that is begun has its whole past, or there is none yet.
         with team.act(full=True, opened=opened) as act:
@@ -298,6 +318,62 @@ def recordable(root: str, given: str) -> tuple[str, str | None]:
     return place, place_problem(place)
 
 
+def add_place(team: Team, front: str, folder: str) -> None:
+    """Have a folder of chats or events belong to the team, and take in what it holds.
+
+    Of several that add it at once one does.
+
+    Raises:
+        RefusedError: it cannot be such a folder; nothing was recorded.
+    """
+    full = os.path.realpath(folder)
+    place, problem = addable(team.root, front, folder)
+    if problem is not None:
+        message = f"no folder of the team in {team.root}: {problem}"
+        raise RefusedError(message)
+    with team.act(full=True) as act:
+        kept = [front, *(one for one in team.disk.places.added if one.startswith(f"{front}/"))]
+        if any(_is_same(team.disk.full(one), full) for one in kept):
+            return
+        name = free_name(full, {one.rpartition("/")[2] for one in kept})
+        problem = added_problem(front, name, place)
+        if problem is not None:
+            message = f"no folder of the team in {team.root}: {problem}"
+            raise RefusedError(message)
+        act.append([drafts.place_added(front, name, place)])
+        team.settle_places()
+        act.take_in()
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def addable(root: str, front: str, folder: str) -> tuple[str, str | None]:
+    """How a folder of chats or events is recorded that is added, and what is wrong with it."""
+    root, full = os.path.realpath(root), os.path.realpath(folder)
+    problem = None
+    place = {root: ".", os.path.dirname(root): ".."}.get(full, full)
+    if not f"{root}/".startswith(f"{full.rstrip('/')}/"):
+        place, problem = recordable(root, folder)
+    if problem is None and front == BUS.folder:
+        problem = strange(front, folder)
+        if os.path.basename(full) == PROCESSED:
+            problem = f"{folder!r} is where a queue keeps what was acknowledged: give the queue"
+    return place, problem
+
+
+def free_name(folder: str, taken: set[str]) -> str:
+    """A name for a folder that is added: its own, as far as that is one word."""
+    own = os.path.basename(folder)
+    word = re.sub(r"[^A-Za-z0-9_-]+", "-", own).strip("-_")[:32] or "place"
+    names = chain((word,), (f"{word}-{number}" for number in count(2)))
+    return next(name for name in names if name not in {*taken, PROCESSED, ARCHIVE})
+
+
 def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[str, str]) -> None:
     """Refuse to be told of other names and folders than those recorded once and for all."""
     have = team.source.body(0)
@@ -339,8 +415,8 @@ def strange(front: str, folder: str) -> str | None:
     )
 
 
-_EMPTY = {".gitkeep", ".gitignore"}
-"""What stands in a folder that git is to keep though it is empty."""
+_EMPTY = {".gitkeep", ".gitignore", FOLDER}
+"""What stands in a folder that git is to keep though it is empty; and a ledger begun there."""
 _OURS: dict[str, tuple[tuple[str, ...], str]] = {
     BUS.folder: ((".event",), "no *.event, no processed/ and no config.yaml"),
     CHAT.folder: ((".chat", ".chat.cursors", ".chat.lock"), "no *.chat"),
@@ -348,7 +424,7 @@ _OURS: dict[str, tuple[tuple[str, ...], str]] = {
 """The endings of names that tell a folder of ours, and what is said of one without any."""
 
 
-def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> Draft:
+def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> list[Draft]:
     project, origin, scribe = (names.get(name) for name in ("project", "origin", "scribe"))
     name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
     origin = origin if origin is not None else _make_origin(name)
@@ -360,7 +436,7 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
     )
     if problem is not None:
         raise BadArgumentError(problem)
-    return drafts.opened(
+    first = drafts.opened(
         project=name,
         origin=origin,
         created=now_at()[:19] + "Z",
@@ -368,6 +444,8 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
         events=places.get(BUS.folder, BUS.folder),
         chat=places.get(CHAT.folder, CHAT.folder),
     )
+    added = (front.partition("/") for front in places if "/" in front)
+    return [first, *(drafts.place_added(h, name, places[f"{h}/{name}"]) for h, _, name in added)]
 
 
 def sync(team: Team) -> Adoption:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ledger import drafts
 from projections import BUS
-from projections.bus_queue import event_bytes, name_us
+from projections.bus_queue import event_bytes, in_queue, name_us
 from projections.formats.event import PRIORITIES, format_time, valid_event_name
 from projections.team_files import odd_config
 from tripod.act import Act
@@ -33,8 +33,10 @@ __all__ = [
     "claim_on",
     "find_for",
     "find_pending",
+    "full_name",
     "prune",
     "publish",
+    "queue_of",
     "read",
     "settings",
     "status",
@@ -106,7 +108,7 @@ def settings(team: Team) -> dict[str, Any]:
 
     What it could not take of the file is added to the team's warnings.
     """
-    path = f"{BUS.folder}/config.yaml"
+    path = f"{BUS.folder}/{team.queue}config.yaml"
     odd = odd_config(team.disk, path)
     if odd is not None and f"{path} {odd}" not in team.warnings:
         team.warnings.append(f"{path} {odd}")
@@ -156,10 +158,11 @@ def publish(
             # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
             span = window * 1_000_000
             within = max(0, act.now_us - span), min(act.now_us + span, 2**63 - 1)
+            where, values = queue_of(team)
             row = act.transaction.tables.execute(
                 "SELECT name FROM events WHERE acked IS NULL AND source = ? AND type = ?"
-                " AND us BETWEEN ? AND ? ORDER BY us DESC LIMIT 1",
-                (source, type_, *within),
+                f" AND us BETWEEN ? AND ?{where} ORDER BY us DESC LIMIT 1",
+                (source, type_, *within, *values),
             ).fetchone()
             if row is not None:
                 message = (
@@ -169,7 +172,7 @@ def publish(
                 raise DuplicateDroppedError(message)
         draft = draft_event(act, source, type_, priority, payload)
         act.append([draft])
-        return str(draft.body["name"])
+        return str(draft.body["name"])[len(team.queue) :]
 
 
 def _window(team: Team, source: str, type_: str) -> int:
@@ -180,6 +183,11 @@ def _window(team: Team, source: str, type_: str) -> int:
     return window
 
 
+def queue_of(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
+    """The condition that an event is of the queue that is worked on: SQL, and its values."""
+    return in_queue(team.queue, alone=not team.disk.places.added, column=column)
+
+
 def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
     """Pending events, most urgent first, then oldest; ``handle``: of this source only.
 
@@ -187,20 +195,38 @@ def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
         BadArgumentError: no source can have this name.
     """
     _check_source(handle)
-    where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
+    where, values = queue_of(team)
+    if handle is not None:
+        where, values = f"{where} AND source = ?", (*values, handle)
     rows = team.store.db.execute(
         "SELECT priority, name, us, source, type FROM events INDEXED BY events_pending"
         f" WHERE acked IS NULL{where} ORDER BY priority, us, name",
         values,
     )
+    skip = len(team.queue)
     for priority, name, us, source, type_ in rows:
-        yield Pending(PRIORITIES[priority], name, us, source, type_)
+        yield Pending(PRIORITIES[priority], name[skip:], us, source, type_)
 
 
 def _check_source(handle: str | None) -> None:
     if handle is not None and (not handle.strip() or "/" in handle):
         message = "--handle: a source is not empty and holds no /; leave it out to mean all"
         raise BadArgumentError(message)
+
+
+def full_name(team: Team, name: str) -> str:
+    """An event's name in the ledger: behind the queue that it is of, where that was added.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+    """
+    front = name[: name.rfind("/") + 1]
+    if not front or front not in team.disk.places.queues():
+        front = ""
+    problem = valid_event_name(name[len(front) :])
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return name if front else team.queue + name
 
 
 def find_pending(team: Team, name: str) -> int:
@@ -210,9 +236,7 @@ def find_pending(team: Team, name: str) -> int:
         BadArgumentError: not the name of an event.
         NotFoundError: it is not pending.
     """
-    problem = valid_event_name(name)
-    if problem is not None:
-        raise BadArgumentError(problem)
+    name = full_name(team, name)
     row = team.store.db.execute(
         "SELECT seq FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
         " AND us = ? AND name = ?",
@@ -234,7 +258,7 @@ def read(team: Team, name: str, *, processed: bool = False) -> bytes:
     try:
         return event_bytes(team.source, team.source.body(find_pending(team, name)))
     except NotFoundError:
-        path = f"{BUS.folder}/processed/{name}"
+        path = f"{BUS.folder}/processed/{full_name(team, name)}"
         done = BUS.render(team.source, path) if processed else None
         if done is None:
             raise
@@ -255,15 +279,19 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
         if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
             message = f"{name} {claim.told}: it is theirs to acknowledge, or to release"
             raise RefusedError(message)
-        if take_event(team, act, event, name):
-            act.append([drafts.acked(name, actor)])
+        whole = full_name(team, name)
+        if take_event(team, act, event, whole):
+            act.append([drafts.acked(whole, actor)])
             return
         message = f"no pending event {name}: another program acknowledged it at this moment"
         raise NotFoundError(message)
 
 
 def take_event(team: Team, act: Act, event: int, name: str) -> bool:
-    """Take a pending event from the queue; False: another program took it before us."""
+    """Take a pending event from its queue; False: another program took it before us.
+
+    ``name`` is its name in the ledger (see ``full_name``).
+    """
     return not _lost(team, act, team.files.take_events([name]), {name: event})
 
 
@@ -311,7 +339,9 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
     """
     _check_source(handle)
     with team.act(by=actor) as act:
-        where, values = ("", ()) if handle is None else (" AND source = ?", (handle,))
+        where, values = queue_of(team)
+        if handle is not None:
+            where, values = f"{where} AND source = ?", (*values, handle)
         rows = act.transaction.tables.execute(
             f"SELECT name, seq FROM events WHERE acked IS NULL{where}", values
         )
@@ -323,7 +353,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
             act.append(moved(team.source, team.disk, lost))
         count = len(events) - len(lost)
         if count:
-            act.append([drafts.acked_all(count, actor, handle)])
+            act.append([drafts.acked_all(count, actor, handle, team.queue.rstrip("/"))])
         return count
 
 
@@ -341,12 +371,15 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
     with team.act(by=actor) as act:
         limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
         db = act.transaction.tables
-        done = team.disk.stat(f"{BUS.folder}/processed") is not None
+        folder = f"{BUS.folder}/processed/{team.queue}".rstrip("/")
+        done = team.disk.stat(folder) is not None
+        where, values = queue_of(team)
         left: int = db.execute(
-            "SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL"
+            f"SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL{where}", values
         ).fetchone()[0]
         gone: list[tuple[str, int]] = []
-        rows = db.execute("SELECT name, size FROM events WHERE acked IS NOT NULL ORDER BY us, name")
+        sql = f"SELECT name, size FROM events WHERE acked IS NOT NULL{where} ORDER BY us, name"
+        rows = db.execute(sql, values)
         while left > limit:
             name, size = rows.fetchone()
             gone.append((name, size))
@@ -377,8 +410,10 @@ def _keep_edited(act: Act, names: list[str]) -> None:
 def status(team: Team, now_us: int) -> Status:
     """Count the queue; ``now_us`` is the clock against which an event is stale."""
     db = team.store.db
+    where, values = queue_of(team)
     rows = db.execute(
-        "SELECT priority, count(*), min(us) FROM events WHERE acked IS NULL GROUP BY 1"
+        f"SELECT priority, count(*), min(us) FROM events WHERE acked IS NULL{where} GROUP BY 1",
+        values,
     )
     pending = dict.fromkeys(PRIORITIES, 0)
     oldest: int | None = None
@@ -386,13 +421,14 @@ def status(team: Team, now_us: int) -> Status:
         pending[PRIORITIES[priority]] = count
         oldest = us if oldest is None else min(oldest, us)
     processed, size = db.execute(
-        "SELECT count(*), coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL"
+        f"SELECT count(*), coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL{where}",
+        values,
     ).fetchone()
     timeout = settings(team)["ack_timeout"]
     stale = 0
     if timeout:
         stale = db.execute(
-            "SELECT count(*) FROM events WHERE acked IS NULL AND us < ?",
-            (max(0, now_us - timeout * 1_000_000),),
+            f"SELECT count(*) FROM events WHERE acked IS NULL AND us < ?{where}",
+            (max(0, now_us - timeout * 1_000_000), *values),
         ).fetchone()[0]
     return Status(pending, oldest, processed, size, timeout, stale)

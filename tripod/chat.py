@@ -86,7 +86,7 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
         BadArgumentError: not a channel's name.
         RefusedError: it is there already.
     """
-    channel = channel_name(name)
+    channel = channel_name(name, team.disk.places.chats())
     path = f"{CHAT.folder}/{channel}.chat"
     with team.act(locks=[path], by=actor) as act:
         if live_of(act, channel) is not None:

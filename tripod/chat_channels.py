@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from projections import CHAT
 from projections.formats import chat as format_
 from projections.live_lines import Span, span_of
@@ -12,14 +14,17 @@ from tripod.team import Team
 __all__ = ["channel_name", "live_of", "missing", "span", "writable"]
 
 
-def channel_name(name: str) -> str:
+def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
     """The channel that an argument names, with or without ``.chat``.
+
+    ``fronts`` are the folders that were added, of which it may be: ``<name>/``.
 
     Raises:
         BadArgumentError: it cannot be a channel.
     """
     channel = name.removesuffix(".chat")
-    problem = format_.valid_channel(channel)
+    front = channel[: channel.rfind("/") + 1]
+    problem = format_.valid_channel(channel[len(front) :] if front in fronts else channel)
     if problem is not None:
         raise BadArgumentError(problem)
     return channel
@@ -43,7 +48,7 @@ def span(team: Team, name: str) -> Span:
     found = span_of(team.store.db, stem)
     if found is None:
         if format_.parse_archive_name(stem) is None:
-            channel_name(stem)
+            channel_name(stem, team.disk.places.chats())
         raise missing(team, stem)
     return found
 
@@ -56,6 +61,17 @@ def live_of(act: Act, channel: str) -> Span | None:
     return None if row is None else Span(channel, *row)
 
 
+def _check_folder(team: Team, stem: str) -> None:
+    """Refuse to write into an added folder that is not there."""
+    front = stem[: stem.rfind("/")] if "/" in stem else ""
+    if f"{CHAT.folder}/{front}" in team.disk.places.missing():
+        message = (
+            f"{team.disk.full(f'{CHAT.folder}/{front}')} is no folder that can be read, and {stem} "
+            "is kept there: put it back; or, if it is lost, `tripod rebuild` writes it anew"
+        )
+        raise RefusedError(message)
+
+
 def writable(team: Team, name: str) -> tuple[str, str]:
     """The channel and its path, for an act on it; nothing is left behind where there is none.
 
@@ -65,13 +81,14 @@ def writable(team: Team, name: str) -> tuple[str, str]:
         RefusedError: it is an archive.
     """
     stem = name.removesuffix(".chat")
+    _check_folder(team, stem)
     db = team.store.db
     if db.execute("SELECT 1 FROM channels WHERE channel = ?", (stem,)).fetchone() is None:
         row = db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
         if row is not None:
             message = f"{stem} is an archive and never changes; the channel is {row[0]}"
             raise RefusedError(message)
-        stem = channel_name(stem)
+        stem = channel_name(stem, team.disk.places.chats())
         if not team.disk.is_file(f"{CHAT.folder}/{stem}.chat"):
             raise missing(team, stem)
     return stem, f"{CHAT.folder}/{stem}.chat"

@@ -12,11 +12,20 @@ from __future__ import annotations
 
 import time
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledger import drafts_bus
 from tripod.act import Act
-from tripod.bus import NOBODY, Claim, Pending, check, claim_on, find_for
+from tripod.bus import (
+    NOBODY,
+    Claim,
+    Pending,
+    check,
+    claim_on,
+    find_for,
+    full_name,
+    queue_of,
+)
 from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.readers import wait
@@ -40,12 +49,12 @@ MAX_LEASE = 2**32
 _FREE = (
     "SELECT e.seq, e.name FROM events AS e INDEXED BY events_pending"
     " LEFT JOIN claims AS c ON c.event = e.seq"
-    " WHERE e.acked IS NULL AND (c.event IS NULL OR c.until_us <= ?)"
+    " WHERE e.acked IS NULL AND (c.event IS NULL OR c.until_us <= ?){where}"
     " ORDER BY e.priority, e.us, e.name LIMIT 1"
 )
 _LIVE = (
     "SELECT e.seq, e.name, c.holder, c.until_us, c.attempt FROM claims AS c"
-    " JOIN events AS e ON e.seq = c.event WHERE e.acked IS NULL AND c.until_us > ?"
+    " JOIN events AS e ON e.seq = c.event WHERE e.acked IS NULL AND c.until_us > ?{where}"
     " ORDER BY c.until_us"
 )
 
@@ -84,7 +93,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
         until = act.now_us + lease * 1_000_000
         draft = drafts_bus.claimed(name=found, event=event, by=holder, until=until, attempt=attempt)
         act.append([draft])
-        return Claim(found, holder, until, attempt)
+        return Claim(found.removeprefix(team.queue), holder, until, attempt)
 
 
 def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int | None) -> Claim:
@@ -118,8 +127,8 @@ def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = L
 
     def soon() -> float:
         now = time.time_ns() // 1000
-        row = team.store.db.execute(f"{_LIVE} LIMIT 1", (now,)).fetchone()
-        return inf if row is None else (row[3] - now) / 1_000_000
+        rows = _live(team, now)
+        return (rows[0][3] - now) / 1_000_000 if rows else inf
 
     return wait(team, look, timeout, soon=soon)
 
@@ -141,11 +150,13 @@ def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str
         if taken is not None and taken.until_us > act.now_us and taken.holder != holder:
             message = f"{name} {taken.told}: `claim` without a name takes another one"
             raise NotFoundError(message)
-        return event, name
-    row = team.store.db.execute(_FREE, (act.now_us,)).fetchone()
+        return event, full_name(team, name)
+    where, values = queue_of(team, "e.name")
+    sql = _FREE.format(where=where)
+    row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
     if row is None and team.files.uncounted:
         act.take_in()
-        row = team.store.db.execute(_FREE, (act.now_us,)).fetchone()
+        row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
     if row is None:
         message = "no event to take: none is pending that nobody has"
         raise NotFoundError(message)
@@ -165,13 +176,20 @@ def release(team: Team, holder: str, name: str) -> None:
         if taken is None or taken.holder != holder or taken.until_us <= act.now_us:
             message = f"{name} is not claimed by {holder}: there is nothing to give back"
             raise NotFoundError(message)
-        act.append([drafts_bus.released(name=name, event=event, actor=holder)])
+        draft = drafts_bus.released(name=full_name(team, name), event=event, actor=holder)
+        act.append([draft])
 
 
 def held(team: Team, now_us: int) -> dict[str, Claim]:
     """The pending events that somebody has, by name."""
-    rows = team.store.db.execute(_LIVE, (now_us,))
-    return {name: Claim(name, *rest) for _, name, *rest in rows}
+    return {name: Claim(name, *rest) for _, name, *rest in _live(team, now_us)}
+
+
+def _live(team: Team, now_us: int) -> list[tuple[Any, ...]]:
+    """Entry, name, holder, end and attempt of the claims on events of the queue."""
+    where, values = queue_of(team, "e.name")
+    rows = team.store.db.execute(_LIVE.format(where=where), (now_us, *values))
+    return [(event, name.removeprefix(team.queue), *rest) for event, name, *rest in rows]
 
 
 def recover(team: Team, handle: str) -> Recovery:
@@ -186,10 +204,15 @@ def recover(team: Team, handle: str) -> Recovery:
     with team.act(by=handle) as act:
         last = team.store.db.execute("SELECT at FROM head").fetchone()[0]
         pending = list(check(team))
-        rows = team.store.db.execute(_LIVE, (act.now_us,)).fetchall()
+        rows = _live(team, act.now_us)
         mine = [(event, name) for event, name, holder, *_ in rows if holder == handle]
-        back = [drafts_bus.released(name=name, event=event, actor=handle) for event, name in mine]
+        back = [
+            drafts_bus.released(name=team.queue + name, event=event, actor=handle)
+            for event, name in mine
+        ]
         said = f"{handle} is back: {len(pending)} pending, {len(mine)} claims released"
         beat = draft_event(act, handle, "heartbeat", "low", said)
         act.append([*back, beat])
-        return Recovery(pending, last, [name for _, name in mine], str(beat.body["name"]))
+        return Recovery(
+            pending, last, [name for _, name in mine], str(beat.body["name"])[len(team.queue) :]
+        )

@@ -25,10 +25,11 @@ MAX_PAYLOAD = 1024 * 1024  # bytes
 
 
 class Drafting(Protocol):
-    """What a draft needs of an act: its tables, and its clock, which each event moves on."""
+    """What a draft needs of an act: its tables, its queue, its clock, which each event moves on."""
 
     transaction: SQLiteTransaction
     now_us: int
+    queue: str
 
 
 def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
@@ -72,10 +73,11 @@ def draft_event(
     judge_event(source, type_, priority, payload)
     us = act.now_us
     while True:
-        name = event_name(us, source, type_, os.getpid())
-        problem = name_problem(name)
+        file = event_name(us, source, type_, os.getpid())
+        problem = name_problem(file)
         if problem is not None:
             raise BadArgumentError(problem)
+        name = act.queue + file
         taken = act.transaction.tables.execute(
             "SELECT 1 FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
             " AND us = ?1 AND name = ?2"

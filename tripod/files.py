@@ -27,16 +27,34 @@ from projections.projection import File, Source
 from projections.rebuild import desired
 from tripod.touched import touched_by
 
-__all__ = ["Files", "digest_of", "has_foreign_lock", "is_live_log"]
+__all__ = ["Files", "digest_of", "folders_of", "has_foreign_lock", "is_live_log"]
 
 READ_LIMIT = 2**30
-FOLDERS = ("", BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
 SOME = 16  # files; from there on the disk is waited for once for all that are new
 MANY = 100  # events; from there on they are moved with one look at the folders
 GROUP = 2000
 NEVER = -(2**31)
 _GROWING = ("chat.sent", "decision.logged")
-WATCHED = (BUS.folder, f"{BUS.folder}/processed")
+
+
+def _by_queue(names: Iterable[str]) -> dict[str, list[str]]:
+    """Names of events by what they begin with: '' those of the team's own queue."""
+    queues: dict[str, list[str]] = {}
+    for name in names:
+        queues.setdefault(name[: name.rfind("/") + 1], []).append(name)
+    return queues
+
+
+def _queue_folders(front: str) -> tuple[str, str]:
+    """The folder of a queue, and that of its processed events."""
+    front = front.rstrip("/")
+    return f"{BUS.folder}/{front}".rstrip("/"), f"{BUS.folder}/processed/{front}".rstrip("/")
+
+
+def folders_of(disk: Disk) -> list[str]:
+    """The folders in which files are written: '' is the team directory itself."""
+    places = disk.places
+    return ["", *places.queue_folders(), *places.chat_folders(), LOG.folder, "workers"]
 
 
 def digest_of(disk: Disk, path: str) -> str:
@@ -131,20 +149,25 @@ class Files:
         undoes it where nothing is recorded. The others are those whose file is not in the queue;
         one whose place is taken by another file is moved behind the COMMIT.
         """
-        queue, done = BUS.folder, f"{BUS.folder}/processed"
-        left: Sequence[str] = names
+        left: list[str] = []
+        for front, its in _by_queue(names).items():
+            left += self._take_from(front, its)
+        return [name for name in left if not self.disk.is_file(f"{BUS.folder}/{name}")]
+
+    def _take_from(self, front: str, names: list[str]) -> list[str]:
+        queue, done = _queue_folders(front)
         try:
             self.disk.make_folder(done)
-            if len(names) > MANY:
-                from projections.moving import move_all
+            if len(names) <= MANY:
+                return [name for name in names if not self._take(name)]
+            from projections.moving import move_all
 
-                left = move_all(self.disk, queue, done, names)
-                self.taken.update(set(names) - set(left))
-            else:
-                left = [name for name in names if not self._take(name)]
-        except OSError:
-            pass  # what could not be moved here is tried, and told, behind the COMMIT
-        return [name for name in left if not self.disk.is_file(f"{queue}/{name}")]
+            files = [name[len(front) :] for name in names]
+            left = [front + file for file in move_all(self.disk, queue, done, files)]
+            self.taken.update(set(names) - set(left))
+        except OSError:  # what could not be moved here is tried, and told, behind the COMMIT
+            return names
+        return left
 
     def _take(self, name: str) -> bool:
         queue, done = f"{BUS.folder}/{name}", f"{BUS.folder}/processed/{name}"
@@ -358,7 +381,11 @@ class Files:
 
     def _move(self, names: Sequence[str]) -> None:
         """Acknowledged events go to ``processed/`` as they are, where they have not gone yet."""
-        queue, done = BUS.folder, f"{BUS.folder}/processed"
+        for front, its in _by_queue(names).items():
+            self._move_in(front, its)
+
+    def _move_in(self, front: str, names: Sequence[str]) -> None:
+        queue, done = _queue_folders(front)
         self._folders.update((queue, done))
         rest = names = [name for name in names if name not in self.taken]
         if not names:
@@ -368,12 +395,13 @@ class Files:
             from projections.moving import move_all
 
             try:
-                rest = move_all(self.disk, queue, done, names)
+                moved = move_all(self.disk, queue, done, [name[len(front) :] for name in names])
+                rest = [front + name for name in moved]
             except OSError as error:
                 self.failed[done] = str(error.strerror or error)
                 return
         for name in rest:
-            self._try(f"{done}/{name}", lambda: self._moved(name))  # noqa: B023 - called at once
+            self._try(f"{BUS.folder}/processed/{name}", lambda: self._moved(name))  # noqa: B023 - called at once
 
     def _moved(self, name: str) -> None:
         queue, done = f"{BUS.folder}/{name}", f"{BUS.folder}/processed/{name}"
@@ -386,7 +414,7 @@ class Files:
 
     def clear(self) -> None:
         """Remove what writers left that died before their rename: we are the sole writer."""
-        for folder in FOLDERS:
+        for folder in folders_of(self.disk):
             self._try(folder, lambda: self.disk.clear(folder))  # noqa: B023 - called at once
 
     # Noting ------------------------------------------------------------------------------------
@@ -403,6 +431,7 @@ class Files:
         left_out |= {path.rpartition("/")[0] for path in self.unmerged}
         for path in self._open.keys() - self.settled:
             noted[path] = manifest.Known(*self._open[path], seen_ns)
+        watched = set(self.disk.places.queue_folders())
         for path in over(self._watched(), "looking at the files again"):
             stat = self.disk.stat(path)
             if stat is None or path in left_out:
@@ -414,15 +443,15 @@ class Files:
                 if known.noted_ns - stat.mtime_ns <= RACY_NS < seen_ns - stat.mtime_ns:
                     noted[path] = known._replace(noted_ns=seen_ns)
                 continue
-            stat, digest = self._written.get(path) or (stat, self._agreed(path, stat))
-            if path in WATCHED or digest:
+            is_queue = path in watched
+            seen = (stat, "") if is_queue else (stat, self._agreed(path, stat))
+            stat, digest = self._written.get(path) or seen
+            if is_queue or digest:
                 noted[path] = manifest.Known(stat, digest, seen_ns)
         return noted
 
     def _agreed(self, path: str, stat: Stat) -> str:
         """Digest of a file that is as the ledger has it; '' where it is not."""
-        if path in WATCHED:
-            return ""
         if path in self.agreed and self.agreed[path].stat == stat:
             return self.agreed[path].digest
         digest = digest_of(self.disk, path)
@@ -433,9 +462,11 @@ class Files:
         return digest if want is not None and sha256(want.data).hexdigest() == digest else ""
 
     def _watched(self) -> list[str]:
-        paths = [*WATCHED, COUNTS_PATH]
-        chats = self.disk.names(CHAT.folder)
-        paths += [f"{CHAT.folder}/{name}" for name in chats if name.endswith(".chat")]
+        places = self.disk.places
+        paths = [*places.queue_folders(), COUNTS_PATH]
+        for folder in places.chat_folders():
+            chats = self.disk.names(folder)
+            paths += [f"{folder}/{name}" for name in chats if name.endswith(".chat")]
         paths += [path for path in self._written if path.endswith(".cursors")]
         paths += [f"{LOG.folder}/{n}" for n in self.disk.names(LOG.folder) if n.endswith(".md")]
         for table in ("inputs", "files"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ledger.locating import FOLDER
 from projections.disk import Disk, UnreadableError
 from projections.projection import File
 from tripod.team import Team
@@ -16,7 +17,12 @@ _LIMIT = 1024 * 1024
 
 
 def lacking(disk: Disk) -> list[str] | None:
-    """Our lines that the file does not have; None where it cannot be read as a file."""
+    """Our lines that the file does not have; None where it cannot be read as a file.
+
+    Only ``.nbs/.gitignore`` is ours: of a team directory by another name none are asked for.
+    """
+    if os.path.basename(os.path.realpath(disk.root)) != FOLDER:
+        return []
     old = _read(disk)
     if old is None:
         return None
@@ -26,7 +32,8 @@ def lacking(disk: Disk) -> list[str] | None:
 
 def ignore(team: Team) -> None:
     """Add what is lacking; lines that are there already stay as they are."""
-    old, missing = _read(team.disk), lacking(team.disk)
+    missing = lacking(team.disk)
+    old = None if missing is None else _read(team.disk)
     if old is None or missing is None:
         lines = " and ".join(LINES)
         team.warnings.append(f"{PATH}: cannot be read as a file; put the lines {lines} into it")

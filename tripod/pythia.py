@@ -237,7 +237,8 @@ def _secret(team: Team) -> tuple[list[str], str]:
     """Folders of which she may see nothing, and the project around them."""
     root = os.path.realpath(team.root)
     project = os.path.dirname(root)
-    folders = [root, team.disk.full(BUS.folder), team.disk.full(CHAT.folder), f"{project}/.git"]
+    kept = (BUS.folder, CHAT.folder, *team.disk.places.added)
+    folders = [root, *map(team.disk.full, kept), f"{project}/.git"]
     return folders, project
 
 

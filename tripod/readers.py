@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from ledger import drafts_bus
 from projections import BUS
 from projections.formats.event import PRIORITIES
-from tripod.bus import Pending, check, settings
+from tripod.bus import Pending, check, queue_of, settings
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team import Team
 from tripod.waking import Watch
@@ -47,21 +47,28 @@ def unseen(team: Team, reader: str) -> Unseen:
     """
     _check_reader(reader)
     db = team.store.db
-    row = db.execute("SELECT up_to FROM readers WHERE reader = ?", (reader,)).fetchone()
+    key = team.queue + reader  # in each queue a reader has a place of its own
+    row = db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
     seen = -1 if row is None else int(row[0])
     size = db.execute("SELECT size FROM head").fetchone()[0]
+    where, values = queue_of(team)
     rows = db.execute(
         "SELECT priority, name, us, source, type, acked FROM events"
-        " WHERE seq > ? AND seq < ? ORDER BY priority, us, name",
-        (seen, size),
+        f" WHERE seq > ? AND seq < ?{where} ORDER BY priority, us, name",
+        (seen, size, *values),
     ).fetchall()
-    events = [Pending(PRIORITIES[priority], *rest) for priority, *rest, _ in rows]
-    acked = frozenset(name for _, name, *_, acked in rows if acked is not None)
+    skip = len(team.queue)
+    events = [
+        Pending(PRIORITIES[priority], name[skip:], *rest) for priority, name, *rest, _ in rows
+    ]
+    acked = frozenset(name[skip:] for _, name, *_, acked in rows if acked is not None)
     pruned = 0
     if row is not None:
+        where, values = queue_of(team, "json_extract(CAST(body AS TEXT), '$.name')")
         came = db.execute(
-            "SELECT count(*) FROM entries WHERE seq > ? AND seq < ? AND kind = 'bus.published'",
-            (seen, size),
+            "SELECT count(*) FROM entries WHERE seq > ? AND seq < ? AND kind = 'bus.published'"
+            + where,
+            (seen, size, *values),
         ).fetchone()[0]
         pruned = came - len(rows)
     return Unseen(events, acked, pruned, size - 1)
@@ -82,11 +89,10 @@ def mark_seen(team: Team, reader: str, found: Unseen) -> None:
         return
 
     with team.act(hasty=True, by=reader) as act:
-        row = team.store.db.execute(
-            "SELECT up_to FROM readers WHERE reader = ?", (reader,)
-        ).fetchone()
+        key = team.queue + reader
+        row = team.store.db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
         if row is None or row[0] < found.up_to:
-            act.append([drafts_bus.seen(reader, found.up_to)])
+            act.append([drafts_bus.seen(key, found.up_to)._replace(actor=reader)])
 
 
 def wait(
@@ -110,7 +116,7 @@ def wait(
     """
     config = settings(team)
     until = inf if timeout is None else time.monotonic() + timeout
-    folder = team.disk.full(BUS.folder)
+    folder = team.disk.full(f"{BUS.folder}/{team.queue}".rstrip("/"))
     told = config["notify"] != "poll"
     with Watch([folder], every=float(config["poll_interval"]), told=told) as watch:
         while True:

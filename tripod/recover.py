@@ -162,7 +162,7 @@ def refusal(lost: Mapping[str, list[str]], command: str) -> str:
 def strangers(source: Source, disk: Disk) -> Iterator[str]:
     """Event files that a rolled-back ledger does not know: they came after it, so they go."""
     known = set(BUS.paths(source))
-    for folder in (BUS.folder, f"{BUS.folder}/processed"):
+    for folder in disk.places.queue_folders():
         for name in disk.names(folder):
             path = f"{folder}/{name}"
             if name.endswith(".event") and path not in known:

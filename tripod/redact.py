@@ -311,7 +311,8 @@ def _large(team: Team) -> Iterator[str]:
 
 def _files(team: Team) -> Iterator[str]:
     """Every file of the team but its open database."""
-    away = [os.path.normpath(team.disk.full(front)) for front in ("events", "chat")]
+    fronts = ("events", "chat", *team.disk.places.added)
+    away = [os.path.normpath(team.disk.full(front)) for front in fronts]
     for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
         for folder, _, names in os.walk(root):
             yield from (os.path.join(folder, name) for name in sorted(names) if name not in _LIVE)

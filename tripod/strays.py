@@ -6,14 +6,14 @@ and they go only when nobody can write into them any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ledger.entry import Draft, Entry
 from projections import BUS
 from projections.disk import KEPT, Disk
 from projections.projection import Source
-from tripod.files import FOLDERS, Files
+from tripod.files import Files, folders_of
 
 __all__ = ["take_strays"]
 
@@ -38,9 +38,9 @@ class _Act(Protocol):
 def take_strays(act: _Act) -> None:
     """Look at every kept file; those of events, which are replaced seldom, in a full look only."""
     known = [path for path in act.writer.known if f"/{KEPT}" in path]
-    folders: Iterable[str] = FOLDERS
+    folders = folders_of(act.disk)
     if not act.full and not any(path.startswith(f"{BUS.folder}/") for path in known):
-        folders = [folder for folder in FOLDERS if not folder.startswith(BUS.folder)]
+        folders = [folder for folder in folders if not folder.startswith(BUS.folder)]
     there = {path for folder in folders for path in act.disk.kept(folder)}
     act.writer.settled.update(path for path in known if path not in there)
     if not there:

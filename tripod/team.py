@@ -27,6 +27,7 @@ from ledger.entry import Draft, Entry
 from ledger.errors import LedgerDamagedError, UnwritableError
 from ledger.ids import format_at, now_us
 from ledger.locating import DATABASE, FOLDER
+from ledger.places import PLACE_IDS
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
@@ -53,7 +54,10 @@ MAX_TRIES = 5  # how often we begin again because others write the same file
 
 
 class Team:
-    """One team directory, opened for work."""
+    """One team directory, opened for work.
+
+    ``queue`` is the queue that acts on events work on: '' the team's own, else ``<name>/``.
+    """
 
     def __init__(self, root: str, *, create: bool = False) -> None:
         """Open the ledger in the team directory ``root``.
@@ -65,13 +69,14 @@ class Team:
         self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
         self.disk = Disk(root)
         try:
-            self._settle_places()
+            self.settle_places()
         except BaseException:
             self.store.close()
             raise
         self.source = source_of(self.store.db)
         self.files = Files(self.disk, self.store, self.source)
         self.warnings: list[str] = []
+        self.queue = ""
         self.healed = 0
         self._signs: Signing | None = None
         self._lag: Lag | None = None
@@ -86,18 +91,31 @@ class Team:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _settle_places(self) -> None:
-        """Look for events and chats where the ledger's first entry says that they are."""
+    def settle_places(self) -> None:
+        """Look for events and chats where the ledger's entries say that they are."""
         try:
             self.disk.places = Places(self.root, recorded(self.store.db))
         except ValueError as error:
             message = f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
             raise LedgerDamagedError(message) from error
 
+    def _are_more_places(self, db: sqlite3.Connection) -> bool:
+        """Whether another process added a folder since we looked."""
+        sql = "SELECT count(*) FROM entries WHERE id >= ? AND id < ?"
+        return db.execute(sql, PLACE_IDS).fetchone()[0] != len(self.disk.places.added)  # type: ignore[no-any-return]
+
     def _check_places(self) -> None:
         """A folder elsewhere that is gone may be a disk that is not there: it is not made anew."""
-        for front, full in self.disk.places.absent().items():
-            what = "events" if front == BUS.folder else "chats"
+        gone = self.disk.places.absent()
+        for front, full in gone.items():
+            what = "events" if front.startswith(BUS.folder) else "chats"
+            if "/" in front:  # the work in the other folders goes on
+                self.warnings.append(
+                    f"the team keeps {what} in {full}, and no folder is there: what is in it is "
+                    "left as the ledger has it. Put it back; or, if it is lost, `tripod rebuild` "
+                    "writes it anew"
+                )
+                continue
             message = (
                 f"the team keeps its {what} in {full}, and no folder is there (a symbolic link "
                 "is none); nothing was recorded. Put it back; or, if it is lost, `tripod rebuild` "
@@ -116,7 +134,7 @@ class Team:
         anew: bool = False,
         hasty: bool = False,
         adds: bool = False,
-        opened: Draft | None = None,
+        opened: Sequence[Draft] = (),
         by: str | None = None,
     ) -> Iterator[Act]:
         """Do something: see the module.
@@ -127,11 +145,11 @@ class Team:
             anew: fold all tables again first, and trust no file unread.
             hasty: do not count a full queue for what came in the very tick of our last write.
             adds: it decides nothing by what others may just have written (see ``files_later``).
-            opened: the first entry, for a ledger that has none yet.
+            opened: the first entries, for a ledger that has none yet.
             by: who acts. Their key, if they have one, is fetched before others have to wait.
 
         Raises:
-            NoTeamError: the ledger holds no entry, and none is ``opened``.
+            NoTeamError: the ledger holds no entry, and none are ``opened``.
             RefusedError: who acts has a key, and it cannot be used here; nothing was recorded.
             UnwritableError: the disk refuses; nothing was recorded.
         """
@@ -228,7 +246,7 @@ class Team:
         anew: bool = False,
         hasty: bool = False,
         blind: bool = False,
-        opened: Draft | None = None,
+        opened: Sequence[Draft] = (),
         late: Sequence[str] = (),
     ) -> Iterator[Act]:
         pending: list[Act] = []
@@ -239,7 +257,7 @@ class Team:
             write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
             with self.store.transaction(after=write, mends=anew) as transaction:
                 act = Act(transaction, self.store, self.files, self.warnings, full=full)
-                act.blind = blind
+                act.blind, act.queue = blind, self.queue
                 self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)
                 if self._lag is not None and not blind:
                     self._lag.look(act)
@@ -275,6 +293,8 @@ class Team:
         db = self.store.db
         now = time.time_ns()
         looked: list[str] = []
+        if self._are_more_places(db):
+            self.settle_places()
         folded = tables_current(db)
         current = folded and not self._files_behind()
         known = manifest.load(db) if current else {}
@@ -305,14 +325,14 @@ class Team:
         anew: bool,
         hasty: bool,
         late: Sequence[str],
-        opened: Draft | None,
+        opened: Sequence[Draft],
     ) -> None:
         transaction = act.transaction
-        if transaction.size == 0 and opened is not None:
+        if transaction.size == 0 and opened:
             refold(transaction.tables, ())
-            act.append([opened])
-        if opened is not None:
-            self._settle_places()
+            act.append(opened)
+        if opened or self._are_more_places(transaction.tables):
+            self.settle_places()
         if transaction.size == 0:
             message = f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it"
             raise NoTeamError(message)

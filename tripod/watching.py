@@ -16,9 +16,10 @@ from math import inf
 from typing import NamedTuple
 
 from ledger.errors import LedgerError
-from tripod.adopt import FOLDERS, sync
+from tripod.adopt import sync
 from tripod.bus import settings
 from tripod.errors import TripodError
+from tripod.files import folders_of
 from tripod.team import Team
 from tripod.waking import Watch
 
@@ -127,7 +128,7 @@ def watch(
 def _there(team: Team) -> list[tuple[str, int]]:
     """The folders that are there, with what tells one from another that took its name."""
     found = []
-    for folder in ("", *FOLDERS):
+    for folder in folders_of(team.disk):
         path = team.disk.full(folder) if folder else team.root
         try:
             found.append((path, os.stat(path).st_ino))

@@ -65,7 +65,7 @@ def usually(places: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
     return [
         (re.compile(rf"(?<![\w./~-])(?:[\w.~-]*/)*{re.escape(name)}(?=/)"), f".nbs/{front}")
         for name, front in named
-        if name != front
+        if name not in (front, ".", "..")
     ]
 
 

@@ -37,6 +37,7 @@ from ledger.kinds.team import (
     EvidenceKept,
     FileSeen,
     Opened,
+    PlaceAdded,
     WorkerWritten,
 )
 from ledger.kinds.trust import (
@@ -70,6 +71,7 @@ class Kind(NamedTuple):
 KINDS: tuple[Kind, ...] = (
     Kind("ledger.opened", Opened, "ledger"),
     Kind("ledger.adopted", Adopted, "ledger"),
+    Kind("place.added", PlaceAdded, "ledger"),
     Kind("bus.published", Published, "bus"),
     Kind("bus.acked", Acked, "bus"),
     Kind("bus.acked-all", AckedAll, "bus"),

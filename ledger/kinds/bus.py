@@ -39,10 +39,14 @@ class Acked(BodyModel):
 
 
 class AckedAll(BodyModel):
-    """All events that were pending (of ``source``, where given) were acknowledged at once."""
+    """All events that were pending (of ``source``, where given) were acknowledged at once.
+
+    Those of the team's own queue; of the one that was added as ``queue``, where given.
+    """
 
     count: Count
     source: str | None = None
+    queue: Name | None = None
 
 
 class Pruned(BodyModel):

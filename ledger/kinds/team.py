@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import model_validator
 
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
-from ledger.places import places_problem
+from ledger.places import added_problem, places_problem
 
 __all__ = [
     "Adopted",
@@ -14,6 +16,7 @@ __all__ = [
     "EvidenceKept",
     "FileSeen",
     "Opened",
+    "PlaceAdded",
     "WorkerWritten",
 ]
 
@@ -36,6 +39,26 @@ class Opened(BodyModel):
     @model_validator(mode="after")
     def _two_places(self) -> Opened:
         problem = places_problem(self.events, self.chat)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+
+class PlaceAdded(BodyModel):
+    """A further folder of chats or events was met: from here on it belongs to the team.
+
+    ``path`` is a path as in the first entry; ``.`` is the team directory, ``..`` the folder around
+    it. In entries and messages its chats are called ``<name>/<chat>`` and its events
+    ``<name>/<file>``, wherever it is.
+    """
+
+    holds: Literal["chat", "events"]
+    name: Name
+    path: Name
+
+    @model_validator(mode="after")
+    def _one_place(self) -> PlaceAdded:
+        problem = added_problem(self.holds, self.name, self.path)
         if problem is not None:
             raise ValueError(problem)
         return self

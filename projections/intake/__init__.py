@@ -19,7 +19,7 @@ from projections.intake.blocked import BLOCKED, take_blocked
 from projections.intake.chats import take_chats
 from projections.intake.events import take_events
 from projections.intake.logs import take_log
-from projections.intake.others import CONFIG, take_inputs, take_others
+from projections.intake.others import config_of, take_inputs, take_others
 from projections.intake.piece import UNMERGED, Conflict, Found, Piece, Reader, sort_pieces
 from projections.manifest import Manifest
 from projections.projection import Source
@@ -82,7 +82,7 @@ def take_in(
 
 
 def _take_queue(reader: Reader) -> None:
-    take_events(reader, _retention(reader.source))
+    take_events(reader, lambda queue: _retention(reader.source, queue))
 
 
 _PARTS = (
@@ -96,8 +96,9 @@ _PARTS = (
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 
-def _retention(source: Source) -> int:
-    row = source.db.execute("SELECT settings FROM inputs WHERE path = ?", (CONFIG,)).fetchone()
+def _retention(source: Source, queue: str) -> int:
+    sql = "SELECT settings FROM inputs WHERE path = ?"
+    row = source.db.execute(sql, (config_of(queue),)).fetchone()
     if row is None or row[0] is None:
         return DEFAULT_RETENTION
     return int(json.loads(row[0])["retention_max_bytes"])

@@ -33,7 +33,14 @@ __all__ = ["take_chats"]
 
 def take_chats(reader: Reader) -> None:
     """Compare every chat file with the tables of channels and lines."""
-    names = [n.removesuffix(".chat") for n in reader.disk.names(CHAT.folder) if n.endswith(".chat")]
+    places = reader.disk.places
+    fronts = places.chats()
+    names = [
+        CHAT.stem(f"{folder}/{name}")
+        for folder in places.chat_folders()
+        for name in reader.disk.names(folder)
+        if name.endswith(".chat")
+    ]
     db = reader.source.db
     known = dict(db.execute("SELECT channel, seq FROM channels").fetchall())
     archived = dict(db.execute("SELECT archive, seq FROM archives").fetchall())
@@ -50,7 +57,7 @@ def take_chats(reader: Reader) -> None:
         _take_channel(reader, channel, fresh_archives.get(channel, []), is_new=channel not in known)
     for what, files in (("the chat's file is gone", known), ("the archive is gone", archived)):
         for stem in sorted(files.keys() - set(names)):
-            if not reader.unwritten(files[stem]):
+            if not reader.unwritten(files[stem]) and stem[: stem.rfind("/") + 1] in fronts:
                 reader.conflict(f"{CHAT.folder}/{stem}.chat", "missing", what)
     for stem in sorted(archived.keys() & set(names)):
         _check_archive(reader, f"{CHAT.folder}/{stem}.chat")

@@ -7,13 +7,13 @@ acknowledgement is unknown and stays so.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from ledger.drafts import content
 from ledger.entry import Draft
 from projections import BUS
-from projections.bus_queue import MODE, name_us
+from projections.bus_queue import MODE, in_queue, name_us
 from projections.disk import Disk, UnreadableError
 from projections.formats.event import (
     MAX_FILE,
@@ -36,32 +36,52 @@ DONE = "acked IS NOT NULL"
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
 
 
-def take_events(reader: Reader, retention: int) -> None:
-    """Compare the queue's two folders with the table of events.
+def take_events(reader: Reader, retention: Callable[[str], int]) -> None:
+    """Compare the two folders of each queue with the table of events.
 
-    ``retention`` is the size in bytes above which the original tools prune processed events.
+    ``retention`` gives the size in bytes above which the original tools prune the processed events
+    of a queue.
     """
-    queue, done = BUS.folder, f"{BUS.folder}/processed"
     unmoved = _unwritten(reader)
-    new, whole = _strangers(reader, queue, PENDING)
+    for queue in reader.disk.places.queues():
+        _take_queue(reader, queue, {name for name in unmoved if is_of(name, queue)}, retention)
+
+
+def is_of(name: str, queue: str) -> bool:
+    """Whether an event is of a queue: '' the team's own, else ``<name>/``."""
+    return name.startswith(queue) and "/" not in name[len(queue) :]
+
+
+def _folders(queue: str) -> tuple[str, str]:
+    """The two folders of a queue, as paths of the team."""
+    queue = queue.rstrip("/")
+    return f"{BUS.folder}/{queue}".rstrip("/"), f"{BUS.folder}/processed/{queue}".rstrip("/")
+
+
+def _take_queue(
+    reader: Reader, which: str, unmoved: set[str], retention: Callable[[str], int]
+) -> None:
+    queue, done = _folders(which)
+    new, whole = _strangers(reader, queue, which, PENDING)
     for name in new:
         if name in unmoved or name in reader.pruned:
             continue
         if _when(reader, name, DONE) is not None:
-            reader.conflict(f"{queue}/{name}", "moved back", "it was acknowledged before")
+            reader.conflict(f"{BUS.folder}/{name}", "moved back", "it was acknowledged before")
         else:
-            _publish(reader, queue, name)
-    new, all_there = _strangers(reader, done, DONE)
+            _publish(reader, BUS.folder, name)
+    new, all_there = _strangers(reader, done, which, DONE)
     for name in new:
         if name not in reader.pruned:
             _take_done(reader, name)
     if not whole:
-        _lost(reader, unmoved)
+        _lost(reader, which, unmoved)
     if not all_there:
-        processed = _known(reader, DONE)
+        processed = _known(reader, which, DONE)
         for name in unmoved:
             processed.pop(name, None)
-        _pruned(reader, done, processed, _event_names(reader, done) - reader.pruned, retention)
+        there = _event_names(reader, done, which) - reader.pruned
+        _pruned(reader, which, processed, there, retention(which))
 
 
 def moved(source: Source, disk: Disk, names: Sequence[str]) -> list[Draft]:
@@ -72,7 +92,7 @@ def moved(source: Source, disk: Disk, names: Sequence[str]) -> list[Draft]:
     return [piece.draft for piece in reader.found.pieces]
 
 
-def _strangers(reader: Reader, folder: str, where: str) -> tuple[list[str], bool]:
+def _strangers(reader: Reader, folder: str, queue: str, where: str) -> tuple[list[str], bool]:
     """Event files of a folder that no event ``where`` is, and whether each such event has its file.
 
     Names go by the hundred past the table: a queue of 50,000 is never held as a whole.
@@ -85,12 +105,18 @@ def _strangers(reader: Reader, folder: str, where: str) -> tuple[list[str], bool
     new: list[str] = []
     there = 0
     found = reader.disk.walk(folder)
-    names = (name for name, what in found if _is_event(name) and what != "no text")
+    names = (queue + name for name, what in found if _is_event(name) and what != "no text")
     while part := [(name_us(name), name) for name in islice(names, TOGETHER)]:
         there += len(part)
         new += [name for (name,) in reader.source.db.execute(sql, (json.dumps(part),))]
-    count = reader.source.db.execute(f"SELECT count(*) FROM events WHERE {where}").fetchone()[0]
+    more, values = _of(reader, queue)
+    sql = f"SELECT count(*) FROM events WHERE {where}{more}"
+    count = reader.source.db.execute(sql, values).fetchone()[0]
     return sorted(new), there - len(new) == count
+
+
+def _of(reader: Reader, queue: str) -> tuple[str, tuple[str, ...]]:
+    return in_queue(queue, alone=not reader.disk.places.added)
 
 
 def _take_done(reader: Reader, name: str) -> None:
@@ -108,12 +134,13 @@ def _take_done(reader: Reader, name: str) -> None:
             _ack(reader, done, name, when)
 
 
-def _lost(reader: Reader, unmoved: set[str]) -> None:
+def _lost(reader: Reader, which: str, unmoved: set[str]) -> None:
     """Pending events whose files are gone, from the queue and from among the processed."""
-    queue, done = BUS.folder, f"{BUS.folder}/processed"
-    there = _event_names(reader, queue) | (_event_names(reader, done) - reader.pruned)
-    for name in sorted(_known(reader, PENDING).keys() - there - unmoved):
-        reader.conflict(f"{queue}/{name}", "missing", "a pending event's file is gone")
+    queue, done = _folders(which)
+    there = _event_names(reader, queue, which)
+    there |= _event_names(reader, done, which) - reader.pruned
+    for name in sorted(_known(reader, which, PENDING).keys() - there - unmoved):
+        reader.conflict(f"{BUS.folder}/{name}", "missing", "a pending event's file is gone")
 
 
 def _fresh(reader: Reader, path: str) -> bytes | None:
@@ -153,8 +180,8 @@ def _unwritten(reader: Reader) -> set[str]:
     return {name for (name,) in rows} if reader.files < reader.size else set()
 
 
-def _event_names(reader: Reader, folder: str) -> set[str]:
-    return {name for name in reader.disk.names(folder) if _is_event(name)}
+def _event_names(reader: Reader, folder: str, queue: str) -> set[str]:
+    return {queue + name for name in reader.disk.names(folder) if _is_event(name)}
 
 
 def _is_event(name: str) -> bool:
@@ -170,8 +197,9 @@ def _when(reader: Reader, name: str, where: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _known(reader: Reader, where: str) -> dict[str, int]:
-    rows = reader.source.db.execute(f"SELECT name, us FROM events WHERE {where}")
+def _known(reader: Reader, queue: str, where: str) -> dict[str, int]:
+    more, values = _of(reader, queue)
+    rows = reader.source.db.execute(f"SELECT name, us FROM events WHERE {where}{more}", values)
     return dict(rows.fetchall())
 
 
@@ -255,7 +283,7 @@ def _ack(reader: Reader, done: str, name: str, when: int) -> None:
 
 
 def _pruned(
-    reader: Reader, done: str, processed: dict[str, int], there: set[str], retention: int
+    reader: Reader, which: str, processed: dict[str, int], there: set[str], retention: int
 ) -> None:
     """Files gone from ``processed/``: the original's prune, or a deletion.
 
@@ -264,22 +292,21 @@ def _pruned(
     gone = sorted((us, name) for name, us in processed.items() if name not in there)
     if not gone:
         return
-    total = reader.source.db.execute(
-        "SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL"
-    ).fetchone()[0]
+    more, values = _of(reader, which)
+    sql = f"SELECT name, size FROM events WHERE acked IS NOT NULL{more}"
+    sizes = dict(reader.source.db.execute(sql, values).fetchall())
+    total = sum(sizes.values())
     kept = (
         min((us, name) for name, us in processed.items() if name in there)
         if there & processed.keys()
         else None
     )
-    sizes = dict(
-        reader.source.db.execute("SELECT name, size FROM events WHERE acked IS NOT NULL").fetchall()
-    )
     # A prune stops as soon as it is within the limit: the last file that went had to go.
     needed = total - sum(sizes[name] for _, name in gone[:-1]) > retention
     if not needed or (kept is not None and gone[-1] > kept):
         for _, name in gone:
-            reader.conflict(f"{done}/{name}", "missing", "a processed event's file is gone")
+            path = f"{BUS.folder}/processed/{name}"
+            reader.conflict(path, "missing", "a processed event's file is gone")
         return
     for part in names_in_bodies([name for _, name in gone]):
         marks = ",".join("?" * len(part))
@@ -291,7 +318,7 @@ def _pruned(
             stream="bus",
             actor="unknown",
             body={"bytes": size, "names": part},
-            path=done,
+            path=_folders(which)[1],
             data="\n".join(part).encode(),
             when=gone[-1][0],
             rank=ACK_RANK,

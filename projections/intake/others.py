@@ -19,9 +19,18 @@ from projections.intake.piece import Reader, fits, make_piece
 from projections.team_files import MODE, odd_config
 from projections.workers import FOLDER, worker_of
 
-__all__ = ["CONFIG", "REPLACED", "keep_file", "take_inputs", "take_others", "take_unreadable"]
+__all__ = [
+    "CONFIG",
+    "REPLACED",
+    "config_of",
+    "keep_file",
+    "take_inputs",
+    "take_others",
+    "take_unreadable",
+]
 
 CONFIG = f"{BUS.folder}/config.yaml"
+"""The configuration of the team's own queue."""
 RANK = 0
 EVIDENCE_LIMIT = 16 * 1024 * 1024
 TEXT_LIMIT = 1024 * 1024
@@ -38,6 +47,11 @@ _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
 _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
 
 
+def config_of(queue: str) -> str:
+    """The configuration of a queue: '' the team's own, else ``<name>/``."""
+    return f"{BUS.folder}/{queue}config.yaml"
+
+
 def take_unreadable(reader: Reader, path: str, data: bytes, problem: str) -> None:
     """Keep a file that is not what its place says, as it is: ``rebuild`` gives it back."""
     keep_file(reader, "file.seen", f"files/{path}", path, data, problem=problem)
@@ -47,11 +61,13 @@ def take_inputs(reader: Reader) -> None:
     """Note what changed in the files that people edit: the configuration, policies, the goal."""
     db = reader.source.db
     known: dict[str, str] = dict(db.execute("SELECT path, sha256 FROM inputs").fetchall())
-    paths = [CONFIG, "supervisor.md"]
+    configs = [config_of(queue) for queue in reader.disk.places.queues()]
+    paths = [*configs, "supervisor.md"]
     paths += [name for name in reader.disk.names("") if name.startswith("policy")]
-    odd = odd_config(reader.disk, CONFIG)
-    if odd is not None:
-        reader.found.odd[CONFIG] = odd
+    for path in configs:
+        odd = odd_config(reader.disk, path)
+        if odd is not None:
+            reader.found.odd[path] = odd
     for path in paths:
         stat = reader.disk.stat(path)
         if stat is not None and reader.unchanged(path, stat):
@@ -72,7 +88,7 @@ def _input(reader: Reader, path: str, data: bytes | None, digest: str, mtime_us:
     if data is not None:
         reader.found.files += 1
         body["content"] = content(data, blobs)
-    if path == CONFIG:
+    if path.endswith("/config.yaml"):
         config, problems = parse_config(data or b"")
         body["settings"] = config._asdict()
         body["problems"] = _few([problem._asdict() for problem in problems])
@@ -225,12 +241,15 @@ def _times_kept(reader: Reader, path: str) -> int:
 def _left_alone(reader: Reader) -> list[str]:
     """What stands in the team directory and no part of the intake takes in, folders with a /."""
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
+    added = {reader.disk.full(folder) for folder in reader.disk.places.added}
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
         found: list[str] = []
         for name, what in reader.disk.walk(folder):
             known = what == "folder" and (
-                front + name in _PLACES or front + name in (RECORD, SPOOL)
+                front + name in _PLACES
+                or front + name in (RECORD, SPOOL)
+                or reader.disk.full(front + name) in added
             )
             if what == "file":
                 known = name in names or (name.endswith(ends) and not name.startswith("."))

@@ -126,9 +126,9 @@ def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     """Take in what was added; whether that was all of it, None where this file takes nothing in."""
     if stray.path.startswith(f"{LOG.folder}/") and _is_live(reader.source, stray.path):
         return _pieces(reader, stray, new)
-    folder, _, name = stray.path.rpartition("/")
-    if folder == CHAT.folder:
-        channel = Channel(reader, name.removesuffix(".chat"), stray.path)
+    folder = stray.path.rpartition("/")[0]
+    if stray.path.startswith(f"{CHAT.folder}/"):
+        channel = Channel(reader, CHAT.stem(stray.path), stray.path)
         return _lines(reader, stray, new, channel) if channel.known else None
     if folder == FOLDER and not stray.is_open:
         return _worker(reader, stray, new)

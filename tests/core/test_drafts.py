@@ -17,7 +17,7 @@ from ledger.drafts import INLINE_LIMIT, content
 from ledger.entry import MAX_BODY, Draft
 from ledger.kinds import BY_NAME, KINDS
 from ledger.kinds.base import Content
-from ledger.places import places_problem
+from ledger.places import place_problem, places_problem
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = TEXTS.filter(bool)
@@ -103,7 +103,20 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
         ),
     ),
     "acked": ("bus.acked", st.builds(drafts.acked, NAMES, TEXTS)),
-    "acked_all": ("bus.acked-all", st.builds(drafts.acked_all, COUNTS, TEXTS, st.none() | TEXTS)),
+    "acked_all": (
+        "bus.acked-all",
+        st.builds(drafts.acked_all, COUNTS, TEXTS, st.none() | TEXTS, st.just("") | NAMES),
+    ),
+    "place_added": (
+        "place.added",
+        st.builds(
+            drafts.place_added,
+            st.sampled_from(["chat", "events"]),
+            st.text("abcXYZ019", min_size=1, max_size=40),
+            PLACES.filter(lambda place: place_problem(place) is None)
+            | st.sampled_from([".", ".."]),
+        ),
+    ),
     "pruned": ("bus.pruned", st.builds(drafts.pruned, st.lists(NAMES), COUNTS, TEXTS)),
     "channel_created": ("chat.created", st.builds(drafts.channel_created, NAMES, TEXTS)),
     "sent": (
@@ -292,7 +305,7 @@ def test_the_model_accepts_the_body_and_gives_it_back(name: str, data: st.DataOb
     stream = BY_NAME[kind].stream
     assert draft.stream.startswith(stream) if stream.endswith("/") else draft.stream == stream
     # The id says which entry is erased, or which change of which key it is: each once.
-    named = name in ("redacted", "enrolled", "revoked")
+    named = name in ("redacted", "enrolled", "revoked", "place_added")
     assert (draft.id is not None, draft.cause is not None) == (named, name == "redacted")
 
 

@@ -82,9 +82,10 @@ def test_what_is_odd_in_the_past_is_told(tmp_path: Path, capfd: pytest.CaptureFi
 def test_a_folder_of_any_name_is_recorded(tmp_path: Path) -> None:
     folder = a_queue(tmp_path / "queue")
     assert events_of("events", folder) == [NAME]
-    assert (tmp_path / "ledger.db").exists()
+    assert (tmp_path / ".nbs/ledger.db").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".nbs", "queue"]
     with team_of("events", f"{folder}/") as team:
-        assert team.source.body(0)["events"] == "queue"
+        assert team.source.body(0)["events"] == "../queue"
         assert team.source.body(0)["chat"] == "chat"
 
 
@@ -101,7 +102,7 @@ def test_logs_and_workers_are_where_they_always_are(tmp_path: Path, front: str) 
     (tmp_path / ".nbs" / front).mkdir()
     assert events_of(front, tmp_path / ".nbs" / front) == [NAME]
     (tmp_path / "other").mkdir()
-    with pytest.raises(RefusedError, match=rf"no folder that a ledger .* {front} are in"):
+    with pytest.raises(RefusedError, match=rf"keeps its {front} in .*/.nbs/{front}, not in"):
         events_of(front, tmp_path / "other")
 
 
@@ -127,12 +128,13 @@ def test_a_project_that_records_the_folder_is_its_team(tmp_path: Path) -> None:
     assert not (tmp_path / "ledger.db").exists()
 
 
-def test_a_ledger_of_another_folder_is_refused(tmp_path: Path) -> None:
+def test_another_folder_belongs_to_the_team_as_well(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
     events_of("events", a_queue(tmp_path / "queue"))
     other = a_queue(tmp_path / "other")
-    with pytest.raises(RefusedError, match=rf"keeps its events in {tmp_path}/queue, not in"):
-        events_of("events", other)
+    assert events_of("events", other) == [NAME]
     assert [path.name for path in other.iterdir()] == [NAME]
+    assert [str(path) for path in tmp_path.rglob("ledger.db")] == [f"{tmp_path}/.nbs/ledger.db"]
 
 
 def test_a_link_to_the_folder_is_the_folder(tmp_path: Path) -> None:
@@ -214,8 +216,8 @@ def test_a_ledger_elsewhere_is_made_with_its_folder(
     with team_of("events", str(folder)) as team:
         assert team.source.body(0)["events"] == str(folder.resolve())
     other = a_queue(tmp_path / "other")
-    with pytest.raises(RefusedError, match=rf"name another team directory in {LEDGER}"):
-        events_of("events", other)
+    assert events_of("events", other) == [NAME]
+    assert len(list(tmp_path.rglob("ledger.db"))) == 1
 
 
 # At once ---------------------------------------------------------------------------------------

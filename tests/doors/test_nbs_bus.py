@@ -119,7 +119,7 @@ def test_the_program_says_the_same_as_a_process(tmp_path: Path) -> None:
 def actors(project: Path) -> list[tuple[str, str]]:
     from ledger.reader import read_entries, read_only
 
-    db = read_only(str(project / "ledger.db"))
+    db = read_only(str(project / ".nbs/ledger.db"))
     found = [(entry.kind, entry.actor) for entry in read_entries(db)]
     db.close()
     return found

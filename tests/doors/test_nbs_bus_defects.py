@@ -263,7 +263,7 @@ def test_what_is_published_is_synced_and_chained(team: Path) -> None:
     with mock.patch.object(os, "fsync", note):
         publish(team, "ann", "note", "low")
     assert len(synced) >= 2  # the file, and its folder
-    db = read_only(str(team / "ledger.db"))
+    db = read_only(str(team / ".nbs/ledger.db"))
     headers = [entry.header for entry in read_entries(db)]
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
@@ -276,7 +276,7 @@ def test_a_clock_that_goes_back_reorders_nothing_in_the_ledger(team: Path) -> No
         first = publish(team, "ann", "note", "low")
         clock.move(-3600)
         second = publish(team, "bob", "note", "low")
-    db = read_only(str(team / "ledger.db"))
+    db = read_only(str(team / ".nbs/ledger.db"))
     told = [entry.data["name"] for entry in read_entries(db) if entry.kind == "bus.published"]
     db.close()
     assert told == [first, second]
@@ -341,7 +341,7 @@ def test_who_acknowledged_and_pruned_is_recorded(team: Path) -> None:
     name = publish(team, "ann", "note", "low")
     bus(team, "ack", name, "--as=bob")
     bus(team, "prune", "--max-bytes=1", "--as=cy")
-    db = read_only(str(team / "ledger.db"))
+    db = read_only(str(team / ".nbs/ledger.db"))
     told = [(entry.kind, entry.actor) for entry in read_entries(db)][-2:]
     published = [e.data["name"] for e in read_entries(db) if e.kind == "bus.published"]
     db.close()
@@ -360,7 +360,7 @@ def test_an_acknowledgement_writes_over_nothing(team: Path, *, many: bool) -> No
     answer = bus(team, "ack-all") if many else bus(team, "ack", made[0])
     assert answer.code == 0
     assert names(team) == []
-    db = read_only(str(team / "ledger.db"))
+    db = read_only(str(team / ".nbs/ledger.db"))
     kept = [str(entry.data) for entry in read_entries(db) if "source: evil" in str(entry.data)]
     db.close()
     assert kept

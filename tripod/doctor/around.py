@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from ledger.ids import format_at, parse_at
 from ledger.places import SPOOL
 from ledger.plain import open_plain
-from projections import BUS, CHAT, LOG
+from projections import BUS
 from projections.disk import TEMPORARY
 from projections.intake.others import CONFIG
 from projections.workers import FOLDER as WORKERS
 from tripod.agents.spec import is_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.doctor.trouble import CLEAR, IGNORE, SYNC, Trouble
+from tripod.files import folders_of
 from tripod.ignoring import PATH, lacking
 from tripod.swapping import RENEWING
 from tripod.team import DATABASE, FUTURE_US
@@ -31,7 +32,6 @@ __all__ = ["around", "busy", "leftovers"]
 PATIENCE = 3600  # seconds that a checkpoint event may lie, where ack-timeout says nothing
 WAIT_S = 2.0  # how long a busy writer is waited for
 _US = 1_000_000
-_FOLDERS = ("", BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, WORKERS)
 _RECORDS = "the next command records it (what never began is ordered once more)"
 
 
@@ -156,7 +156,7 @@ def _ignored(evidence: Evidence) -> Iterator[Trouble]:
 def leftovers(root: str, evidence: Evidence) -> Iterator[Trouble]:
     """Unfinished files of writers that died; asked for while nobody writes."""
     assert evidence.disk is not None
-    for folder in _FOLDERS:
+    for folder in folders_of(evidence.disk):
         try:
             names = sorted(os.listdir(evidence.disk.full(folder) if folder else root))
         except OSError:

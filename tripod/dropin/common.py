@@ -11,16 +11,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from ledger.locating import DATABASE, FOLDER, LEDGER, named
-from ledger.places import CHAT, EVENTS, RECORD
+from ledger.locating import DATABASE, FOLDER, LEDGER, has_ledger, home_of, is_apart, named
+from ledger.places import ARCHIVE, CHAT, EVENTS, RECORD
 from projections.disk import Disk
 from tripod.bus import NOBODY
 from tripod.doors import FAILURES, Codes, end_at_once, report
 from tripod.dropin.words import Words
-from tripod.errors import BadArgumentError, NoTeamError, RefusedError
+from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
 from tripod.opening import opened, opened_at, tell
 from tripod.output import one_line, remark
 from tripod.team import Team
@@ -28,6 +28,7 @@ from tripod.team import Team
 __all__ = [
     "actor_of",
     "chat_path",
+    "known_in",
     "leave",
     "may_have_ledger",
     "team_here",
@@ -69,14 +70,23 @@ def actor_of(words: Words, option: str = "as") -> str:
 
 
 @contextmanager
-def team_of(front: str, folder: str, events: str | None = None) -> Iterator[Team]:
+def team_of(
+    front: str, folder: str, events: str | None = None, *, meet: bool = True
+) -> Iterator[Team]:
     """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` stand in ``folder``, opened.
 
-    ``events`` is the folder in which its events are said to be as well.
+    A folder of chats or events that the team does not know yet is added to it.
+
+    Args:
+        front: what stands in the folder.
+        folder: its path.
+        events: the folder in which its events are said to be as well.
+        meet: whether the folder may be added; what is not there is no reason to.
 
     Raises:
         NoTeamError: there is no such folder.
-        RefusedError: the ledger there is one of other folders, or none can be begun.
+        NotFoundError: it is no folder of the team, and not to be added.
+        RefusedError: the ledger is one of other folders, or none can be begun.
         LedgerError: it is damaged, or cannot be written.
     """
     if not os.path.isdir(folder):
@@ -88,14 +98,64 @@ def team_of(front: str, folder: str, events: str | None = None) -> Iterator[Team
     named = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
     with opened_at(root, lambda: _begin(root, lambda: _places(root, front, named))) as team:
         for name, where in named.items():
-            if not _is_kept(team.disk, name, where):
-                message = (
-                    f"{root}/{DATABASE} is the ledger of a team that keeps its {name} in "
-                    f"{os.path.normpath(team.disk.full(name))}, not in {where}: give that "
-                    f"folder, or name another team directory in {LEDGER}"
-                )
-                raise RefusedError(message)
+            if not meet and known_in(team, name, where) is None:
+                message = f"{where} is no folder of the team in {root}: give the right path"
+                raise NotFoundError(message)
+            _meet(team, name, where)
+        if EVENTS in named:
+            team.queue = known_in(team, EVENTS, named[EVENTS]) or ""
+        elif front == CHAT:
+            # The original looks for the events' folder beside the chats'.
+            team.queue = known_in(team, EVENTS, _beside(full)) or ""
         yield team
+
+
+def known_in(team: Team, front: str, folder: str) -> str | None:
+    """What the names of the events or chats in a folder begin with; None: it is no team's folder.
+
+    '' for the team's own folder, ``<name>/`` for one that was added.
+    """
+    disk = team.disk
+    for kept in (front, *(added for added in disk.places.added if added.startswith(f"{front}/"))):
+        if _is_kept(disk, kept, folder):
+            return f"{kept}/"[len(front) + 1 :]
+        archive = f"{kept}/{ARCHIVE}"
+        if (
+            front == CHAT
+            and os.path.basename(folder) == ARCHIVE
+            and _is_kept(disk, archive, folder)
+        ):
+            return f"{archive}/"[len(front) + 1 :]
+    return None
+
+
+def _beside(folder: str) -> str:
+    """The events' folder that the original takes for a chat's."""
+    return os.path.join(os.path.dirname(folder), EVENTS)
+
+
+def _meet(team: Team, front: str, folder: str) -> None:
+    """Have the folder belong to the team, if it does not yet: an entry says so, once.
+
+    Raises:
+        RefusedError: it is no folder of chats or events, or logs and workers are elsewhere.
+    """
+    if known_in(team, front, folder) is not None:
+        return
+    from tripod.adopt import add_place
+
+    if front not in (EVENTS, CHAT):
+        message = (
+            f"{team.root}/{DATABASE} is the ledger of a team that keeps its {front} in "
+            f"{os.path.normpath(team.disk.full(front))}, not in {folder}: give that folder, or "
+            f"name another team directory in {LEDGER}"
+        )
+        raise RefusedError(message)
+    add_place(team, front, folder)
+    beside = _beside(folder)
+    if front == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
+        with suppress(RefusedError):  # no queue: then the events go to the team's own
+            add_place(team, EVENTS, beside)
 
 
 @contextmanager
@@ -136,19 +196,18 @@ def chat_path(file: str) -> str:
     if not os.path.islink(full):
         return full
     there = os.path.realpath(full)
-    own, other = (_has_ledger(os.path.dirname(path)) for path in (full, there))
+    own, other = (_is_beside_ledger(os.path.dirname(path)) for path in (full, there))
     return full if own and not other else there
+
+
+def _is_beside_ledger(folder: str) -> bool:
+    around = os.path.dirname(folder)
+    return any(has_ledger(place) for place in (around, os.path.join(around, FOLDER)))
 
 
 def may_have_ledger(folder: str) -> bool:
     """Whether what is not in ``folder`` may be in a ledger: none is begun to ask for it."""
-    return named() is not None or _has_ledger(folder)
-
-
-def _has_ledger(folder: str) -> bool:
-    around = os.path.dirname(folder)
-    places = (around, os.path.join(around, FOLDER))
-    return any(os.path.lexists(os.path.join(place, DATABASE)) for place in places)
+    return named() is not None or has_ledger(home_of(os.path.abspath(folder)))
 
 
 def _is_kept(disk: Disk, front: str, full: str) -> bool:
@@ -161,17 +220,22 @@ def _is_kept(disk: Disk, front: str, full: str) -> bool:
 
 
 def _root(front: str, full: str) -> str:
-    """The team directory of a folder: the one around it, or that of the project around."""
-    given = named()
-    if given is not None:
-        return given
+    """The team directory of a folder.
+
+    A ledger of earlier versions, in the very folder around this one, stays the one of this folder
+    also where a ``.nbs`` was begun beside it.
+    """
+    home = home_of(full, front)
     around = os.path.dirname(full)
-    project = os.path.join(around, FOLDER)
-    if not os.path.lexists(f"{around}/{DATABASE}") and os.path.lexists(f"{project}/{DATABASE}"):
-        with Team(project) as team:
+    if named() is None and home != around and is_apart(around):
+        with Team(around) as team:
             if _is_kept(team.disk, front, full):
-                return project
-    return around
+                return around
+    is_part = named() is None and os.path.basename(full) == front and home != around
+    if front not in (EVENTS, CHAT) and is_part:
+        # Logs and workers are where a team directory is, whatever that is called.
+        return home if os.path.basename(home) == FOLDER and has_ledger(home) else around
+    return home
 
 
 # Beginning -------------------------------------------------------------------------------------
@@ -197,7 +261,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         )
         raise RefusedError(message)
     with shown():
-        found = adopt.init_at(root, places())
+        found = adopt.init_at(root, places(), met=True)
     tell(found.warnings)
     if found.begun:
         text = f"began the ledger {root}/{DATABASE}"
@@ -210,32 +274,41 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         remark(one_line(text))
 
 
-def _places(root: str, front: str, named: dict[str, str]) -> dict[str, str]:
-    """Where the first entry is to say that events and chats are; ``named`` are folders by name."""
+def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
+    """Where the first entry is to say that events and chats are; ``given`` are folders by name.
+
+    A folder around the team directory is added beside these, as all that are met later.
+    """
     from tripod import adopt
 
-    full = named[front]
+    full = given[front]
     if front not in (EVENTS, CHAT) and full != os.path.join(root, front):
         message = (
             f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
             f"{os.path.join(root, front)}"
         )
         raise RefusedError(message)
-    folders = {
-        name: where
-        for name, where in named.items()
-        if name in (EVENTS, CHAT) and (name == front or where != os.path.join(root, name))
-    }
-    if front in folders and os.path.dirname(full) != root and os.path.basename(full) == front:
+    real = os.path.realpath(root)
+    places, folders = {}, {}
+    for name, where in given.items():
+        if name not in (EVENTS, CHAT) or where == os.path.join(root, name):
+            continue
+        place, problem = adopt.addable(root, name, where)
+        if problem is not None:
+            raise RefusedError(f"no ledger can be begun for it: {problem}")
+        if f"{real}/".startswith(f"{os.path.realpath(where)}/"):
+            places[f"{name}/{adopt.free_name(os.path.realpath(where), set())}"] = place
+        else:
+            folders[name] = where
+    around = os.path.dirname(full)
+    is_team = os.path.basename(full) == front and around != root
+    if front in folders and named() is not None and is_team:
         # A whole team whose ledger is elsewhere: its other folder stands beside this one.
         other = CHAT if front == EVENTS else EVENTS
-        folders[other] = os.path.join(os.path.dirname(full), other)
+        folders[other] = os.path.join(around, other)
         os.makedirs(folders[other], exist_ok=True)
-    places = {}
     for name, folder in folders.items():
-        place, problem = adopt.recordable(os.path.realpath(root), folder)
-        if problem is None and place != name:
-            problem = adopt.strange(name, folder)
+        place, problem = adopt.recordable(real, folder)
         if problem is not None:
             raise RefusedError(f"no ledger can be begun for it: {problem}")
         places[name] = place

@@ -14,7 +14,14 @@ from typing import NamedTuple
 from projections import CHAT
 from tripod import chat as acts
 from tripod.doors import DOORS
-from tripod.dropin.common import actor_of, chat_path, leave, may_have_ledger, team_of
+from tripod.dropin.common import (
+    actor_of,
+    chat_path,
+    known_in,
+    leave,
+    may_have_ledger,
+    team_of,
+)
 from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.inputs import text_argument, whole_number
@@ -99,8 +106,9 @@ def _chat(file: str, *, new: bool = False) -> Iterator[tuple[Team, str]]:
         raise RefusedError(f"Error: no folder {folder}: make it first")
     if not new and not os.path.lexists(full) and not may_have_ledger(folder):
         raise NotFoundError(f"no chat {full}: `nbs-chat create {file}` makes it")
-    with team_of(CHAT.folder, folder) as team:
-        yield team, name.removesuffix(".chat")
+    with team_of(CHAT.folder, folder, meet=new or os.path.lexists(full)) as team:
+        front = known_in(team, CHAT.folder, folder) or ""
+        yield team, front + name.removesuffix(".chat")
 
 
 # Commands --------------------------------------------------------------------------------------
@@ -183,7 +191,8 @@ def _poll(words: Words, usage: str) -> int | None:
     file, handle = words.texts
     seconds = option_number(words, "timeout", 0, MAX_WAIT, usage)
     until = time.monotonic() + (WAIT if seconds is None else seconds)
-    with _chat(file) as (team, name), Watch([team.disk.full(CHAT.folder)], every=LOOK) as watch:
+    folder = os.path.dirname(chat_path(file))
+    with _chat(file) as (team, name), Watch([folder], every=LOOK) as watch:
         found = acts.poll(team, name, handle, lambda: until - time.monotonic(), watch.wait)
     _print(words, found)
     return None if found else TIMEOUT

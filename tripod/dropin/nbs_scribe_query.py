@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from ledger.locating import home_of, named
 from projections import LOG
 from projections.decision_log import LIVE
 from projections.formats.chat import parse_archive_name
@@ -57,7 +58,9 @@ def _run(arguments: Sequence[str]) -> int:
     words = take_apart(arguments, SHORT, texts=(0, 1), options=_OPTIONS, flags=_FLAGS)
     which = _which(words)
     fits, last = _fits(words, which), option_number(words, "last", 1, MAX_LAST, SHORT)
-    with team_of("chat", _folder(words.options["chat"])) as team:
+    folder = _folder(words.options["chat"])
+    there = os.path.lexists(chat_path(words.options["chat"]))
+    with team_of("chat", folder, meet=there) as team:
         team.refresh()
         logs = _logs(team, words.options["chat"])
         if which == "count":
@@ -78,7 +81,9 @@ def _folder(chat: str) -> str:
     """
     full = chat_path(chat)
     folder = os.path.dirname(full)
-    strange = os.path.isdir(folder) and not os.path.lexists(full) and not may_have_ledger(folder)
+    around = os.path.dirname(folder)
+    is_team = may_have_ledger(folder) and (named() is not None or home_of(folder) == around)
+    strange = os.path.isdir(folder) and not os.path.lexists(full) and not is_team
     if strange and not _has_log(os.path.join(os.path.dirname(folder), SCRIBE)):
         message = f"no chat {full}, and no decision log of its team: give the path of the right one"
         raise NotFoundError(message)

@@ -217,7 +217,11 @@ def _place(
     """Which lines of a channel the file showed when the decision was logged."""
     stem = file.rpartition("/")[2].removesuffix(".chat")
     folder = file.rpartition("/")[0].rpartition("/")[2]
-    if not file.endswith(".chat") or folder not in ("", CHAT.folder, evidence.called(CHAT.folder)):
+    if f"{CHAT.folder}/{folder}" in evidence.places:  # a folder that was added
+        stem = f"{folder}/{stem}"
+    elif folder not in ("", CHAT.folder, evidence.called(CHAT.folder)):
+        return None
+    if not file.endswith(".chat"):
         return None
     rows = evidence.query("SELECT channel, first, stop FROM archives WHERE archive = ?", stem)
     if rows:

@@ -111,9 +111,13 @@ def _absent(evidence: Evidence) -> Iterator[Finding]:
     disk = evidence.disk
     assert disk is not None
     help_ = "put the folder back, or mount its disk; if it is lost, `tripod rebuild` writes it anew"
-    for front, full in disk.places.absent().items():
+    absent = disk.places.absent()
+    for front, full in absent.items():
         message = f"{full} is no folder: the team keeps its {front} there"
         yield Finding(NAME, message, front, help=help_)
+    for front in sorted(disk.places.missing() - absent.keys()):
+        message = "cannot be read: what stands in this folder was not looked at"
+        yield Finding(NAME, message, front, help="run `tripod verify` as a user who may read it")
 
 
 def _files(evidence: Evidence, found: Findings) -> int:
@@ -198,7 +202,7 @@ def _swapped(evidence: Evidence) -> Iterator[Finding]:
     disk = evidence.disk
     assert disk is not None
     help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
-    for folder in ("chat", LOG.folder, "workers"):
+    for folder in (*disk.places.chat_folders(), LOG.folder, "workers"):
         for path in disk.kept(folder):
             message = "was replaced, and may hold what others wrote"
             yield Finding(NAME, message, path, (), help_, "warning")
