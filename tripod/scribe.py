@@ -7,10 +7,12 @@ All that is done with decisions has its name here: ``tripod.scribe_reading`` onl
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from sqlite3 import OperationalError
 from typing import Any, NamedTuple
+
+import orjson
 
 from ledger import drafts
 from ledger.entry import Draft, leaf_hash
@@ -31,6 +33,7 @@ from projections.formats.decision_log import (
     parse_refs,
     valid_id,
 )
+from projections.formats.words import RUN, spoken
 from projections.live_lines import last_line, line_at, span_of
 from tripod.act import Act
 from tripod.bus import settings
@@ -77,6 +80,12 @@ _NO_REF = (
     "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
     "now on (what is recorded cannot be changed); with the next, name the message: live.chat:~L342"
 )
+_QUOTES = (
+    "{} words in a row of it stand in the chat as well: Pythia reads the log, and should not see "
+    "what was said there. Say what was decided in words of your own"
+)
+_LATELY = 500  # entries that are looked at for messages, the newest
+_LOOKED_AT = 256 * 1024  # bytes of messages
 _SOME_ID = r"\bD-[0-9]"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM pieces WHERE log = ?"
 _NO_REFERENCE = (
@@ -161,6 +170,8 @@ def log(
         event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=decision)
         due = _checkpoint(team, act, decision, file)
         act.append([*begun, decision, event, *due])
+        if _quotes_chat(act, request):
+            warnings.append(_QUOTES.format(RUN))
     checkpoint = str(due[0].body["name"]) if due else None
     said = f"{request.title} {request.rationale}"
     if request.status in CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
@@ -353,6 +364,36 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
             }
         )
     return bound, []
+
+
+def _quotes_chat(act: Act, request: Request) -> bool:
+    """Whether it holds a dozen words in a row of a message; only the newest are looked at.
+
+    Those among the newest entries, and few enough bytes of them: who logs does not wait.
+    `tripod verify` looks at all of them.
+    """
+    texts = (request.title, request.rationale, ", ".join(request.artefacts))
+    ours = {run for text in texts for run in _runs(spoken(text))}
+    if not ours:
+        return False
+    rows = act.transaction.tables.execute(
+        "SELECT body FROM entries WHERE seq >= (SELECT size FROM head) - ? AND kind = 'chat.sent'"
+        " ORDER BY seq DESC",
+        (_LATELY,),
+    )
+    left = _LOOKED_AT
+    for (body,) in rows:
+        left -= len(body or b"")
+        if left < 0:
+            return False
+        text = orjson.loads(body or b"{}").get("text", {}).get("text", "")
+        if not ours.isdisjoint(_runs(spoken(text))):
+            return True
+    return False
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(RUN)), strict=False)
 
 
 def _checkpoint(team: Team, act: Act, decision: Draft, file: str) -> list[Draft]:

@@ -1,8 +1,8 @@
 r"""Which runs of words of one text stand in another: the rule of the echo. Pure.
 
-A word is what stands between white space, without the signs around it, in one case: signs alone are
-none. Two texts echo each other where :data:`RUN` of their words in a row are the same (spec: kernel
-section 3, W = 12).
+A word is a row of letters and digits, without case, accents and what is not seen, as
+``projections.formats.words`` has it. Two texts echo each other where :data:`RUN` of their words in
+a row are the same (spec: kernel section 3, W = 12).
 
 One side is small and held as hashes (what an agent was given, and what it wrote), the other is
 large and streamed past it (the chat): the time is linear in both, the memory in the small one.
@@ -18,31 +18,31 @@ large and streamed past it (the chat): the time is linear in both, the memory in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["LONG", "RUN", "Held", "Known", "has_word", "runs_of", "words_of"]
+from projections.formats.words import RUN
+from projections.formats.words import spoken as words_of
 
-RUN = 12
-"""How many words in a row are an echo."""
+__all__ = ["LONG", "RUN", "Held", "Known", "codes_of", "has_word", "runs_of", "words_of"]
+
 LONG = 24
 """Characters of a word from which on it may be a line of a chat file, which is base64."""
 
-_WORD = re.compile(r"[^\W_](?:\S*[^\W_])?")
+_TOKEN = re.compile(r"[^\W_](?:\S*[^\W_])?")
+_BASE64 = re.compile(rf"[a-z0-9+/]{{{LONG},}}")
 _IN_A_ROW = re.compile(b"\1{%d,}" % RUN)
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text, in one case.
-
-    >>> words_of("Don't **panic** -- it's D-17, not `D-18`!")
-    ["don't", 'panic', "it's", 'd-17', 'not', 'd-18']
-    """
-    return _WORD.findall(text.casefold())
+def codes_of(text: str) -> set[str]:
+    """What in a text may be an encoded line of a chat file, without the signs around it."""
+    text = text.casefold()
+    codes = {token for token in _TOKEN.findall(text) if len(token) >= LONG}
+    return codes | {code.strip("+/") for code in _BASE64.findall(text)}
 
 
 def has_word(text: str, start: int, stop: int) -> bool:
     """Whether a word stands in a part of a text."""
-    return _WORD.search(text, start, stop) is not None
+    return bool(words_of(text[start:stop]))
 
 
 def runs_of(words: Sequence[str]) -> list[int]:
@@ -79,9 +79,13 @@ class Held:
         self._long: dict[str, int] = {}
 
     def add(
-        self, number: int, words: Sequence[str], known: Callable[[int], bool] = lambda _: False
+        self,
+        number: int,
+        words: Sequence[str],
+        known: Callable[[int], bool] = lambda _: False,
+        codes: Iterable[str] = (),
     ) -> int:
-        """Hold a text but for runs that are ``known``.
+        """Hold a text but for runs that are ``known``; ``codes`` are what ``codes_of`` gives of it.
 
         Returns:
             how long its longest row of words is of which no part is known.
@@ -97,9 +101,8 @@ class Held:
                 fresh = True
         if fresh:
             self._vocabulary.update(words)
-        for word in words:
-            if len(word) >= LONG:
-                self._long.setdefault(word, number)
+        for code in codes:
+            self._long.setdefault(code, number)
         return max(longest, len(words) - free)
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -119,5 +122,5 @@ class Held:
 
     def find_code(self, line: str) -> int | None:
         """The number of the text that holds an encoded line (base64) as it is."""
-        words = words_of(line)
-        return self._long.get(words[0]) if len(words) == 1 else None
+        tokens = _TOKEN.findall(line.casefold())
+        return self._long.get(tokens[0]) if len(tokens) == 1 else None

@@ -10,7 +10,7 @@ from projections.formats.assessment import parse_assessment
 from projections.projection import content_bytes
 from verify.assessments import assessments
 from verify.chat_side import Log, Said, said
-from verify.echo import RUN, Held, words_of
+from verify.echo import RUN, Held, codes_of, runs_of, words_of
 from verify.evidence import Evidence
 from verify.reviews import FILE, Review, Text
 from verify.sources import RENDER_ERRORS
@@ -39,7 +39,8 @@ class Echoed:
 
     ``beside`` is, for each run, the longest row of words that it was given and that stands neither
     in the log nor among our own words; ``first`` is the entry that first holds a file which it was
-    given; ``erased`` are the messages that nobody can compare.
+    given; ``erased`` are the messages that nobody can compare; ``quoting`` are the decisions that
+    hold words of what was said before.
     """
 
     found: list[Echo] = field(default_factory=list)
@@ -47,6 +48,7 @@ class Echoed:
     beside: dict[str, int] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     erased: list[int] = field(default_factory=list)
+    quoting: set[int] = field(default_factory=set)
 
     def erased_for(self, run: Review) -> int:
         """How many messages were erased that the run might echo.
@@ -77,7 +79,7 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
         sources, until = bounds[run.spawn]
         known = log.known.before(until)
         rows = [
-            held.add(number, words_of(part), known)
+            held.add(number, words_of(part), known, codes_of(part))
             for part in log.between(text.text, sources, until)
         ]
         if text.what == FILE and max(rows, default=0) >= RUN:
@@ -88,9 +90,14 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
     others: dict[int, set[int]] = {}
     own = _own(evidence)
     own_words = _own_words(evidence, own)
+    decisions, holders = _deciding(log)
     for one in said(evidence, codes=held.holds_codes):
         echoed.compared += 1
         hits = [(number, words, False) for number, words in held.find(one.words)]
+        for _, words in decisions.find(one.words):
+            # The first message that has the words is the earliest: no later one adds a decision.
+            seqs = holders.pop(hash(tuple(words.split(" "))), ())
+            echoed.quoting.update(seq for seq in seqs if one.seq < seq)
         code = held.find_code(one.code) if one.code else None
         hits += [] if code is None else [(code, shown(one), True)]
         for number, words, line in hits:
@@ -107,6 +114,16 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
     kinds = "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
     echoed.erased = [seq for (seq,) in evidence.query(kinds)]
     return echoed
+
+
+def _deciding(log: Log) -> tuple[Held, dict[int, list[int]]]:
+    """The words of all decisions, and for each run of them the decisions that have it."""
+    decisions, holders = Held(), dict[int, list[int]]()
+    for seq, words in log.said():
+        decisions.add(seq, words)
+        for run in runs_of(words):
+            holders.setdefault(run, []).append(seq)
+    return decisions, holders
 
 
 def shown(one: Said) -> str:

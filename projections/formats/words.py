@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["has_control", "line_problem", "size", "word_problem"]
+__all__ = ["RUN", "has_control", "line_problem", "size", "spoken", "word_problem"]
 
 # C0, DEL and C1 (with U+0085), the line and paragraph separators, and halves of surrogate pairs,
 # which no UTF-8 file can hold.
@@ -16,6 +16,30 @@ _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 # Characters that are not seen, or that turn the direction of the others: a word that looks like
 # another word must be that word.
 _HIDDEN = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+
+RUN = 12
+"""How many words in a row are an echo of the chat (spec: kernel section 3)."""
+
+_LETTERS = r"[^\W_]+"
+
+
+def spoken(text: str) -> list[str]:
+    """The words of a text as they are compared: what costs nothing to change makes no other word.
+
+    A word is a row of letters and digits. Compatible forms, accents, characters that are not seen
+    and case do not count, and any sign parts two words.
+
+    >>> spoken("Don't **pa\u00adnic** -- it's \uff24-17, na\u00efve_caf\u00e9!")
+    ['don', 't', 'panic', 'it', 's', 'd', '17', 'naive', 'cafe']
+    """
+    if text.isascii():
+        return re.findall(_LETTERS, text.lower())
+    from unicodedata import category, normalize  # most texts do without
+
+    text = normalize("NFKD", normalize("NFKD", text).casefold())
+    # Marks (M*) are the accents, and the vowels of some scripts: both are parts of their word.
+    unseen = {ord(c): None for c in set(text) if category(c) == "Cf" or category(c)[0] == "M"}
+    return re.findall(_LETTERS, text.translate(unseen))
 
 
 def has_control(text: str) -> bool:

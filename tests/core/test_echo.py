@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verify.echo import LONG, RUN, Held, Known, has_word, runs_of, words_of
+from verify.echo import LONG, RUN, Held, Known, codes_of, has_word, runs_of, words_of
 
 WORDS = st.lists(st.sampled_from(["tea", "pot", "cup"]), max_size=40)
 
@@ -85,9 +85,15 @@ def test_the_longest_row_that_is_not_known(one: list[str], known: list[str]) -> 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Don't!  **panic** -- it's D-17.", ["don't", "panic", "it's", "d-17"]),
+        ("Don't!  **panic** -- it's D-17.", ["don", "t", "panic", "it", "s", "d", "17"]),
         ("> quoted\r\n> text", ["quoted", "text"]),
-        ("a_b _c_ src/x.py:3", ["a_b", "c", "src/x.py:3"]),
+        ("a_b _c_ src/x.py:3", ["a", "b", "c", "src", "x", "py", "3"]),
+        ("\uff34\uff25\uff21 \ufb01t \u2460", ["tea", "fit", "1"]),  # other forms of a character
+        ("te\u00ada t\u200bea \ufefftea \u2066tea\u2069", ["tea"] * 4),  # what is not seen
+        ("th\u00e9 the\u0301 TH\u00c9 caf\u00e9", ["the", "the", "the", "cafe"]),
+        ("\u0130stanbul istanbul", ["istanbul", "istanbul"]),
+        ("one\u2014two/three,four\u00a0five", ["one", "two", "three", "four", "five"]),
+        ("\U0001f130\U0001f131 tea", ["ab", "tea"]),
         ("STRASSE Straße", ["strasse", "strasse"]),
         ("— … ---", []),
         ("", []),
@@ -107,11 +113,15 @@ def test_a_line_of_a_file_is_found_as_it_stands() -> None:
     assert len(line) >= LONG
     held = Held()
     assert not held.holds_codes
-    held.add(3, words_of(f"I read: {line}, and no more"))
+    text = f"I read: {line}, and no more"
+    held.add(3, words_of(text), codes=codes_of(text))
     assert held.holds_codes
     assert held.find_code(line) == 3
     assert held.find_code(line[:-6] + "Xbw==") is None
     assert held.find_code("two words") is None
+    joined = Held()
+    joined.add(4, [], codes=codes_of(f"read=[{line}];"))
+    assert joined.find_code(line) == 4
 
 
 def test_the_time_is_linear_in_signs_without_words() -> None:

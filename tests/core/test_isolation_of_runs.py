@@ -15,7 +15,7 @@ from team_files import outcome
 
 from ledger import drafts, drafts_agent, drafts_pythia
 from ledger.entry import Draft
-from tripod import adopt, chat, redact, scribe
+from tripod import adopt, bus, chat, redact, scribe
 from tripod.agents.spec import McpServer
 from tripod.drafting import draft_event
 from tripod.team import Team
@@ -71,6 +71,47 @@ def test_a_run_in_a_namespace_that_was_given_the_log_is_clean(root: str) -> None
     with Team(root) as team:
         said = team.store.db.execute("SELECT count(*) FROM lines").fetchone()[0]
     assert int(told.coverage["chat texts"]) > said
+
+
+DISGUISED = {
+    "forms": QUOTED.replace("queue", "\uff51ueue").replace("day", "da\uff59"),
+    "accents": QUOTED.replace("explain", "expla\u00efn").replace("rather", "rathe\u0301r"),
+    "unseen": QUOTED.replace("customer", "cus\u00adto\u200bmer").replace("would", "wou\u2060ld"),
+    "signs": QUOTED.replace(" ", "_"),
+    "dashes": QUOTED.replace(" ", "\u2014"),
+    "case": QUOTED.upper(),
+}
+
+
+@pytest.mark.parametrize("text", DISGUISED.values(), ids=DISGUISED)
+def test_an_echo_is_seen_in_each_disguise_that_costs_nothing(root: str, text: str) -> None:
+    review(root, prompt=f"Consider this: {text}.")
+    assert [m for m in messages(isolation(root)) if "holds 12 words in a row of chat live" in m]
+
+
+def test_a_decision_that_quotes_the_chat_is_told_to_the_scribe_and_counted(root: str) -> None:
+    with Team(root) as team:
+        for title, rationale, artefact in (
+            ("Quoted", DISGUISED["accents"], "a"),
+            (QUOTED, "So it is.", "a"),
+            ("Artefact", "So it is.", QUOTED),
+        ):
+            request = scribe.Request(title, ["ann"], rationale, ["live.chat:~L8"], [artefact])
+            (warning,) = scribe.log(team, request).warnings
+            assert warning.startswith("12 words in a row of it stand in the chat as well")
+        plain = scribe.Request("A", ["ann"], " ".join(QUOTED.split()[:11]), ["live.chat:~L8"])
+        assert scribe.log(team, plain).warnings == []
+    review(root)
+    told = isolation(root)
+    assert (told.verdict, told.coverage["decisions that quote the chat"]) == ("clean", 3)
+
+
+def test_only_the_newest_messages_are_looked_at_when_a_decision_is_logged(root: str) -> None:
+    quoting = scribe.Request("Quoted", ["ann"], QUOTED, ["live.chat:~L8"])
+    with Team(root) as team:
+        for number in range(500):
+            bus.publish(team, "ann", f"t{number}", "low", "")
+        assert scribe.log(team, quoting).warnings == []
 
 
 def test_in_a_folder_nobody_can_tell(root: str) -> None:

@@ -48,7 +48,7 @@ from tripod.agents.outputs import read_answer
 from tripod.texts import texts_in
 from verify.advice import may_decide, sign_of
 from verify.chat_reads import as_usual, calls_in, read_of_chat, told_to_read, usually
-from verify.echo import words_of
+from verify.echo import codes_of, words_of
 from verify.escape import escape
 from verify.excerpt import difference
 from verify.growth import follows, keeps, unconverted
@@ -174,7 +174,10 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         text(lambda said: as_usual(said, usually({"chat": "../talk", "events": "a/queue"}))),
         (b"talk", b"a/", b"a/queue", b"talk/", b"./talk"),
     ),
-    "words": (text(words_of), (b"a_", b"_", b"a-", b"a'", "a\u0301".encode(), "\u200b".encode())),
+    "words": (
+        text(lambda said: (words_of(said), codes_of(said))),
+        (b"a_", b"_", b"a-", b"a'", "a\u0301".encode(), "\u200b".encode()),
+    ),
     "sign of a decision": (
         text(lambda said: (may_decide(said), sign_of(said))),
         (b"dropping a ", b"we are moving from a ", b"decided: a ", b"?", b"agreed"),

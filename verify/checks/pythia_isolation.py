@@ -7,10 +7,12 @@ wrote, that do not stand in the log up to her checkpoint as well; her program ra
 files did not exist, by an entry of then and by its recorded command line; and no tool call or
 command in what she wrote reads the chat. What the program had in that namespace and nobody looked
 at (a folder that was lent, a login, variables, the network) is in the verdict: *clean, except*.
-Words are compared as they are: a paraphrase, a translation or a passage of fewer words is not seen.
-Of Pythias that ran as workers, by ``tripod worker`` or by another tool, what they were told and
-what their logs show is searched for readings, which can show a breach, and never that there was
-none.
+Words are compared without case, accents, other forms of a character, what is not seen and the signs
+between them: a paraphrase, a translation or a passage of fewer words is not seen. Of Pythias that
+ran as workers, by ``tripod worker`` or by another tool, what they were told and what their logs
+show is searched for readings, which can show a breach, and never that there was none. How many
+*decisions that quote the chat* (12 words in a row of what was said before) she could read is said
+beside the answer, and is no finding: a decision is where the chat ends.
 
 **Why it matters.** The reviewer is worth as much as her distance. She is given a shell, the chat is
 readable, and nothing but a prompt keeps her from it.
@@ -86,9 +88,10 @@ def judge(evidence: Evidence) -> Outcome:
         "transcripts": sum(text.what == TRANSCRIPT for run in runs for text in run.wrote),
     }
     untold: list[str] = []
+    log = Log(evidence, [INSTRUCTIONS])
+    echoed = echoes(evidence, log, runs)
+    seen["decisions that quote the chat"] = len(echoed.quoting)
     if runs:
-        log = Log(evidence, [INSTRUCTIONS])
-        echoed = echoes(evidence, log, runs)
         seen["chat texts"] = echoed.compared
         found.extend(_echoed(echoed.found))
         for run in runs:
