@@ -29,18 +29,22 @@ def redaction_id(seq: int) -> str:
 
 
 def named_blobs(value: Any) -> Iterator[tuple[str, int]]:
-    """Digest in hex and size of every blob that a decoded body names, at any depth."""
-    if type(value) is dict:
-        if value.keys() == {"sha256", "size"}:
-            digest, size = value["sha256"], value["size"]
-            if type(digest) is str and type(size) is int:
-                yield digest, size
-            return
-        for inner in value.values():
-            yield from named_blobs(inner)
-    elif type(value) is list:
-        for inner in value:
-            yield from named_blobs(inner)
+    """Digest in hex and size of every blob that a decoded body names, at any depth.
+
+    Without recursion: a stranger's body may be nested as deep as its parser lets it.
+    """
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if type(one) is dict:
+            if one.keys() == {"sha256", "size"}:
+                digest, size = one["sha256"], one["size"]
+                if type(digest) is str and type(size) is int:
+                    yield digest, size
+                continue
+            waiting += reversed(one.values())
+        elif type(one) is list:
+            waiting += reversed(one)
 
 
 def naming(digest: str) -> bytes:

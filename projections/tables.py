@@ -120,13 +120,13 @@ def fold_into(
             try:
                 for op in fold(entry):
                     ops[op[0]].append(op)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
                 if unfoldable is None:
                     raise
                 unfoldable(entry, error)
     for listed in ops.values():
         sql = listed[0][1]
-        if len(listed) == 1:
+        if len(listed) == 1 and unfoldable is None:
             db.execute(sql, listed[0][2])
             continue
         if all(op[1] is sql for op in listed):

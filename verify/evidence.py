@@ -114,6 +114,8 @@ class Evidence:
                 self.folded = fold_evidence(self.db, self.disk, beside, derived=not self.loaded)
             except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
                 self.problem = _problem(error, self.database)
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+                self.problem = f"the entries cannot be folded: {type(error).__name__}: {error}"
 
     @property
     def team(self) -> Folded:
@@ -368,7 +370,7 @@ def collect(
                     "is at work has one: another program changed that, or a backup was put there "
                     "by hand. `tripod show` brings it into use; then judge it again"
                 )
-    except (LedgerError, sqlite3.Error, OSError) as error:
+    except (LedgerError, sqlite3.Error, OSError, RecursionError) as error:
         evidence.problem = _problem(error, evidence.database)
     look_outside(evidence, asked)
     return evidence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 
 import orjson
 
@@ -28,7 +29,15 @@ from verify.rows import columns_of
 __all__ = ["hold_record", "judged"]
 
 _MARK = b'"sha256"'
-_BROKEN = (sqlite3.Error, LedgerError, LookupError, TypeError, ValueError, AttributeError)
+_BROKEN = (
+    sqlite3.Error,
+    LedgerError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+)
 
 
 def hold_record(evidence: Evidence) -> None:
@@ -46,7 +55,8 @@ def hold_record(evidence: Evidence) -> None:
         except (FileError, MalformedError) as error:
             found.add(f"there is no seal to judge the files by: {error}", f"{RECORD}/{SEAL}")
         else:
-            found.keys = tuple(evidence.keys or own_keys(db, found.seal))
+            with suppress(*_BROKEN):  # entries that cannot be read are what other checks name
+                found.keys = tuple(evidence.keys or own_keys(db, found.seal))
             if found.keys:
                 try:
                     open_seal(note, found.keys)
@@ -92,7 +102,11 @@ class _Holding:
                 self.to.add(f"the ledger cannot be compared with it: {error}", where)
         for tile in tiles_of(size):
             if tile.level:
-                self._compare(format_path(tile), self._upper(tile))
+                try:
+                    self._compare(format_path(tile), self._upper(tile))
+                except _BROKEN as error:
+                    where = f"{RECORD}/{format_path(tile)}"
+                    self.to.add(f"the ledger cannot be compared with it: {error}", where)
         for path in self.files.strays(size, self.named.__contains__):
             what = "it belongs to no entry of the record, and nothing reads it"
             self.to.add(what, f"{RECORD}/{path}", "warning")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import ModuleType
 
@@ -77,30 +77,21 @@ def _run(
     chosen = [check for check in asked if evidence.bodies or check in HEADER_CHECKS]
     scanned = any(check in (*LEDGER_CHECKS, pins_extend) for check in chosen)
     folded = evidence.bodies and not since and any(check not in _UNFOLDED for check in chosen)
-    if scanned and evidence.db is not None and not evidence.problem and evidence.scan is None:
-        # The pass over the rows and the fold of the tables look at the same rows, side by side.
-        disk = None if evidence.loaded else evidence.disk
-        beside = begin_scan(
-            evidence.database, evidence.db, evidence.rows, folding=folded, disk=disk
-        )
-        if folded:
-            _fold(evidence, beside.compared)
-        tell("checking entries")
-        evidence.scan = beside.scanned()
-    elif folded:
-        _fold(evidence)
-    if evidence.problem:
+    broken = _look(evidence, scanned=scanned, folded=folded)
+    if evidence.problem and evidence.scan is None:
         return Report(evidence.what, (), problem=evidence.problem)
     if record_agrees in chosen and evidence.record is None:
-        hold_record(evidence)
+        with _kept(broken, (record_agrees,)):
+            hold_record(evidence)
     if writers_authorised in chosen and evidence.db is not None and evidence.scan is not None:
         rules = evidence.outside.rules
         demand = Demand(rules.signed, rules.signed_from or 0)
-        judge_signatures(evidence.db, evidence.scan, demand)
+        with _kept(broken, (writers_authorised,)):
+            judge_signatures(evidence.db, evidence.scan, demand)
     outcomes = tuple(
         _demanded(
             evidence,
-            _advising(check, _judge(check, evidence))
+            _advising(check, _judge(check, evidence, broken))
             if check in chosen
             else _bodiless(check, evidence),
         )
@@ -116,6 +107,34 @@ def _run(
         anchored=anchored,
         notes=tuple(notes),
     )
+
+
+def _look(evidence: Evidence, *, scanned: bool, folded: bool) -> dict[str, Exception]:
+    """Pass over the rows and fold the tables; by check, what broke where that was not foreseen."""
+    broken: dict[str, Exception] = {}
+    if scanned and evidence.db is not None and not evidence.problem and evidence.scan is None:
+        # The pass over the rows and the fold of the tables look at the same rows, side by side.
+        disk = None if evidence.loaded else evidence.disk
+        with _kept(broken, (*LEDGER_CHECKS, pins_extend)):
+            beside = begin_scan(
+                evidence.database, evidence.db, evidence.rows, folding=folded, disk=disk
+            )
+            if folded:
+                _fold(evidence, beside.compared)
+            tell("checking entries")
+            evidence.scan = beside.scanned()
+    elif folded:
+        _fold(evidence)
+    return broken
+
+
+@contextmanager
+def _kept(broken: dict[str, Exception], checks: Iterable[ModuleType]) -> Iterator[None]:
+    """Keep what breaks in one source of evidence for the checks that judge it; the rest goes on."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - evidence that nobody foresaw is a finding
+        broken.update((check.NAME, error) for check in checks)
 
 
 def _misnamed(rules: Rules) -> str | None:
@@ -224,19 +243,27 @@ def _fold(evidence: Evidence, compared: Callable[[], Compared | None] = lambda: 
             gc.enable()
 
 
-def _judge(check: ModuleType, evidence: Evidence) -> Outcome:
+def _judge(check: ModuleType, evidence: Evidence, broken: Mapping[str, Exception]) -> Outcome:
     tell(f"judging {check.NAME}")
+    if check.NAME in broken:
+        return _broke(check, evidence, broken[check.NAME])
+    if evidence.problem and check not in (*_UNFOLDED, pins_extend):
+        return cannot_tell(check.NAME, evidence.problem, required=bool(check.REQUIRED))
     try:
         if check is pins_extend:
             evidence.held = hold(evidence)
         verdict: Outcome = check.judge(evidence)
     except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not an end
-        name = check.NAME
-        broke = Finding(
-            name,
-            f"the check broke: {type(error).__name__}: {error}",
-            evidence.what,
-            help="the evidence has a shape that the check does not expect; the others went on",
-        )
-        return Outcome(name, FINDINGS, "", (broke,), required=bool(check.REQUIRED))
+        return _broke(check, evidence, error)
     return verdict
+
+
+def _broke(check: ModuleType, evidence: Evidence, error: Exception) -> Outcome:
+    name = check.NAME
+    broke = Finding(
+        name,
+        f"the check broke: {type(error).__name__}: {error}",
+        evidence.what,
+        help="the evidence has a shape that the check does not expect; the others went on",
+    )
+    return Outcome(name, FINDINGS, "", (broke,), required=bool(check.REQUIRED))

@@ -108,6 +108,8 @@ class Pass:
             self._rows()
         except sqlite3.DatabaseError as error:
             self.whole = self.readable = False
+            self.leaves = self.tree.size  # what was read is a tree of its own
+            self.expected = max(self.expected, self.start + self.leaves)
             message = f"the rows from entry {self.expected} on cannot be read: {error}"
             self._add(sequence, message, self.expected)
 

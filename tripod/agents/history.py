@@ -52,7 +52,7 @@ def order_of(team: Team, ordered: Run) -> dict[str, Any]:
     data = content_bytes(team.source, team.source.body(ordered.seq)["spec"])
     try:
         value: dict[str, Any] = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"output": "text"}
     return value
 
