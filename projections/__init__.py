@@ -11,7 +11,7 @@ from projections.chat_file import ChatFiles
 from projections.claims import Claims
 from projections.counts import Counts
 from projections.decision_log import DecisionLog
-from projections.projection import Projection
+from projections.projection import Projection, TableAlone
 from projections.pythia import Pythia
 from projections.reading import Reading
 from projections.redactions import Redactions
@@ -27,6 +27,7 @@ __all__ = [
     "COUNTS",
     "FILES",
     "LOG",
+    "OWN",
     "PROJECTIONS",
     "PYTHIA",
     "READING",
@@ -54,3 +55,10 @@ PROJECTIONS: tuple[Projection, ...] = (
     LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
     PYTHIA,
 )  # fmt: skip
+
+_SHARED: tuple[Projection, ...] = (LOG, CHAT, BUS, WORKERS, FILES)
+
+OWN: tuple[Projection, ...] = tuple(
+    one for one in PROJECTIONS if one not in _SHARED and not isinstance(one, TableAlone)
+)
+"""Those whose files we alone write: the intake reads nothing back from them."""

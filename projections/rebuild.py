@@ -13,12 +13,21 @@ from itertools import chain
 from typing import NamedTuple
 
 from ledger.progress import over
-from projections import BUS, CHAT, FILES, PROJECTIONS
+from projections import BUS, CHAT, FILES, OWN, PROJECTIONS
 from projections.disk import RACY_NS, Disk, UnreadableError
 from projections.manifest import Known, Manifest
 from projections.projection import File, Render, Source
 
-__all__ = ["Difference", "agreed_chats", "compare", "desired", "differences", "renders", "restore"]
+__all__ = [
+    "Difference",
+    "agreed_chats",
+    "compare",
+    "desired",
+    "differences",
+    "own_files",
+    "renders",
+    "restore",
+]
 
 READ_LIMIT = 256 * 1024 * 1024
 
@@ -51,6 +60,13 @@ def renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render
             yield from BUS.renders(source)
         for path in () if projection is BUS else projection.paths(source):
             yield path, partial(desired, source, path)  # an event's file goes before a kept one
+
+
+def own_files(source: Source) -> Iterator[tuple[str, Render]]:
+    """Every path that we alone write, with what renders it."""
+    for projection in OWN:
+        for path in projection.paths(source):
+            yield path, partial(projection.render, source, path)
 
 
 def compare(disk: Disk, path: str, want: File) -> Difference | None:

@@ -31,7 +31,7 @@ from ledger.places import PLACE_IDS
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
 from ledger.sqlite import SQLiteStore
-from projections import BUS, CHAT, COUNTS, manifest
+from projections import BUS, CHAT, OWN, manifest
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import RACY_NS, Disk
 from projections.places import Places, recorded
@@ -401,8 +401,10 @@ class Team:
                 yield entry
             yield from (entry for entry in act.entries if "observed" not in entry.data)
 
-        if any(entry.kind in COUNTS.kinds for entry in act.entries):
-            act.rewrite.add(COUNTS_PATH)  # ours alone: also what others did is counted in it
+        for own in OWN:  # also what others did is shown in the files that are ours alone
+            for entry in act.entries:
+                if entry.kind in own.kinds:
+                    act.rewrite.update(own.touched(entry))
         late = files < first_new
         grows = not late or self._lag is not None
         self.files.project(entries(), act.rewrite, grows=grows, behind=late)

@@ -26,7 +26,7 @@ from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
 from projections.places import recorded
 from projections.projection import Source
-from projections.rebuild import compare, desired
+from projections.rebuild import compare, desired, own_files
 from verify.compared import Compared
 from verify.extends import Held
 from verify.finding import (
@@ -223,11 +223,12 @@ class Evidence:
     def projected(self) -> Iterator[tuple[str, bytes, bytes | None, str | None]]:
         """Each projected file: path, bytes to be, bytes that are, what is wrong (None: nothing).
 
-        ``counts.json`` is ours alone: nobody else appends to it, so it may also stand as the
-        ledger has it without what the files add.
+        To a file that is ours alone nobody else appends, so it may also stand as the ledger has it
+        without what the files add, or not be there yet.
         """
         disk = self.disk
         assert disk is not None
+        ours = {path for path, _ in own_files(self.source)}
         for path, render in over(self.team.renders(), "comparing files"):
             if render is None:
                 yield path, b"", b"", None
@@ -239,9 +240,8 @@ class Evidence:
                 continue
             if want is None:
                 continue
-            own = self.team.own if path == counts.PATH else None
             apart = compare(disk, path, want)
-            if apart is None or (own is not None and compare(disk, path, own) is None):
+            if apart is None or (path in ours and self._as_recorded(path, disk)):
                 yield path, want.data, want.data, None
             elif apart.have is None:
                 yield path, want.data, None, "is missing"
@@ -254,6 +254,11 @@ class Evidence:
             else:
                 what = f"has mode {apart.mode or 0:o}, not {want.mode:o}"
                 yield path, want.data, apart.have, what
+
+    def _as_recorded(self, path: str, disk: Disk) -> bool:
+        """Whether a file that is ours alone is as the ledger has it, without what the files add."""
+        own = self.team.own.get(path)
+        return not disk.stands(path) if own is None else compare(disk, path, own) is None
 
     def _newer(self, path: str) -> bool:
         """Whether a clone's counts also count what came after its record's seal."""

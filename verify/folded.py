@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
 from ledger.entry import Draft, Entry
+from ledger.ids import format_at
 from ledger.progress import over
-from projections import BUS, CHAT, COUNTS, counts
+from projections import BUS, CHAT
 from projections.disk import Disk
 from projections.intake import Found, sort_pieces, take_in
 from projections.intake.others import CONFIG
 from projections.manifest import Manifest
 from projections.projection import File, Render, Source
-from projections.rebuild import agreed_chats, renders
+from projections.rebuild import agreed_chats, own_files, renders
 from projections.tables import TABLES, batches, bulk, create_tables, fold_into, versions
 from verify.advice import may_decide
 from verify.compared import Compared, head_of
@@ -44,7 +46,8 @@ class Folded:
 
     ``source`` serves renders and checks; entries from ``size`` on are provisional: what the files
     show and the ledger does not hold yet, judged as if it had been taken in. ``tables`` and
-    ``unread`` say what was wrong on the way; ``own`` is ``counts.json`` as of the ledger alone.
+    ``unread`` say what was wrong on the way; ``own`` are the files that
+    we alone write, as of the ledger alone.
     ``agreed`` are chat files that were compared already, and agree; ``queue_agrees`` says that
     all event files were and do.
     """
@@ -56,7 +59,7 @@ class Folded:
     tables: list[tuple[str, str]] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
     unfolded: int = 0
-    own: File | None = None
+    own: dict[str, File] = field(default_factory=dict)
     drafts: dict[int, Draft] = field(default_factory=dict)
     agreed: set[str] = field(default_factory=set)
     queue_agrees: bool = False
@@ -106,10 +109,11 @@ def fold_evidence(
         adopted = one(scratch, "SELECT adopted FROM team")
         folded.adopted = adopted[0] if adopted else None
         folded.tables = list(_table_faults(db, scratch)) if derived else []
-    try:
-        folded.own = COUNTS.render(folded.source, counts.PATH)
-    except RENDER_ERRORS:
-        folded.own = None
+    if disk is not None:
+        for path, render in own_files(folded.source):
+            with suppress(*RENDER_ERRORS):
+                file = render()
+                folded.own |= {} if file is None else {path: file}
     if disk is not None:
         own = derived and not folded.tables and not folded.unfolded
         compared = beside() if own else None
@@ -187,6 +191,9 @@ def _add_files(
     # What was added to a chat is compared once it is folded.
     folded.agreed = known.keys() - {CHAT.live(p.draft.stream) for p in folded.found.pieces}
     numbers = count(folded.size)
+    newest = None if db is None else one(db, "SELECT at FROM head")
+    # They have no time yet; that of the newest entry is the earliest that they can get.
+    at = newest[0] if newest is not None and type(newest[0]) is str else format_at(0)
 
     def entries() -> Iterator[Entry]:
         for draft in sort_pieces(folded.found.pieces):
@@ -196,7 +203,7 @@ def _add_files(
             folded.drafts[seq] = draft
             blobs.update((sha256(blob).hexdigest(), blob) for blob in draft.blobs)
             yield Entry(
-                seq, draft.id or "", draft.kind, draft.stream, draft.actor, "",
+                seq, draft.id or "", draft.kind, draft.stream, draft.actor, at,
                 b"", None, None, draft.body,
             )  # fmt: skip
 

@@ -33,9 +33,10 @@ __all__ = [
     "untouchable",
 ]
 
-_TIMED = frozenset(
-    ("chat.created", "worker.running", "worker.escalated", "worker.ended", "worker.dismissed")
-)
+_FRONT = re.compile(
+    rb'\{"actor":"([^"\\\x00-\x1f]*+)","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
+).match
+"""The beginning of a canonical header with nothing to escape: the actor and the time."""
 
 
 _LISTED = 5000  # rows of a schema; ours has fewer than a hundred
@@ -195,24 +196,26 @@ def entry_of(db: sqlite3.Connection, row: tuple[Any, ...]) -> Entry | None:
 def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
     """Every entry that parses, up to where the file can be read; the ledger's checks name the rest.
 
-    Folds ask for nothing but the kind and the body. So where the header surely names the kind of
-    the column, it is not parsed, and actor and time are left out, but where a fold needs the time.
+    Each is whole, as the store gives it: a fold may ask for any field. Where the header surely
+    names the kind of the column, actor and time are taken from its beginning, and the rest of it
+    is not parsed: that takes half as long.
     """
-    loads = orjson.loads
+    loads, front_of = orjson.loads, _FRONT
     marks: dict[object, bytes] = {
-        kind.name: b',"kind":"%b",' % kind.name.encode()
-        for kind in KINDS
-        if kind.name not in _TIMED
+        kind.name: b',"kind":"%b",' % kind.name.encode() for kind in KINDS
     }
     try:
         for row in all_rows(db):
-            seq, id_, kind, stream, header, salt, body, _ = row
+            seq, id_, kind, stream, header, salt, body, auth = row
             try:
+                front = front_of(header)
                 # Within a text of the header the quotes would be escaped: this is the field.
-                if marks[kind] in header and body[:1] == b"{" and seq >= 0:
-                    yield Entry(seq, id_, kind, stream, "", "", header, salt, body, loads(body))
+                if front and marks[kind] in header and body[:1] == b"{" and seq >= 0:
+                    actor, at = front[1].decode(), front[2].decode()
+                    data = loads(body)
+                    yield Entry(seq, id_, kind, stream, actor, at, header, salt, body, data, auth)
                     continue
-            except (KeyError, TypeError, orjson.JSONDecodeError):
+            except (KeyError, TypeError, ValueError):
                 pass
             entry = entry_of(db, row)
             if entry is not None:

@@ -6,6 +6,7 @@ Source: design section 6, "which file is what"; spec nbs-compat B6, C5.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +17,7 @@ from projections.disk import TooBigError, UnreadableError
 from projections.formats.config import parse_config
 from projections.formats.worker import EMPTY_LOG
 from projections.intake.piece import Reader, fits, make_piece
+from projections.rebuild import own_files
 from projections.team_files import MODE, odd_config
 from projections.workers import FOLDER, worker_of
 
@@ -242,6 +244,8 @@ def _left_alone(reader: Reader) -> list[str]:
     """What stands in the team directory and no part of the intake takes in, folders with a /."""
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
     added = {reader.disk.full(folder) for folder in reader.disk.places.added}
+    ours = {path for path, _ in own_files(reader.source)}
+    ours |= {above for path in ours for above in _folders_above(path)}
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
         found: list[str] = []
@@ -258,10 +262,16 @@ def _left_alone(reader: Reader) -> list[str]:
                 known = known or (folder == LOG.folder and name in reader.found.logs)
             elif what == "other" and folder == LOG.folder:
                 known = reader.disk.alias(front + name) in reader.found.logs
-            if not known:
+            if not known and front + name not in ours:
                 found.append(f"{front}{name}/" if what == "folder" else front + name)
         alone += sorted(found)
     return alone
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """The folders that a file lies in."""
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
