@@ -33,6 +33,7 @@ from projections.intake.piece import (
     make_piece,
     same_but,
 )
+from projections.rebuild import own_files
 
 __all__ = ["LogTaker", "take_log"]
 
@@ -49,7 +50,9 @@ def take_log(reader: Reader) -> None:
     db = reader.source.db
     rows = db.execute("SELECT file, log, seq FROM logs").fetchall()
     known = {file: log for file, log, _ in rows}
+    ours = {path for path, _ in own_files(reader.source)}
     names = [name for name in reader.disk.names(LOG.folder) if name.endswith(".md")]
+    names = [name for name in names if f"{LOG.folder}/{name}" not in ours]
     reader.found.logs.update(known)
     fresh, splits = _unknown(reader, set(known.values()), [n for n in names if n not in known])
     there = set(names)

@@ -16,9 +16,13 @@ WHOLE = (
     ("    id TEXT NOT NULL,", "    id TEXT NOT NULL, actor TEXT NOT NULL, at TEXT NOT NULL,"),
     ("VALUES (?, ?, ?, ?)", "VALUES (?, ?, ?, ?, ?, ?)"),
     ('entry.data["id"], ', 'entry.data["id"], entry.actor, entry.at, '),
+    ('f"- {id_} {title}\\n"', 'f"- {id_} {title}\\n\\n### {id_}\\n"'),
     ("SELECT tag, id, title", "SELECT tag, id, title || ' by ' || actor || ' at ' || at"),
 )
-"""The example of the page, but for a fold that asks for the actor and the time of the entry."""
+"""The example of the page, but for a fold that asks for the actor and the time of the entry.
+
+The file has headings as a decision log has them, and must not be taken for one.
+"""
 
 
 def replaced(text: str, *pairs: tuple[str, str]) -> str:
