@@ -108,7 +108,10 @@ def _chat(file: str, *, new: bool = False) -> Iterator[tuple[Team, str]]:
         raise NotFoundError(f"no chat {full}: `nbs-chat create {file}` makes it")
     with team_of(CHAT.folder, folder, meet=new or os.path.lexists(full)) as team:
         front = known_in(team, CHAT.folder, folder) or ""
-        yield team, front + name.removesuffix(".chat")
+        try:
+            yield team, front + name.removesuffix(".chat")
+        except NotFoundError as error:
+            raise NotFoundError(f"{file}: {error}") from error
 
 
 # Commands --------------------------------------------------------------------------------------
