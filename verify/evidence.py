@@ -158,6 +158,21 @@ class Evidence:
         except (LedgerError, TypeError):
             return f"unreadable {seq}"  # equal to no other
 
+    def handles(self) -> set[str]:
+        """Every handle that somebody spoke, published, decided or signed under."""
+        if self.folded is None:
+            return set()
+        return {
+            handle
+            for sql in (
+                "SELECT DISTINCT handle FROM participants",
+                "SELECT DISTINCT handle FROM actors",
+                "SELECT DISTINCT source FROM events",
+            )
+            for (handle,) in self.query(sql)
+            if type(handle) is str
+        }
+
     # Heads -------------------------------------------------------------------------------------
 
     @property

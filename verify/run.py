@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,6 +21,7 @@ from verify.checks import (
     ledger_missing,
     pins_extend,
     record_agrees,
+    sequence,
     writers_authorised,
 )
 from verify.checks.writers_authorised import Demand
@@ -37,6 +39,7 @@ from verify.finding import (
     cannot_tell,
     not_applicable,
 )
+from verify.look_alikes import look_alikes
 from verify.recorded import hold_record
 from verify.rules import Rules
 from verify.signatures import judge_signatures
@@ -88,6 +91,8 @@ def _run(
         demand = Demand(rules.signed, rules.signed_from or 0)
         with _kept(broken, (writers_authorised,)):
             judge_signatures(evidence.db, evidence.scan, demand)
+    with _kept(broken, (writers_authorised,)):
+        _remark(evidence)
     outcomes = tuple(
         _demanded(
             evidence,
@@ -126,6 +131,25 @@ def _look(evidence: Evidence, *, scanned: bool, folded: bool) -> dict[str, Excep
     elif folded:
         _fold(evidence)
     return broken
+
+
+def _remark(evidence: Evidence) -> None:
+    """What breaks no rule and a person should know: warnings of the ledger's checks."""
+    if evidence.scan is None:
+        return
+    tally = evidence.scan.tally
+    if not evidence.loaded and os.path.islink(evidence.database):
+        leads = os.path.realpath(evidence.database)
+        message = f"the database is a symbolic link, and {leads} was judged"
+        help_ = "put the file itself there, or find out who made the link"
+        tally.add(Finding(sequence.NAME, message, "database", help=help_, severity="warning"))
+    for known, other in look_alikes(evidence.handles()):
+        shown = other.encode("ascii", "backslashreplace").decode()
+        message = f"the handle {other} looks like {known}: it is {shown}"
+        help_ = "find out who uses it: messages of one can be taken for those of the other"
+        tally.add(
+            Finding(writers_authorised.NAME, message, "handles", help=help_, severity="warning")
+        )
 
 
 @contextmanager

@@ -14,7 +14,8 @@ key that the others do not have.
 **What a finding looks like.** ``nobody signed it, and the key of 'ann' is in force since entry
 12``; ``it says that 'ann' did it, and the key of 'bob' signed it``; ``signed with a key of 'ann'
 that was revoked at entry 40``; ``its header names a signature record, and none is there: it was
-stripped``; ``it shows 'ann' as who speaks, and 'bob' did it``.
+stripped``; ``it shows 'ann' as who speaks, and 'bob' did it``. A handle that looks like another by
+Unicode's table of confusable characters is a warning.
 
 **What to do.** Ask the actor what they did at that time, and compare with an older copy. Where the
 key may be in other hands, `tripod actor revoke`, then enrol a new one.
