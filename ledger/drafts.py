@@ -163,9 +163,12 @@ def pruned(names: Sequence[str], size: int, actor: str) -> Draft:
     return Draft("bus.pruned", "bus", actor, {"bytes": size, "names": list(names), "v": 1})
 
 
-def channel_created(channel: str, actor: str) -> Draft:
-    """Begin a chat."""
-    return Draft("chat.created", f"chat/{channel}", actor, {"channel": channel, "v": 1})
+def channel_created(channel: str, actor: str, first: int | None = None) -> Draft:
+    """Begin a chat; anew, where the lines from ``first`` on are no part of its file any more."""
+    body: Body = {"channel": channel, "v": 1}
+    if first is not None:
+        body["first"] = first
+    return Draft("chat.created", f"chat/{channel}", actor, body)
 
 
 def sent(

@@ -39,7 +39,12 @@ _WRITER = (
 )
 _CREATE = (
     "INSERT OR IGNORE INTO channels (channel, seq, lines, live_from, live_bytes,"
-    " last_writer, last_time, header, mode) VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?)"
+    " last_writer, last_time, header, mode, closed)"
+    " VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?, 0)"
+)
+_ANEW = (
+    "UPDATE channels SET live_bytes = 0, last_writer = 'system', last_time = ?2, header = NULL,"
+    " mode = ?3, closed = 0 WHERE channel = ?1"
 )
 _HEADER = "UPDATE channels SET header = ? WHERE channel = ?"
 _NOBODY = "DELETE FROM participants WHERE channel = ?"
@@ -51,7 +56,7 @@ _ARCHIVE = (
 )
 _ROTATE = (
     "UPDATE channels SET live_from = coalesce(?4, live_from + ?2), live_bytes = live_bytes - ?3,"
-    " header = NULL WHERE channel = ?1"
+    " header = NULL, closed = ?5 WHERE channel = ?1"
 )
 _FEWER = "UPDATE participants SET count = max(0, count - ?3) WHERE channel = ?1 AND handle = ?2"
 _LEFT = "DELETE FROM participants WHERE channel = ? AND count = 0"
@@ -71,7 +76,7 @@ class ChatFiles:
     """See the module."""
 
     name = "chat"
-    version = 2
+    version = 3
     tables = ("channels", "lines", "participants", "archives")
     ddl = """
 CREATE TABLE channels (
@@ -83,7 +88,8 @@ CREATE TABLE channels (
     last_writer TEXT NOT NULL,
     last_time INTEGER NOT NULL,
     header INTEGER,
-    mode INTEGER NOT NULL
+    mode INTEGER NOT NULL,
+    closed INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE lines (
     channel TEXT NOT NULL,
@@ -148,7 +154,7 @@ CREATE TABLE archives (
                 ("channels", _GROW, (channel, number, size), None),
             )
         if entry.kind == "chat.created":
-            return (self._create(entry),)
+            return self._create(entry)
         if entry.kind == "chat.header-seen":
             return [("channels", _HEADER, (entry.seq, channel), None), *self._people(body)]
         if entry.kind == "chat.deleted":
@@ -160,11 +166,18 @@ CREATE TABLE archives (
             ]
         return self._rotate(entry)
 
-    def _create(self, entry: Entry) -> Op:
-        observed = entry.data.get("observed", {})
+    def _create(self, entry: Entry) -> list[Op]:
+        body = entry.data
+        channel, observed = body["channel"], body.get("observed", {})
         time = 0 if "path" in observed else _at_seconds(entry.at)
-        row = (entry.data["channel"], entry.seq, time, observed.get("mode", MODE))
-        return ("channels", _CREATE, row, None)
+        mode = observed.get("mode", MODE)
+        if "first" not in body:
+            return [("channels", _CREATE, (channel, entry.seq, time, mode), None)]
+        return [
+            ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
+            ("channels", _ANEW, (channel, time, mode), None),
+            ("participants", _NOBODY, (channel,), None),
+        ]
 
     def _people(self, body: dict[str, Any]) -> Iterator[Op]:
         """The participants are those that a body lists."""
@@ -183,7 +196,7 @@ CREATE TABLE archives (
         return [
             # Each statement reads its own table alone: the size that moved is in the body's words.
             ("archives", _ARCHIVE, archive, None),
-            ("channels", _ROTATE, (channel, count, body["size"], stop), None),
+            ("channels", _ROTATE, (channel, count, body["size"], stop, int("moved" in body)), None),
         ]
 
     def stem(self, path: str) -> str:
@@ -205,7 +218,8 @@ CREATE TABLE archives (
     def paths(self, source: Source) -> Iterator[str]:
         """Archives, then live files, by name."""
         for table, column in (("archives", "archive"), ("channels", "channel")):
-            rows = source.db.execute(f"SELECT {column} FROM {table} ORDER BY {column}")
+            where = " WHERE closed = 0" if table == "channels" else ""
+            rows = source.db.execute(f"SELECT {column} FROM {table}{where} ORDER BY {column}")
             for (name,) in rows:
                 yield f"{self.folder}/{name}.chat"
 
@@ -222,7 +236,7 @@ CREATE TABLE archives (
             header = content_bytes(source, source.body(seq)["header"])
             return File(header + self.lines(source, channel, first, stop), mode)
         row = source.db.execute(
-            "SELECT live_from, lines, mode FROM channels WHERE channel = ?", (stem,)
+            "SELECT live_from, lines, mode FROM channels WHERE channel = ? AND closed = 0", (stem,)
         ).fetchone()
         if row is None:
             return None

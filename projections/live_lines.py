@@ -24,7 +24,8 @@ class Span(NamedTuple):
 
 def span_of(db: sqlite3.Connection, stem: str) -> Span | None:
     """What the file of that name shows, a live one or an archive; None where there is none."""
-    row = db.execute("SELECT live_from, lines FROM channels WHERE channel = ?", (stem,)).fetchone()
+    sql = "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0"
+    row = db.execute(sql, (stem,)).fetchone()
     if row is not None:
         return Span(stem, *row)
     row = db.execute(
@@ -68,7 +69,7 @@ def ref_to(db: sqlite3.Connection, channel: str, number: int) -> str | None:
     ).fetchone()
     rows = db.execute(
         "SELECT archive, first, stop FROM archives WHERE channel = ?1 UNION ALL"
-        " SELECT channel, live_from, lines FROM channels WHERE channel = ?1",
+        " SELECT channel, live_from, lines FROM channels WHERE channel = ?1 AND closed = 0",
         (channel,),
     ).fetchall()
     for stem, first, stop in rows:

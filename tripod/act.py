@@ -105,6 +105,10 @@ class Act:
             self._warned.add(text)
             self.warnings.append(text)
 
+    def forget_warnings(self, path: str) -> None:
+        """Say nothing of a file that this act itself begins anew."""
+        self.warnings[:] = [text for text in self.warnings if not text.startswith(f"{path}: ")]
+
     # Taking in ---------------------------------------------------------------------------------
 
     def take_in(self) -> None:
@@ -134,6 +138,8 @@ class Act:
             self.append(drafts)
             self._note_config(drafts)
             for draft in drafts:
+                if draft.kind == "chat.rotated" and "moved" in draft.body:
+                    self.writer.settled.add(CHAT.live(draft.stream))  # it is watched no more
                 if draft.kind == "file.seen":
                     self.warn(
                         f"{draft.body['path']}: not understood ({draft.body['problem']}); its "

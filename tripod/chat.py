@@ -82,6 +82,9 @@ ERROR = "[SIDECAR-ERROR]"
 def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """Begin a channel; give the path of its file.
 
+    One whose file was moved away or removed begins anew under its name: what was said before stays
+    in the ledger, and in the file that was moved.
+
     Raises:
         BadArgumentError: not a channel's name.
         RefusedError: it is there already.
@@ -89,13 +92,23 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     channel = channel_name(name, team.disk.places.chats())
     path = f"{CHAT.folder}/{channel}.chat"
     with team.act(locks=[path], by=actor) as act:
-        if live_of(act, channel) is not None:
+        live = live_of(act, channel)
+        if live is not None and os.path.lexists(team.disk.full(path)):
             message = f"chat {channel} exists already"
             raise RefusedError(message)
         if os.path.lexists(team.disk.full(path)):
             message = f"{path} is there, and is no chat file: move it away first"
             raise RefusedError(message)
-        act.append([drafts.channel_created(channel, actor)])
+        first = None if live is None else live.first
+        if live is None:
+            sql = "SELECT lines FROM channels WHERE channel = ?"
+            row = act.transaction.tables.execute(sql, (channel,)).fetchone()
+            first = None if row is None else row[0]
+        else:
+            act.forget_warnings(path)
+        act.append([drafts.channel_created(channel, actor, first)])
+        if first is not None:
+            show_positions(act, channel)
     return team.disk.full(path)
 
 

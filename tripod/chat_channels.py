@@ -14,6 +14,9 @@ from tripod.team import Team
 __all__ = ["channel_name", "live_of", "missing", "span", "writable"]
 
 
+_NAMES = "SELECT channel FROM channels WHERE closed = 0 ORDER BY 1"
+
+
 def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
     """The channel that an argument names, with or without ``.chat``.
 
@@ -32,7 +35,7 @@ def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
 
 def missing(team: Team, channel: str) -> NotFoundError:
     """There is no such channel; names those that there are."""
-    known = [name for (name,) in team.store.db.execute("SELECT channel FROM channels ORDER BY 1")]
+    known = [name for (name,) in team.store.db.execute(_NAMES)]
     have = f"there are: {', '.join(known)}" if known else "there is none yet"
     return NotFoundError(f"no chat {channel}; {have} (`tripod chat create {channel}` makes it)")
 
@@ -56,7 +59,7 @@ def span(team: Team, name: str) -> Span:
 def live_of(act: Act, channel: str) -> Span | None:
     """What a channel's live file shows, in the act; None where there is no such channel."""
     row = act.transaction.tables.execute(
-        "SELECT live_from, lines FROM channels WHERE channel = ?", (channel,)
+        "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0", (channel,)
     ).fetchone()
     return None if row is None else Span(channel, *row)
 
@@ -83,7 +86,8 @@ def writable(team: Team, name: str) -> tuple[str, str]:
     stem = name.removesuffix(".chat")
     _check_folder(team, stem)
     db = team.store.db
-    if db.execute("SELECT 1 FROM channels WHERE channel = ?", (stem,)).fetchone() is None:
+    sql = "SELECT 1 FROM channels WHERE channel = ? AND closed = 0"
+    if db.execute(sql, (stem,)).fetchone() is None:
         row = db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
         if row is not None:
             message = f"{stem} is an archive and never changes; the channel is {row[0]}"

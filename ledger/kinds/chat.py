@@ -19,9 +19,14 @@ __all__ = [
 
 
 class ChannelCreated(BodyModel):
-    """A channel began: the file ``chat/<channel>.chat``."""
+    """A channel began: the file ``chat/<channel>.chat``.
+
+    With ``first`` it began anew: the file that it had was moved away or removed, and the lines from
+    that index on, which it showed, are no part of the new one. Their entries stay.
+    """
 
     channel: Name
+    first: Count | None = None
     observed: Observed | None = None
 
 
@@ -81,7 +86,8 @@ class Rotated(BodyModel):
     """The first ``count`` lines of the live file went to the file ``chat/<archive>.chat``.
 
     ``size`` is how many bytes they take, ``header`` what stands in front of them there. ``stop``
-    is the index of the line behind them, given where deleted ones lie between.
+    is the index of the line behind them, given where deleted ones lie between. With ``moved`` the
+    live file itself went there, with all its lines: there is none until the channel begins anew.
     """
 
     channel: Name
@@ -90,6 +96,7 @@ class Rotated(BodyModel):
     archive: Name
     header: Content
     stop: Count | None = None
+    moved: Literal[True] | None = None
     observed: Observed | None = None
 
 

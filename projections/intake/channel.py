@@ -101,6 +101,8 @@ class Channel:
             " WHERE channel = ?",
             (channel,),
         ).fetchone()
+        sql = "SELECT count(*) FROM archives WHERE channel = ?"
+        self.archives: int = db.execute(sql, (channel,)).fetchone()[0]
         self.known = row is not None
         self.next, self.live_from, self.writer, self.time, self.size, self.header = row or (
             0, 0, "system", 0, 0, None,
@@ -210,6 +212,25 @@ class Channel:
             mode=None if mode == MODE else mode,
         )
 
+    def create_anew(self, when: int, mode: int) -> None:
+        """The file that the channel had was moved to an archive, and another begun in its place."""
+        self.when = max(self.when, when)
+        make_piece(
+            self.reader,
+            kind="chat.created",
+            stream=self.stream,
+            actor="unknown",
+            body={"channel": self.channel, "first": self.next},
+            path=self.path,
+            data=b"",
+            when=self.when,
+            rank=RANK,
+            ordinal=self.next + self.archives + 1,  # grows with each that was moved away
+            mode=None if mode == MODE else mode,
+        )
+        self.size, self.writer, self.time, self.header = 0, "system", 0, None
+        self.people = {}
+
     def take(self, lines: list[bytes], archives: list[Archive], torn: bytes = b"") -> None:
         """New lines in order, each rotation behind the last line that it found there.
 
@@ -260,8 +281,8 @@ class Channel:
         )
         self.next += 1
 
-    def rotate(self, archive: Archive) -> None:
-        """The original split the oldest lines off into an archive."""
+    def rotate(self, archive: Archive, *, moved: bool = False) -> None:
+        """The original split the oldest lines off into an archive, or ``moved`` the file there."""
         blobs: list[bytes] = []
         size = len(body_of(archive.file))
         header = archive.file.header_raw
@@ -280,6 +301,7 @@ class Channel:
                 "header": beside(header, blobs),
                 "size": size,
                 **behind_gap,
+                **({"moved": True} if moved else {}),
             },
             path=archive.path,
             data=header,
@@ -292,6 +314,7 @@ class Channel:
         self.size -= size
         self.live_from = stop
         self.header = None
+        self.archives += 1
 
     def check_header(self, file: ChatFile, *, grew: bool) -> None:
         """Keep a header that ours would differ from; refuse one that changed on its own."""

@@ -7,8 +7,10 @@ be adopted.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
+from ledger.places import ARCHIVE
 from projections import CHAT
 from projections.disk import UnreadableError
 from projections.formats.chat import (
@@ -43,7 +45,9 @@ def take_chats(reader: Reader) -> None:
     ]
     db = reader.source.db
     known = dict(db.execute("SELECT channel, seq FROM channels").fetchall())
+    closed = {name for (name,) in db.execute("SELECT channel FROM channels WHERE closed = 1")}
     archived = dict(db.execute("SELECT archive, seq FROM archives").fetchall())
+    names += [stem for stem in archived if _is_apart(stem) and reader.disk.is_file(_path(stem))]
     fresh_archives: dict[str, list[str]] = {}
     channels = []
     for name in names:
@@ -54,13 +58,86 @@ def take_chats(reader: Reader) -> None:
         elif name not in archived:
             channels.append(name)
     for channel in sorted({*channels, *(known.keys() & fresh_archives.keys())}):
+        if channel in closed:
+            _begin_anew(reader, Channel(reader, channel, _path(channel)))
+            continue
         _take_channel(reader, channel, fresh_archives.get(channel, []), is_new=channel not in known)
+    known = {channel: seq for channel, seq in known.items() if channel not in closed}
     for what, files in (("the chat's file is gone", known), ("the archive is gone", archived)):
         for stem in sorted(files.keys() - set(names)):
-            if not reader.unwritten(files[stem]) and stem[: stem.rfind("/") + 1] in fronts:
+            if reader.unwritten(files[stem]) or _front(stem) not in fronts:
+                continue
+            if files is archived or not _moved_away(reader, Channel(reader, stem, _path(stem))):
                 reader.conflict(f"{CHAT.folder}/{stem}.chat", "missing", what)
     for stem in sorted(archived.keys() & set(names)):
         _check_archive(reader, f"{CHAT.folder}/{stem}.chat")
+
+
+def _path(stem: str) -> str:
+    return f"{CHAT.folder}/{stem}.chat"
+
+
+def _is_apart(stem: str) -> bool:
+    """Whether an archive is a file that was moved into the folder for those."""
+    return f"/{stem}".endswith(f"/{ARCHIVE}/{stem.rpartition('/')[2]}")
+
+
+def _front(stem: str) -> str:
+    """What the name of a chat begins with: '' in the team's own folder, else ``<name>/``."""
+    front = stem[: stem.rfind("/") + 1]
+    return front.removesuffix(f"{ARCHIVE}/") if _is_apart(stem) else front
+
+
+# Begun anew ------------------------------------------------------------------------------------
+
+
+def _moved_away(reader: Reader, taker: Channel) -> bool:
+    """Take in that a chat's file was moved into the folder ``archive`` beside it.
+
+    It is known by its lines: every one that the ledger holds of the live file, in their order, and
+    perhaps more behind them. Where lines are missing the chat was cut, whatever was put there.
+    """
+    if reader.files < reader.size:
+        return False
+    held = taker.held()
+    front, _, name = taker.channel.rpartition("/")
+    folder = "/".join(filter(None, (CHAT.folder, front, ARCHIVE)))
+    pattern = re.compile(rf"{re.escape(name)}(?:[-_.].*)?\.chat", re.DOTALL)
+    sql = "SELECT 1 FROM archives WHERE archive = ?"
+    for file in reader.disk.names(folder):
+        path = f"{folder}/{file}"
+        stem = CHAT.stem(path)
+        if not pattern.fullmatch(file) or reader.source.db.execute(sql, (stem,)).fetchone():
+            continue
+        data, stat = _read(reader, path, known_size=taker.size), reader.disk.stat(path)
+        parts = None if data is None else _split(data)
+        if parts is None or stat is None or not body_of(parts).startswith(held):
+            continue
+        reader.found.files += 1
+        torn = held[held.rfind(b"\n") + 1 :]
+        taker.take(cut_lines(body_of(parts)[len(held) :]), [], torn)
+        taker.rotate(Archive(stem, path, parts, stat.mode), moved=True)
+        return True
+    return False
+
+
+def _begin_anew(reader: Reader, taker: Channel) -> None:
+    """A chat's file where the one before was moved away: all its lines are new."""
+    data = _read(reader, taker.path)
+    stat = reader.disk.stat(taker.path)
+    file = None if data is None else _split(data)
+    if data is None or stat is None:
+        return
+    if file is None:
+        _keep_apart(reader, taker.path, data)
+        return
+    reader.found.files += 1
+    lines = cut_lines(body_of(file))
+    messages = (readable(line) for line in lines)
+    first = next((m.time for m in messages if m is not None and m.time), 0)
+    taker.create_anew(first * 1_000_000 or stat.mtime_us, stat.mode)
+    taker.take(lines, [])
+    taker.check_header(file, grew=True)
 
 
 def _is_kept(reader: Reader, path: str) -> bool:
@@ -156,6 +233,9 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
     if state is None:
         if reader.files < reader.size:
             _keep_twice_split(reader, channel, archives)
+        elif not archives and _moved_away(reader, taker):
+            _begin_anew(reader, taker)
+            return
         reader.conflict(path, "edited", _difference(taker.held(), shown))
         return
     held, before = state

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from ledger.drafts import content
-from ledger.places import RECORD, SEARCH, SPOOL
+from ledger.places import ARCHIVE, RECORD, SEARCH, SPOOL
 from projections import BUS, CHAT, FILES, LOG, WORKERS
 from projections.disk import TooBigError, UnreadableError
 from projections.formats.config import parse_config
@@ -254,6 +254,7 @@ def _left_alone(reader: Reader) -> list[str]:
                 front + name in _PLACES
                 or front + name in (RECORD, SPOOL)
                 or reader.disk.full(front + name) in added
+                or (folder == CHAT.folder and name == ARCHIVE and _all_recorded(reader))
             )
             if what == "file":
                 known = name in names or (name.endswith(ends) and not name.startswith("."))
@@ -272,6 +273,17 @@ def _folders_above(path: str) -> Iterator[str]:
     """The folders that a file lies in."""
     while path := path.rpartition("/")[0]:
         yield path
+
+
+def _all_recorded(reader: Reader) -> bool:
+    """Whether each chat that was moved into the archive folder is known to the ledger."""
+    folder = f"{CHAT.folder}/{ARCHIVE}"
+    rows = reader.source.db.execute("SELECT archive FROM archives")
+    known = {f"{CHAT.folder}/{archive}.chat" for (archive,) in rows}
+    known |= {piece.path for piece in reader.found.pieces if piece.draft.kind == "chat.rotated"}
+    ends = (".cursors", ".lock")
+    names = (n for n in reader.disk.names(folder) if not n.endswith(ends))
+    return all(f"{folder}/{name}" in known for name in names)
 
 
 _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -118,7 +118,10 @@ CONSTRUCTORS: dict[str, tuple[str, st.SearchStrategy[Draft]]] = {
         ),
     ),
     "pruned": ("bus.pruned", st.builds(drafts.pruned, st.lists(NAMES), COUNTS, TEXTS)),
-    "channel_created": ("chat.created", st.builds(drafts.channel_created, NAMES, TEXTS)),
+    "channel_created": (
+        "chat.created",
+        st.builds(drafts.channel_created, NAMES, TEXTS, st.none() | COUNTS),
+    ),
     "sent": (
         "chat.sent",
         st.builds(
