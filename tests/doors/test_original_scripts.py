@@ -126,12 +126,12 @@ def test_errors_and_empty_chats(here: Path) -> None:
         assert "gone.chat" in done.err
     long = "/".join([str(here), *["a" * 40] * 105, "test.chat"])
     assert len(long) > 4096
-    for words in (
+    for calls in (
         ("create", long), ("read", long), ("send", long, "handle", "text"),
         ("search", long, "x"), ("participants", long), ("poll", long, "me", "--timeout=0"),
         ("create", "x" * 4000 + ".chat"),
     ):  # fmt: skip
-        done = run_as("nbs-chat", here, *words)
+        done = run_as("nbs-chat", here, *calls)
         assert done.code in (1, 2, 4), done
         assert done.err.startswith(("tripod: ", "Error: "))
     assert chat(here, "read", "empty.chat") == []
