@@ -40,6 +40,7 @@ from tripod.bus import settings
 from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.scribe_reading import (
+    CHANGES,
     Decision,
     Filters,
     History,
@@ -47,6 +48,7 @@ from tripod.scribe_reading import (
     as_plain,
     count,
     find,
+    plain,
     query,
     standing,
     summary,
@@ -66,13 +68,11 @@ __all__ = [
     "find",
     "judged",
     "log",
+    "plain",
     "query",
     "standing",
     "summary",
 ]
-
-CHANGES = ("mitigated", "superseded", "reversed")
-"""Statuses that say what became of another decision."""
 
 MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047

@@ -24,7 +24,7 @@ def decision_lines(decision: Decision) -> Iterator[str]:
     """A decision in three lines."""
     mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
     parts = (
-        decision.status,
+        _status(decision),
         decision.participants,
         decision.chat_ref,
         f"tags: {decision.risk_tags}",
@@ -33,6 +33,12 @@ def decision_lines(decision: Decision) -> Iterator[str]:
     yield f"{decision.id} {mark}{hanging(decision.title)}"
     yield hanging(f"  {'; '.join(parts)}")
     yield f"  {hanging(decision.rationale)}"
+
+
+def _status(decision: Decision) -> str:
+    if decision.by is None:
+        return decision.status
+    return f"{decision.stands} by {decision.by} (logged as {decision.status})"
 
 
 def history_lines(history: History) -> Iterator[str]:

@@ -20,6 +20,7 @@ from tripod.errors import NotFoundError
 from tripod.team import Team
 
 __all__ = [
+    "CHANGES",
     "Decision",
     "Filters",
     "History",
@@ -28,16 +29,24 @@ __all__ = [
     "as_plain",
     "count",
     "find",
+    "plain",
     "query",
     "standing",
     "summary",
 ]
 
+CHANGES = ("mitigated", "superseded", "reversed")
+"""Statuses that say what became of another decision."""
+
 _WORD = r'"([^"]+)"|(\S+)'
 
 
 class Decision(NamedTuple):
-    """A decision as read. ``supersedes`` is what it refers to; ``status`` says how."""
+    """A decision as read. ``supersedes`` is what it refers to; ``status`` says how.
+
+    ``became`` is what a later decision made of it, ``by`` is the id of that one; both are None
+    where nothing refers to it.
+    """
 
     seq: int
     number: int
@@ -50,6 +59,13 @@ class Decision(NamedTuple):
     chat_ref: str
     rationale: str
     supersedes: str | None
+    became: str | None = None
+    by: str | None = None
+
+    @property
+    def stands(self) -> str:
+        """Its status today: what became of it, else the one that it was logged with."""
+        return self.became or self.status
 
     @property
     def second(self) -> int:
@@ -60,7 +76,8 @@ class Decision(NamedTuple):
 class Filters(NamedTuple):
     """Which decisions; None lets all through. ``since`` and ``until`` are epoch seconds.
 
-    ``tag``, ``by`` (a participant) and ``artefact`` are whole items of their lists.
+    ``status`` is the one of today; ``tag``, ``by`` (a participant) and ``artefact`` are whole items
+    of their lists.
     """
 
     tag: str | None = None
@@ -74,7 +91,7 @@ class Filters(NamedTuple):
         """Whether a decision passes all of them."""
         return (
             (self.tag is None or self.tag in _items(decision.risk_tags))
-            and (self.status is None or self.status == decision.status)
+            and (self.status is None or self.status == decision.stands)
             and (self.by is None or self.by in _items(decision.participants))
             and (self.artefact is None or self.artefact in _items(decision.artefacts))
             and (self.since is None or decision.second >= self.since)
@@ -112,6 +129,13 @@ class History(NamedTuple):
     later: Sequence[Decision]
 
 
+def plain(decision: Decision) -> dict[str, object]:
+    """What JSON says of a decision: its status of today, and the one that it was logged with."""
+    value = decision._asdict()
+    value.pop("became")
+    return value | {"status": decision.stands, "logged_status": decision.status}
+
+
 def as_plain(history: History) -> dict[str, object]:
     """What JSON says of a decision's history."""
     refs = [
@@ -120,23 +144,40 @@ def as_plain(history: History) -> dict[str, object]:
         for ref in history.refs
     ]
     return {
-        **history.decision._asdict(),
+        **plain(history.decision),
         "actor": history.actor,
         "at": history.at,
-        "earlier": [decision._asdict() for decision in history.earlier],
+        "earlier": [plain(decision) for decision in history.earlier],
         "file": history.file,
-        "later": [decision._asdict() for decision in history.later],
+        "later": [plain(decision) for decision in history.later],
         "observed": history.observed,
         "refs": refs,
     }
 
 
 def _decisions(team: Team, seqs: Sequence[int]) -> Iterator[Decision]:
+    became = _became(team)
     for seq, body in zip(seqs, team.source.each_body(seqs), strict=True):
-        yield _decision(seq, body)
+        yield _decision(seq, body, became)
 
 
-def _decision(seq: int, body: dict[str, Any]) -> Decision:
+def _became(team: Team) -> dict[str, tuple[str, str, int]]:
+    """Of each decision that a later one refers to: what became of it, by which, and its entry.
+
+    Where several refer to one, as in an adopted log, the newest says what stands.
+    """
+    rows = team.store.db.execute(
+        "SELECT supersedes, status, id, seq FROM pieces"
+        " WHERE supersedes IS NOT NULL AND id IS NOT NULL ORDER BY seq"
+    )
+    return {
+        target: (status if status in CHANGES else "superseded", id_, seq)
+        for target, status, id_, seq in rows
+    }
+
+
+def _decision(seq: int, body: dict[str, Any], became: dict[str, tuple[str, str, int]]) -> Decision:
+    what, by, later = became.get(body["id"], (None, None, seq))
     return Decision(
         seq,
         body["number"],
@@ -149,6 +190,8 @@ def _decision(seq: int, body: dict[str, Any]) -> Decision:
         body["chat_ref"],
         body["rationale"],
         body.get("supersedes"),
+        what if later != seq else None,  # a decision that names itself changes nothing
+        by if later != seq else None,
     )
 
 
@@ -269,9 +312,11 @@ def standing(
         f" AND (?1 IS NULL OR log IN (SELECT value FROM json_each(?1))) ORDER BY seq DESC{rest}",
         (None if logs is None else json.dumps(logs),),
     ).fetchall()[::-1]
-    bodies = team.source.each_body([seq for seq, _ in rows])
+    bodies, became = team.source.each_body([seq for seq, _ in rows]), _became(team)
     for (seq, file), body in zip(rows, bodies, strict=True):
-        yield Standing(_decision(seq, body), file, entry_text(piece_bytes(team.source, body)))
+        yield Standing(
+            _decision(seq, body, became), file, entry_text(piece_bytes(team.source, body))
+        )
 
 
 # One decision ----------------------------------------------------------------------------------
@@ -291,7 +336,7 @@ def _history(team: Team, seq: int) -> History:
     body = team.source.body(seq)
     (entry,) = team.store.read(seq, seq + 1)
     (file,) = team.store.db.execute("SELECT file FROM pieces WHERE seq = ?", (seq,)).fetchone()
-    found = _decision(seq, body)
+    found = _decision(seq, body, _became(team))
     return History(
         found,
         file,

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
 from ledger.ids import now_us
 from ledger.locating import DATABASE, FOLDER, team_of
+from ledger.plain import open_plain
 from ledger.progress import over
 from ledger.reader import keeps_log, read_only
 from ledger.schema import SCHEMA_VERSION
@@ -217,6 +219,25 @@ class Evidence:
     ) -> AbstractContextManager[Callable[[Break], tuple[bytes, bytes] | None]]:
         """Reads versions of a decision log from git again: see ``verify.history``."""
         return versions(f"{self.root}/{LOG.folder}/{name}")
+
+    def measured(self, path: str, size: int) -> tuple[str, int] | None:
+        """The digest of a file's first ``size`` bytes, and its length; of any size, read in parts.
+
+        None where there is no such file.
+
+        Raises:
+            OSError: it is there and cannot be read.
+        """
+        disk = self.disk
+        if disk is None or not disk.is_file(path):
+            return None
+        hashed, left = sha256(), size
+        with open(open_plain(disk.full(path)), "rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            while part := file.read(min(left, 1 << 20)):
+                hashed.update(part)
+                left -= len(part)
+        return hashed.hexdigest(), length
 
     @property
     def ahead(self) -> str | None:

@@ -133,6 +133,25 @@ def test_a_ref_follows_the_lines_of_the_live_file(story: Story) -> None:
     log(story, refs=["live.chat:~L10"])
 
 
+@pytest.mark.parametrize("status", ["superseded", "reversed", "mitigated"])
+def test_a_decision_has_the_status_that_a_later_one_gave_it(story: Story, status: str) -> None:
+    first = log(story).id
+    how = {"superseded": "supersedes", "reversed": "reverses", "mitigated": "mitigates"}[status]
+    second = log(story, "New", **{how: first}).id
+    with story.team() as team:
+        for found in (list(scribe.query(team)), scribe.summary(team, 9)):
+            (old, new) = found
+            assert (old.id, old.stands, old.by, old.status) == (first, status, second, "decided")
+            assert (new.id, new.by, new.became) == (second, None, None)
+        assert first in {d.id for d in scribe.query(team, "", scribe.Filters(status=status))}
+        plain = scribe.Filters(status="decided")
+        assert first not in {d.id for d in scribe.query(team, "", plain)}
+        (history,) = scribe.find(team, first)
+        shown = scribe.as_plain(history)
+        assert (shown["status"], shown["logged_status"], shown["by"]) == (status, "decided", second)
+        assert "became" not in shown
+
+
 def test_what_supersedes_names_a_decision(story: Story) -> None:
     first = log(story).id
     with pytest.raises(BadArgumentError, match="supersedes"):

@@ -214,6 +214,24 @@ def test_a_kept_log_that_is_gone_or_edited_is_named_once(root: Path, change: str
     assert found == [("drift", "workers/w-0001.log")]
 
 
+def test_a_log_too_large_to_be_held_in_memory_is_judged_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
+    monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 1)
+    monkeypatch.setattr("verify.evidence._READ_LIMIT", 1)
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as team:
+        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        end(team)
+    assert lifecycle(tmp_path).verdict == "clean"
+    log = tmp_path / ".nbs/workers/w-0001.log"
+    with log.open("ab") as file:
+        file.write(b"more\n")
+    (message,) = [finding.message for finding in lifecycle(tmp_path).findings]
+    assert message == "5 bytes were added after its program ended"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

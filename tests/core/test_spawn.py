@@ -171,6 +171,51 @@ def test_being_cancelled_ends_the_program(tmp_path: Path) -> None:
     assert is_gone(int(mark.read_text()))
 
 
+@pytest.mark.parametrize("how", ["cancelled", "timeout"])
+def test_what_left_its_session_is_ended_where_we_end_it(tmp_path: Path, how: str) -> None:
+    """A daemon: a session of its own, its parents gone, and a child that has another again."""
+    program = (
+        "import os, sys, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        inner = os.fork()\n"
+        "        if inner == 0:\n"
+        "            os.setsid()\n"
+        "        else:\n"
+        f"            open({str(tmp_path / 'new')!r}, 'w').write(f'{{os.getpid()}} {{inner}}')\n"
+        f"            os.rename({str(tmp_path / 'new')!r}, {str(tmp_path / 'pids')!r})\n"
+        "        time.sleep(600)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+        "time.sleep(600)\n"
+    )
+    spool = Spool(str(tmp_path / "run"))
+    given = SpawnSpec(
+        argv=(sys.executable, "-c", program), timeout_s=5 if how == "timeout" else None
+    )
+
+    async def end_it() -> None:
+        task = asyncio.ensure_future(spawn_agent(given, spool))
+        while not (tmp_path / "pids").exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.005)
+        if how == "cancelled":
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        else:
+            assert (await task).status == "timeout"
+
+    asyncio.run(end_it())
+    for pid in (tmp_path / "pids").read_text().split():
+        assert is_gone(int(pid))
+
+
+def test_an_orphan_that_ends_while_the_program_runs_is_no_end_of_it() -> None:
+    done = spawn("sh", "-c", "(setsid sh -c 'exit 3' &) ; sleep 0.3; echo done")
+    assert (done.status, done.text) == ("ok", "done")
+
+
 def test_cancelled_before_it_began_it_is_ended_as_well(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "run"))
 

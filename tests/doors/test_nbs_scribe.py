@@ -45,7 +45,8 @@ THREE = (
     "- **Rationale:** 4 KB are enough.\n"
 )
 FIRST = (
-    f"D-{BEGIN} Use files\n  decided; alex, claude; live.chat:~L7; tags: scope-creep; "
+    f"D-{BEGIN} Use files\n  reversed by D-{BEGIN + 1} (logged as decided); alex, claude; "
+    "live.chat:~L7; tags: scope-creep; "
     "artefacts: docs/nbs-bus.md\n  Polling wastes context.\n"
 )
 SECOND = (
@@ -179,28 +180,29 @@ LOGS = [
 ]
 
 NONE = "...no decision fits"
+ONE_NOW = f"{ONE}[reversed by D-{BEGIN + 1}]\n"
 QUERIES = [
-    asks("--chat=C files", 0, f"{ONE}\n{TWO}"),
-    asks("--chat=C FILES", 0, f"{ONE}\n{TWO}"),
-    asks("files --chat=C", 0, f"{ONE}\n{TWO}"),
+    asks("--chat=C files", 0, f"{ONE_NOW}\n{TWO}"),
+    asks("--chat=C FILES", 0, f"{ONE_NOW}\n{TWO}"),
+    asks("files --chat=C", 0, f"{ONE_NOW}\n{TWO}"),
     asks("--chat=C fil.s", 1, "", NONE),
-    asks("--chat=C fil.s --regex", 0, f"{ONE}\n{TWO}"),
-    asks(("--chat=C", "^- .*Status:.* (decided|reversed)$", "--regex"), 0, f"{ONE}\n{TWO}"),
+    asks("--chat=C fil.s --regex", 0, f"{ONE_NOW}\n{TWO}"),
+    asks(("--chat=C", "^- .*Status:.* (decided|reversed)$", "--regex"), 0, f"{ONE_NOW}\n{TWO}"),
     asks("--chat=C ( --regex", 4, "", "...'(' is no regular expression"),
     asks(("--chat=C", "--", "--count"), 1, "", NONE),
     asks(("--chat=C", "were slow"), 0, TWO),
-    asks(("--chat=C", ""), 0, f"{ONE}\n{TWO}\n{THREE}"),
-    asks(f"--chat=C --id=D-{BEGIN}", 0, ONE),
+    asks(("--chat=C", ""), 0, f"{ONE_NOW}\n{TWO}\n{THREE}"),
+    asks(f"--chat=C --id=D-{BEGIN}", 0, ONE_NOW),
     asks("--chat=C --id=D-16", 1, "", NONE),
     asks(f"--chat=C --id={BEGIN}", 4, "", "...--id: '1600000000' is no decision id"),
     asks("--chat=C --id=", 4, "", "...--id: '' is no decision id"),
     asks("--chat=C --last=1", 0, THREE),
     asks("--chat=C --last=2", 0, f"{TWO}\n{THREE}"),
-    asks("--chat=C --last=99", 0, f"{ONE}\n{TWO}\n{THREE}"),
+    asks("--chat=C --last=99", 0, f"{ONE_NOW}\n{TWO}\n{THREE}"),
     asks("--chat=C --last=0", 4, "", "...--last=0: no whole number from 1"),
     asks("--chat=C --last=x", 4, "", "...--last=x: no whole number"),
     asks("--chat=C --last", 4, "", "...--last takes a value"),
-    asks("--chat=C --by=alex", 0, ONE),
+    asks("--chat=C --by=alex", 0, ONE_NOW),
     asks("--chat=C --by=al", 0, TWO),
     asks("--chat=C --by=ale", 1, "", NONE),
     asks("--chat=C --by=", 4, "", "...--by: "),
@@ -214,10 +216,10 @@ QUERIES = [
     asks("--chat=C --count", 0, "3\n"),
     asks("--chat=C --count", 0, "0\n", "...began the ledger ...", "original"),
     asks("--chat=C --last=1", 1, "", "...began the ledger ...no decision fits", "original"),
-    asks("--chat=C files", 0, f"[log-20200913-000000-archive.md]\n{ONE}\n[log.md]\n{TWO}",
+    asks("--chat=C files", 0, f"[log-20200913-000000-archive.md]\n{ONE_NOW}\n[log.md]\n{TWO}",
          "...began the ledger ...", "archives"),
-    asks(f"--chat=C --id=D-{BEGIN}", 0, ONE, "...began the ledger ...", "archives"),
-    asks("--chat=C --last=2", 0, f"{ONE}\n{TWO}", "...began the ledger ...", "archives"),
+    asks(f"--chat=C --id=D-{BEGIN}", 0, ONE_NOW, "...began the ledger ...", "archives"),
+    asks("--chat=C --last=2", 0, f"{ONE_NOW}\n{TWO}", "...began the ledger ...", "archives"),
     asks("--chat=C --count", 0, "2\n", "...began the ledger ...", "archives"),
     asks("--chat=.nbs/chat/other.chat --count", 0, "3\n"),
     asks("--chat=C --count", 4, "", "...no decision log yet...", "empty"),
@@ -260,7 +262,8 @@ OPERATIONS = [
     does(("query", "L", '"files were"'), 0, SECOND),
     does("query L --tag=scope", 0, SECOND),
     does("query L --tag=perf", 1, "", NONE),
-    does("query L --status=decided", 0, FIRST),
+    does("query L --status=decided", 1, "", NONE),
+    does("query L --status=reversed", 0, f"{FIRST}{SECOND}"),
     does("query L --by=al", 0, SECOND),
     does("query L --artefact=fa788ce", 0, THIRD),
     does(f"query L --since={BEGIN + 1}", 0, SECOND + THIRD),

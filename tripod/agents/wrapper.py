@@ -26,7 +26,8 @@ What is done in which order, and what it means if we die in between:
    Dead here: the process that waits sees it and ends; the program never ran.
 4. the program is let go. Dead here: it runs on alone, and ``started.json`` says whom to end.
 5. it ends; or the time is over, or we are told to end (SIGTERM): SIGTERM to its group, five
-   seconds, SIGKILL (spec: kernel A-7). What is left of its group is killed in any case.
+   seconds, SIGKILL (spec: kernel A-7). What is left of its group is killed in any case; where we
+   ended it, so is what left the group: whoever loses its parent becomes a child of this process.
 6. ``exit.json`` is written; where the disk is full, once it is not, but for a day at most, and
    unless we are told to end. Dead before: as in 4, with nobody left to end.
 """
@@ -61,6 +62,7 @@ MAX_OUTPUT = 64 * 1024 * 1024  # bytes of an output that are kept, and one more 
 OUTPUTS = ("stdout", "stderr", "left")
 LEFT = 9  # the descriptor of what it leaves beside its output
 SIGNATURE = "signature"
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER: prctl(2)
 _ABOVE = 20  # descriptors of ours that are not to be in the way of the program's
 _PART = 1024 * 1024
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
@@ -213,6 +215,7 @@ class Run:
         except OSError as error:
             self.end("not_started", reason=f"{error.filename}: {error.strerror}")
             return None
+        _adopt_orphans()
         child = os.fork()
         if child == 0:
             os.close(let_go)
@@ -291,22 +294,65 @@ class Run:
         # As long as nobody asks for the child's status, the group's number is nobody else's.
         _signal_group(child, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if outcome:
+            self._end_orphans()
         if code < 0:
             self.end(outcome or "signalled", signal=-code)
         else:
             self.end(outcome or "exited", exit_code=code)
 
+    def _end_orphans(self) -> None:
+        """Kill what left the program's group, level by level: an orphan's children are next."""
+        until = time.monotonic() + GRACE_S
+        while time.monotonic() < until:
+            with suppress(OSError):
+                for pid in _children():
+                    os.kill(pid, signal.SIGKILL)
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                return  # none is left
+            select.select([self.wake], [], [], RETRY_S / 10)
+            with suppress(BlockingIOError):
+                os.read(self.wake, 512)
+
     def _wait_until(self, child: int, until: float | None, *, heed: bool = True) -> bool:
         """Whether the child ended before the time is over or (``heed``) we are told to end."""
         ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
         while True:
-            if os.waitid(os.P_PID, child, ended) is not None:
-                return True
+            while (found := os.waitid(os.P_ALL, 0, ended)) is not None:
+                if found.si_pid == child:
+                    return True
+                os.waitpid(found.si_pid, 0)  # an orphan that became ours: nobody else asks for it
             left = None if until is None else until - time.monotonic()
             if (heed and self.told) or (left is not None and left <= 0):
                 return False
             if select.select([self.wake], [], [], left)[0]:
                 os.read(self.wake, 512)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what the program leaves behind, in whichever session that is.
+
+    Without it (another system, no ctypes) such processes are the system's, and go on.
+    """
+    with suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def _children() -> list[int]:
+    """The processes whose parent we are."""
+    found = []
+    for name in os.listdir("/proc"):
+        with suppress(OSError, IndexError, ValueError):
+            with open(f"/proc/{int(name)}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+            if parent == os.getpid():
+                found.append(int(name))
+    return found
 
 
 def _appended(path: str) -> int:

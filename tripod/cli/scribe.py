@@ -37,6 +37,17 @@ _log_option = click.option(
 )
 
 
+def _once(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The one value of an option; click would take the last, and drop the others in silence."""
+    if len(set(values)) > 1:
+        message = (
+            f"--{param.name}: given {len(values)} times, and an entry of the log has room for one; "
+            "log a decision for each"
+        )
+        raise MalformedEntryError(message)
+    return values[0] if values else None
+
+
 @scribe.command()
 @team_option
 @click.argument("title", type=TEXT)
@@ -50,7 +61,15 @@ _log_option = click.option(
     metavar="HANDLE",
     help="Who took part; once for each.",
 )
-@click.option("--rationale", "-r", type=TEXT, required=True, help="Why, in one to three sentences.")
+@click.option(
+    "--rationale",
+    "-r",
+    type=TEXT,
+    multiple=True,
+    callback=_once,
+    required=True,
+    help="Why, in one to three sentences.",
+)
 @click.option(
     "--ref",
     "refs",
@@ -73,10 +92,29 @@ _log_option = click.option(
     show_default=True,
     help="decided, accepted-risk, mitigated, superseded or reversed.",
 )
-@click.option("--supersedes", type=TEXT, metavar="D-N", help="The decision that this one replaces.")
-@click.option("--reverses", type=TEXT, metavar="D-N", help="The decision that this one undoes.")
 @click.option(
-    "--mitigates", type=TEXT, metavar="D-N", help="The decision whose risk this one addresses."
+    "--supersedes",
+    type=TEXT,
+    multiple=True,
+    callback=_once,
+    metavar="D-N",
+    help="The decision that this one replaces; one alone.",
+)
+@click.option(
+    "--reverses",
+    type=TEXT,
+    multiple=True,
+    callback=_once,
+    metavar="D-N",
+    help="The decision that this one undoes; one alone.",
+)
+@click.option(
+    "--mitigates",
+    type=TEXT,
+    multiple=True,
+    callback=_once,
+    metavar="D-N",
+    help="The decision whose risk this one addresses; one alone.",
 )
 @click.option(
     "--as",
@@ -156,7 +194,7 @@ def _judge_participants(participants: tuple[str, ...]) -> None:
 def _show(decisions: Iterable[acts.Decision], *, as_json: bool) -> int:
     found = list(decisions)
     if as_json:
-        emit_json(decision._asdict() for decision in found)
+        emit_json(acts.plain(decision) for decision in found)
     else:
         emit(line for decision in found for line in decision_lines(decision))
     return len(found)
@@ -174,7 +212,7 @@ def _time(_: click.Context, param: click.Parameter, value: str | None) -> int | 
 @team_option
 @click.argument("text", type=TEXT, default="")
 @click.option("--tag", type=TEXT, help="Only with this risk tag.")
-@click.option("--status", type=TEXT, help="Only with this status.")
+@click.option("--status", type=TEXT, help="Only with this status today, such as superseded.")
 @click.option("--by", type=HANDLE, metavar="HANDLE", help="Only with this participant.")
 @click.option("--artefact", type=TEXT, help="Only with this artefact.")
 @click.option(

@@ -36,7 +36,7 @@ Usage: nbs-scribe-query --chat=FILE, and one of
   --last=N            the newest N decisions
   --by=HANDLE         decisions in which HANDLE took part
   --tag=TAG           decisions with the risk tag
-  --superseded        entries that took the place of another
+  --superseded        entries that took the place of another, and those that are superseded
   --count             how many decisions there are
 FILE is a chat of the team (.nbs/chat/live.chat); its log is .nbs/scribe/live-log.md, with its
 archives. Where no log is named so, it is the team's log.md, or all that there are.
@@ -130,7 +130,7 @@ def _fits(words: Words, which: str) -> Callable[[Standing], bool]:
         return lambda one: filters.fit(one.decision)
     if which == "superseded":
         return lambda one: (
-            one.decision.supersedes is not None or one.decision.status == "superseded"
+            one.decision.supersedes is not None or one.decision.stands == "superseded"
         )
     if which == "text":
         return _pattern(words.texts[0], regex="regex" in words.flags)
@@ -180,3 +180,5 @@ def _shown(found: Sequence[Standing], *, named: bool) -> Iterator[str]:
             yield f"[{one.file}]"
         before = one.file
         yield one.text
+        if one.decision.by is not None:
+            yield f"[{one.decision.stands} by {one.decision.by}]"

@@ -220,16 +220,21 @@ def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
     kept = set(FILES.evidence(evidence.source))
     for log in evidence.body(seq).get("logs", ()):
         path, size = log["path"], log["bytes"]
-        data = evidence.file(path)
         if path in drifted or _erased(evidence, path, seq, 2**62):
             continue
-        if data is None:
+        try:
+            found = evidence.measured(path, size)
+        except OSError as error:
+            message = f"cannot be read ({error.strerror}), so what it holds cannot be told"
+            yield _finding(message, path, seq, LOG_HELP)
+            continue
+        if found is None:
             if path not in kept:
                 yield _finding("is gone, and only its digest was kept", path, seq, LOG_HELP)
-        elif sha256(data[:size]).hexdigest() != log["digest"]:
+        elif found[0] != log["digest"]:
             yield _finding("does not hold what its program wrote", path, seq, LOG_HELP)
-        elif len(data) > size:
-            message = f"{len(data) - size} bytes were added after its program ended"
+        elif found[1] > size:
+            message = f"{found[1] - size} bytes were added after its program ended"
             yield _finding(message, path, seq, LOG_HELP)
 
 
