@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ledger.plain import read_plain
 from projections import BUS, CHAT
 from projections.formats.instructions import INSTRUCTIONS
 from projections.projection import content_bytes
@@ -327,8 +328,7 @@ def _home(needs: profiles.Isolation, lends: Sequence[str]) -> Home:
     files = {}
     for path in lends:
         try:
-            with open(path, "rb") as file:
-                files[f"{CONFIG}/{os.path.basename(path)}"] = file.read()
+            files[f"{CONFIG}/{os.path.basename(path)}"] = read_plain(path, LIMIT, named=True)
         except OSError as error:
             message = f"{path}: {error.strerror}: a profile's lends must be readable"
             raise RefusedError(message) from error

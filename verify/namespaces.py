@@ -52,7 +52,7 @@ def exceptions_in(order: dict[str, Any], looked_at: Collection[str]) -> Iterator
     if argv[:1] and argv[0] not in _TRUSTED:
         yield f"its namespace was made by {argv[0]}"
     sealed = {
-        one.get("word"): one.get("sha256")
+        one.get("word"): str(one.get("sha256"))
         for one in _list(order.get("sealed"))
         if isinstance(one, dict) and isinstance(one.get("word"), int)
     }

@@ -22,6 +22,7 @@ from tripod.team import Team
 from verify.checks import assessment_complete, pythia_isolation
 from verify.evidence import collect
 from verify.finding import Outcome
+from verify.namespaces import exceptions_in, servers_in
 from verify.run import run
 
 QUOTED = (
@@ -180,6 +181,26 @@ def test_what_was_bound_from_the_disk_is_in_the_verdict(
     told = isolation(root)
     assert list(told.exceptions) == [f"{one}: run c0ffee00" for one in exceptions]
     assert told.said == ("clean, except" if exceptions else "clean")
+
+
+ODD: tuple[Any, ...] = (None, 5, True, "x", [], [[]], [{}], {}, {"word": 3}, [{"word": 3}])
+
+
+@pytest.mark.parametrize("name", ["argv", "env", "secrets", "sealed"])
+@pytest.mark.parametrize("value", ODD)
+def test_an_order_of_any_shape_breaks_nothing(name: str, value: Any) -> None:
+    argv = [BWRAP, "--unshare-all", "--file", "memory", "/a", "--", "oracle"]
+    order = {"argv": argv, "env": [], "secrets": {}, "sealed": [], name: value}
+    assert all(isinstance(one, str) for one in exceptions_in(order, {"x"}))
+    sealed = [{"word": 3, "sha256": value}]
+    assert list(exceptions_in({"argv": argv, "sealed": sealed}, {"y"}))
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[" * 5000, "{" * 5000, "{}", '{"type": {}, "tools": 5}', "x"]
+)
+def test_a_line_of_any_shape_shows_no_server(line: str) -> None:
+    assert list(servers_in(line)) == []
 
 
 def test_a_command_line_that_is_cut_off_promises_nothing(root: str) -> None:

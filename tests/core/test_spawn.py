@@ -13,6 +13,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tripod.agents import profiles, spec, wrapper
 from tripod.agents.spawn import result_of, spawn_agent
@@ -441,6 +443,29 @@ def test_an_output_that_was_changed_when_it_ended_is_no_answer(tmp_path: Path, w
     assert (done.status, done.text, done.stdout) == ("bad_output", "", b"")
     assert done.problem == "another program changed what it printed (stdout)"
     assert done.altered == {"stdout": (sha256(b"printed\n").hexdigest(), 8)}
+
+
+RECORDS = st.dictionaries(
+    st.text(max_size=9).filter(lambda name: name != wrapper.SIGNATURE),
+    st.none() | st.booleans() | st.integers() | st.text(),
+    max_size=5,
+)
+
+
+@given(RECORDS, st.binary(min_size=1, max_size=40), st.integers(0, 256 * 64 * 8 - 1), RECORDS)
+def test_a_signature_fits_its_record_and_its_key_alone(
+    value: dict[str, Any], secret: bytes, at: int, other: dict[str, Any]
+) -> None:
+    public = wrapper.public_of(secret)
+    signed = value | {wrapper.SIGNATURE: wrapper.sign(secret, value)}
+    assert wrapper.is_signed(public, signed)
+    assert not wrapper.is_signed(wrapper.public_of(secret + b"x"), signed)
+    assert not wrapper.is_signed(public, value)
+    if json.dumps(other, sort_keys=True) != json.dumps(value, sort_keys=True):
+        assert not wrapper.is_signed(public, other | {wrapper.SIGNATURE: signed["signature"]})
+    data = bytearray.fromhex(signed["signature"])
+    data[at // 8] ^= 1 << at % 8
+    assert not wrapper.is_signed(public, value | {wrapper.SIGNATURE: data.hex()})
 
 
 @pytest.mark.parametrize("signed", ["", "00" * 256 * 64, "otherwise", 5])

@@ -185,7 +185,9 @@ def _verdict(report: Report, tell: Tell, *, apart: bool) -> int:
     others = [o.check for o in report.outcomes if o.failures or o.check in report.untold]
     if apart:
         good = found.verdict == "clean" and report.exit_code == 0
-        tell("good" if good else "bad", f"  {CHECK}: {found.verdict} ({seen})")
+        tell("good" if good else "bad", f"  {CHECK}: {found.said} ({seen})")
+        for exception in found.exceptions:
+            tell("plain", f"    {exception}")
     else:
         good = found.verdict == "cannot tell" and others == [CHECK]
         tell("plain", f"  {CHECK}: cannot tell: {found.reason}")
@@ -227,7 +229,7 @@ def _told(what: str, told: Told, tell: Tell, *, good: bool) -> int:
     """Say what became of one of them."""
     tell("do", f"{what}: {'she found nothing' if told.refused else 'she had it'}")
     if told.refused:
-        tell("good", f"    refused; {CHECK}: {told.outcome.verdict}")
+        tell("good", f"    refused; {CHECK}: {told.outcome.said}")
     for finding in told.outcome.findings[:1]:
         tell("bad", f"    caught; {CHECK}: {finding.where}: {finding.message}")
         tell("plain", f"        {finding.evidence[0]}")
