@@ -99,7 +99,8 @@ def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
         return order
     home, work = f"{Folder.ANY}/home", f"{Folder.ANY}/work"
     place = Isolated(tuple(command), work, {"HOME": home}, "folder", "the demo asks for none")
-    spec = replace(order.spec, argv=place.argv, set_env=place.env)
+    env = {**order.spec.set_env, **place.env}
+    spec = replace(order.spec, argv=place.argv, set_env=env, sealed={}, leaves=False)
     return replace(order, spec=spec, place=place, hidden=())
 
 
