@@ -29,6 +29,7 @@ __all__ = [
     "create_tables",
     "drop_tables",
     "fold_into",
+    "folded_before",
     "refold",
     "source_of",
     "tables_current",
@@ -62,6 +63,24 @@ Unfoldable = Callable[[Entry, Exception], None]
 def versions() -> str:
     """Names and versions of all table projections; another text means: fold anew."""
     return " ".join(f"{p.name}:{p.version}" for p in PROJECTIONS)
+
+
+def folded_before(text: object) -> bool:
+    """Whether ``text`` is what ``versions`` gave in an older version of this program.
+
+    It names projections of ours in our order, none of a newer version. The tables of such a ledger
+    are another version's: the next act folds them anew, and nothing of them is read until then.
+    """
+    if not isinstance(text, str) or text == versions():
+        return False
+    ours = iter(PROJECTIONS)
+    for word in text.split(" "):
+        name, _, version = word.partition(":")
+        found = next((one for one in ours if one.name == name), None)
+        known = [] if found is None else [str(number) for number in range(1, found.version + 1)]
+        if version not in known:
+            return False
+    return True
 
 
 def create_tables(db: sqlite3.Connection) -> None:

@@ -23,15 +23,25 @@ from projections.intake.others import CONFIG
 from projections.manifest import Manifest
 from projections.projection import File, Render, Source
 from projections.rebuild import agreed_chats, own_files, renders
-from projections.tables import TABLES, batches, bulk, create_tables, fold_into, versions
+from projections.tables import (
+    TABLES,
+    batches,
+    bulk,
+    create_tables,
+    fold_into,
+    folded_before,
+    versions,
+)
 from verify.advice import may_decide
 from verify.compared import Compared, head_of
 from verify.rows import one, readable_entries
 from verify.sources import RENDER_ERRORS, source_over
 
-__all__ = ["Folded", "fold_evidence"]
+__all__ = ["OLDER", "Folded", "fold_evidence"]
 
 BATCH = 1000
+OLDER = "an older version of tripod folded the tables"
+"""What is said of the table ``folds`` then: the tables are another version's, and not compared."""
 _NOTED = ("spoken", "decisive", "asked", "configured", "displaced")
 _HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
 _BODIES = (
@@ -224,6 +234,9 @@ def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:
 def _table_faults(db: sqlite3.Connection, scratch: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """Each table of the ledger's database that differs from the fold, and its first such row."""
     found = _rows(db, "folds", ("versions",), ("versions",))
+    if len(found) == 1 and folded_before(found[0][0]):
+        yield "folds", OLDER
+        return
     if found != [(versions(),)]:
         yield "folds", f"they were folded as {found!r}, this version folds {versions()!r}"
     for table in TABLES:

@@ -19,6 +19,7 @@ from ledger.merkle import EMPTY_ROOT, Tree
 from ledger.reader import read_only
 from ledger.schema import APPLICATION_ID, SCHEMA_VERSION
 from projections.disk import Disk
+from projections.tables import TABLES, folded_before
 from verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from verify.children import cores, start
 from verify.compared import Compared, compare_own
@@ -339,8 +340,9 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
             for name in ("user_version", "application_id")
         )
         encoding = db.execute("PRAGMA encoding").fetchone()[0]
-        problems = _faults(schema_of(db), SCHEMA_VERSION)
-        if 0 < version < SCHEMA_VERSION and not _faults(schema_of(db), version):
+        found = schema_of(db)
+        problems = _faults(found, SCHEMA_VERSION, older=_folded_before(db, found))
+        if 0 < version < SCHEMA_VERSION and not _faults(found, version):
             problems, version = [], SCHEMA_VERSION
     except sqlite3.Error as error:
         _add(tally, sequence, f"the schema cannot be read: {error}", "schema")
@@ -360,18 +362,38 @@ def _schema(db: sqlite3.Connection, tally: Tally) -> None:
         tally.add(finding)
 
 
-def _faults(found: Schema, version: int) -> list[sequence.Fault]:
+def _folded_before(db: sqlite3.Connection, found: Schema) -> bool:
+    """Whether an older version of this program folded the tables, as they say."""
+    if ("table", "folds") not in found:
+        return False
+    rows = db.execute("SELECT versions FROM folds LIMIT 2").fetchall()
+    return len(rows) == 1 and folded_before(rows[0][0])
+
+
+def _faults(found: Schema, version: int, *, older: bool = False) -> list[sequence.Fault]:
     """How a schema differs from that of a version.
 
-    The tables of projections are looked at for this one alone: an older one had others.
+    The tables of projections are looked at for this one alone: an older one had others, and so has
+    a ledger whose tables an ``older`` program folded.
     """
     wanted = schema_made(version, folded=False)
     whole = schema_made(SCHEMA_VERSION, folded=True)
     if version == SCHEMA_VERSION:
+        if older:
+            found, whole = _without_folds(found), _without_folds(whole)
         return list(sequence.schema_problems(found, whole))
     folded = whole.keys() - wanted.keys()
     ledger = {key: row for key, row in found.items() if key not in folded}
     return list(sequence.schema_problems(ledger, wanted))
+
+
+def _without_folds(schema: Schema) -> Schema:
+    """A schema without the tables of projections and their indexes."""
+    return {
+        key: row
+        for key, row in schema.items()
+        if key[0] not in ("table", "index") or row[0] not in TABLES
+    }
 
 
 def _add(

@@ -50,6 +50,7 @@ from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Findings, Outcome, not_applicable, outcome
+from verify.folded import OLDER
 from verify.sources import RENDER_ERRORS
 
 __all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
@@ -61,6 +62,7 @@ AHEAD = (
     "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
     "from this one with `tripod rebuild`"
 )
+REFOLD = "the next command that acts folds them anew; until then they are not compared"
 UNSEALED = "the record ends at its seal: what came after it is judged by the files alone"
 IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
@@ -91,7 +93,11 @@ def judge(evidence: Evidence) -> Outcome:
             ahead = replace(ahead, help=UNSEALED, severity="warning")
         found.add(ahead)
     for table, fault in [*evidence.team.tables, *evidence.notes()]:
-        found.add(Finding(NAME, f"the table {table}: {fault}", "database", help=HELP))
+        message = f"the table {table}: {fault}"
+        if fault == OLDER:
+            found.add(Finding(NAME, message, "database", (), REFOLD, "warning"))
+        else:
+            found.add(Finding(NAME, message, "database", help=HELP))
     found.extend(_cursor(evidence))
     found.extend(_config(evidence))
     found.extend(_displaced(evidence))
