@@ -399,6 +399,12 @@ def test_few_are_told_one_by_one() -> None:
     assert (one.where, one.what) == ("ledger.db", "row 0, and 5 more")
 
 
+def test_what_stops_all_mending_is_not_put_among_what_does_not() -> None:
+    many = [Trouble("schema", "a", f"{n}", "") for n in range(FEW + 1)]
+    told = list(together([*many, Trouble("schema", "a", "worse", "", stops=True)]))
+    assert [(one.what, one.stops) for one in told] == [("0, and 5 more", False), ("worse", True)]
+
+
 # The command ------------------------------------------------------------------------------------
 
 

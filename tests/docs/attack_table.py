@@ -47,6 +47,11 @@ ATTACKS = (
     Attack(
         "edit file", "a line of a chat, an event or the log is changed", ("append-only", "drift")
     ),
+    Attack(
+        "edit file among warnings",
+        "the same, behind more warnings of the same check than are printed",
+        ("append-only", "drift"),
+    ),
     Attack("edit record", "a byte of a file of the record is changed", ("record-agrees",)),
     Attack(
         "edit and own hash",

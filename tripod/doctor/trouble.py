@@ -31,11 +31,11 @@ class Trouble(NamedTuple):
 
 def together(found: Iterable[Trouble]) -> Iterator[Trouble]:
     """Put many of one sort in one folder into one, which names the first of them."""
-    groups: dict[tuple[str, str, str], list[Trouble]] = {}
+    groups: dict[tuple[str, str, str, bool], list[Trouble]] = {}
     for one in found:
         folder = one.where.rpartition("/")[0]
-        groups.setdefault((one.name, folder, one.mends), []).append(one)
-    for (_, folder, _), listed in groups.items():
+        groups.setdefault((one.name, folder, one.mends, one.stops), []).append(one)
+    for (_, folder, _, _), listed in groups.items():
         if len(listed) <= FEW:
             yield from listed
             continue
