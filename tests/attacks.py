@@ -6,8 +6,10 @@ was: a head kept outside that covers it must tell.
 
 import os
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from attacked import ACTOR, Case, Stage, at_home, fit
@@ -537,6 +539,33 @@ def _observed(case: Case) -> int:
     else:
         others.publish("mallory", "task-complete", payload=f"{case.rng.random()}")
     return len(case.rows)
+
+
+# The file, and not what it says -----------------------------------------------------------------
+
+
+def _in_schema(case: Case, *statements: tuple[str, tuple[object, ...]]) -> int:
+    with closing(sqlite3.connect(database(case.root), isolation_level=None)) as db:
+        db.execute("PRAGMA writable_schema=ON")
+        for sql, values in statements:
+            db.execute(sql, values)
+        cookie = db.execute("PRAGMA schema_version").fetchone()[0]
+        db.execute(f"PRAGMA schema_version={cookie + 1}")
+    return len(case.rows)
+
+
+@_deed("hidden trigger")
+def _hidden_trigger(case: Case) -> int:
+    name, table = f"sqlite_{case.rng.randrange(9)}", case.rng.choice(("entries", "head", "lines"))
+    sql = f"CREATE TRIGGER {name} AFTER INSERT ON {table} BEGIN DELETE FROM manifest; END"
+    insert = "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?,?,?,0,?)"
+    return _in_schema(case, (insert, ("trigger", name, table, sql)))
+
+
+@_deed("foreign index")
+def _foreign_index(case: Case) -> int:
+    what = case.rng.choice(("entries (seq)", "lines (handle)", "events (us) WHERE acked IS NULL"))
+    return _in_schema(case, (f"CREATE INDEX theirs ON {what}", ()))
 
 
 # Protection taken away --------------------------------------------------------------------------

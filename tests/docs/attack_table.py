@@ -96,6 +96,13 @@ ATTACKS = (
         outside="ledger-missing",
         says="*cannot tell* (exit 3)",
     ),
+    # The file, and not what it says.
+    Attack(
+        "hidden trigger",
+        "a trigger is planted under a name that SQLite keeps for itself",
+        ("sequence",),
+    ),
+    Attack("foreign index", "an index of others is put on a table of ours", ("sequence",)),
     # Consistent within itself.
     Attack(
         "rewrite from k on",
