@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ledger.entry import Draft, Entry
 from ledger.sqlite import SQLiteStore, SQLiteTransaction
-from projections import CHAT, COUNTS
+from projections import BUS, CHAT, COUNTS
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import Disk, UnreadableError
@@ -146,6 +146,7 @@ class Act:
                         "bytes are kept in the ledger, and it stays as it is"
                     )
             self._note_malformed(drafts, found.malformed)
+            self._tell_deleted(drafts)
         take_strays(self)
         if self.full:
             self._take_positions()
@@ -182,6 +183,20 @@ class Act:
                 "nothing of it was taken in: see `tripod verify`"
             )
 
+    def _tell_deleted(self, drafts: Sequence[Draft]) -> None:
+        """Say which pending events others deleted: they wait for nobody any more."""
+        from projections.intake.events import is_deletion
+
+        acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
+        gone = [str(body["name"]) for body in acked if is_deletion(body)]
+        if gone:
+            shown = _some(gone) if len(gone) > NAMED else ", ".join(gone)
+            self.warn(
+                f"{len(gone)} pending event{'' if len(gone) == 1 else 's'} deleted by another "
+                f"program, so acknowledged: {shown} (`deleted-events: restore` in "
+                f"{BUS.folder}/config.yaml has such files written again)"
+            )
+
     def _take_positions(self) -> None:
         """Of every chat; what they count are the messages that were just taken in."""
         from tripod.positions import take_positions
@@ -206,7 +221,12 @@ class Act:
         db = self.transaction.tables
         files = int(db.execute("SELECT files FROM head").fetchone()[0])
         size = self.transaction.size
-        late = self.store.read(files, size, "bus") if files < size else ()
+        late = list(self.store.read(files, size)) if files < size else []
+        restored = frozenset(
+            str(entry.data["path"])
+            for entry in late
+            if entry.kind == "file.displaced" and "content" not in entry.data
+        )
         pruned = frozenset(n for e in late if e.kind == "bus.pruned" for n in e.data["names"])
         return take_in(
             self.source,
@@ -216,6 +236,7 @@ class Act:
             files=files,
             size=size,
             pruned=pruned,
+            restored=restored,
         )
 
     def _drop_known(self, found: Found) -> None:
@@ -238,6 +259,7 @@ class Act:
         if not gone:
             return
         from ledger import drafts
+        from projections.intake.events import CHECKPOINT_GONE
 
         folders: dict[str, list[str]] = {}
         for path in gone:
@@ -246,6 +268,7 @@ class Act:
         for folder, paths in folders.items():
             if len(paths) > FEW:
                 told[folder] = f"{len(paths)} files were gone: {_some(paths)}"
+                told.update((path, gone[path]) for path in paths if gone[path] == CHECKPOINT_GONE)
             else:
                 told.update((path, gone[path]) for path in paths)
         sql = "SELECT stream FROM entries WHERE seq >= ? AND kind = 'file.displaced'"

@@ -19,6 +19,7 @@ from ledger.entry import Entry
 from ledger.progress import over
 from ledger.sqlite import SQLiteStore
 from projections import BUS, CHAT, LOG, manifest
+from projections.bus_queue import name_us
 from projections.counts import PATH as COUNTS_PATH
 from projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError
 from projections.formats.decision_log import parse_log_archive_name
@@ -406,11 +407,20 @@ class Files:
     def _moved(self, name: str) -> None:
         queue, done = f"{BUS.folder}/{name}", f"{BUS.folder}/processed/{name}"
         if not self.disk.is_file(queue):
-            self._write(done)
+            if self.disk.stands(done) or not self._was_written(name):
+                self._write(done)  # else others moved it, and pruned it: the next look says so
         elif self._is_foreign(done, ""):
             self.late[done] = None
         elif not self.disk.move(queue, done):
             self._write(done)
+
+    def _was_written(self, name: str) -> bool:
+        """Whether the file of an event stood in the queue once."""
+        sql = (
+            "SELECT 1 FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
+            " AND seq < (SELECT files FROM head)"
+        )
+        return self.store.db.execute(sql, (name_us(name), name)).fetchone() is not None
 
     def clear(self) -> None:
         """Remove what writers left that died before their rename: we are the sole writer."""

@@ -19,8 +19,9 @@ from ledger.progress import over
 from projections import BUS, CHAT
 from projections.disk import Disk
 from projections.intake import Found, sort_pieces, take_in
+from projections.intake.events import is_deletion
 from projections.intake.others import CONFIG
-from projections.manifest import Manifest
+from projections.manifest import Manifest, load
 from projections.projection import File, Render, Source
 from projections.rebuild import agreed_chats, own_files, renders
 from projections.tables import (
@@ -42,7 +43,7 @@ __all__ = ["OLDER", "Folded", "fold_evidence"]
 BATCH = 1000
 OLDER = "an older version of tripod folded the tables"
 """What is said of the table ``folds`` then: the tables are another version's, and not compared."""
-_NOTED = ("spoken", "decisive", "asked", "configured", "displaced")
+_NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted")
 _HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
 _BODIES = (
     "SELECT seq, body FROM entries"
@@ -150,7 +151,7 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
     """Note what is rare among the many, for the checks that ask for it.
 
     That is a possible assessment or decision, what asks for a review, the configuration, lost
-    bytes; and what agents were given, each with the run.
+    bytes, pending events that others deleted; and what agents were given, each with the run.
     """
     noted: dict[str, list[tuple[int]]] = {table: [] for table in _NOTED}
     handed: list[tuple[int, str]] = []
@@ -166,6 +167,8 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
             noted["asked"].append((entry.seq,))
         elif entry.kind == "config.changed" and entry.data.get("path") == CONFIG:
             noted["configured"].append((entry.seq,))
+        elif entry.kind == "bus.acked" and is_deletion(entry.data):
+            noted["deleted"].append((entry.seq,))
         elif entry.kind == "file.displaced":
             noted["displaced"].append((entry.seq,))
         elif entry.kind == "delivered":
@@ -196,7 +199,14 @@ def _add_files(
     if db is not None and compared is None:
         known = agreed_chats(folded.source, disk, RENDER_ERRORS)
     folded.found = take_in(
-        folded.source, disk, known, full=True, files=files, size=folded.size, broken=broken
+        folded.source,
+        disk,
+        known | _folders(db, disk),
+        full=True,
+        files=files,
+        size=folded.size,
+        restored=_restored(folded, files),
+        broken=broken,
     )
     # What was added to a chat is compared once it is folded.
     folded.agreed = known.keys() - {CHAT.live(p.draft.stream) for p in folded.found.pieces}
@@ -220,6 +230,26 @@ def _add_files(
     _fold(folded, entries())
     moved = any(draft.kind in BUS.kinds for draft in folded.drafts.values())
     folded.queue_agrees = compared is not None and compared.queue and not moved
+
+
+def _folders(db: sqlite3.Connection | None, disk: Disk) -> Manifest:
+    """What the queues' folders were when they were last noted; it decides what a deletion is."""
+    try:
+        known = {} if db is None else load(db)
+    except sqlite3.Error:
+        return {}
+    return {path: known[path] for path in disk.places.queue_folders() if path in known}
+
+
+def _restored(folded: Folded, files: int) -> frozenset[str]:
+    """Files, or folders, that entries which the files do not show say to be written again."""
+    rows = folded.source.db.execute("SELECT seq FROM displaced WHERE seq >= ?", (files,))
+    found = set()
+    for (seq,) in rows.fetchall():
+        with suppress(*RENDER_ERRORS):
+            body = folded.source.body(seq)
+            found.update([str(body["path"])] if "content" not in body else [])
+    return frozenset(found)
 
 
 def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:

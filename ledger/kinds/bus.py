@@ -32,7 +32,10 @@ class Published(BodyModel):
 
 
 class Acked(BodyModel):
-    """An event was acknowledged: its file moved to ``processed/``. The actor did it."""
+    """An event was acknowledged: its file moved to ``processed/``. The actor did it.
+
+    Observed with a path in the queue: another program deleted the file there.
+    """
 
     name: Name
     observed: Observed | None = None

@@ -37,7 +37,7 @@ _LEAST = {
     "pythia-interval": 0,
     "poll-interval": 1,
 }
-_NOTIFY = ("inotifywait", "poll")
+_WORDS = {"notify": ("inotifywait", "poll"), "deleted-events": ("acked", "restore")}
 
 
 class Config(NamedTuple):
@@ -50,6 +50,7 @@ class Config(NamedTuple):
     pythia_channel: str = "live.chat"
     notify: str = "inotifywait"
     poll_interval: int = 5
+    deleted_events: str = "acked"
 
 
 class ConfigWarning(NamedTuple):
@@ -71,8 +72,8 @@ def _plain(rest: str) -> str:
 
 def _value(key: str, text: str) -> int | str | None:
     """Read the value of a known key; None where it is not one of its values."""
-    if key == "notify":
-        return text if text in _NOTIFY else None
+    if key in _WORDS:
+        return text if text in _WORDS[key] else None
     if key == "pythia-channel":
         return text if re.fullmatch(_FILE_NAME, text) else None
     number = int(text) if re.fullmatch(_INTEGER, text) else -1
@@ -80,8 +81,8 @@ def _value(key: str, text: str) -> int | str | None:
 
 
 def _expected(key: str) -> str:
-    if key == "notify":
-        return "inotifywait or poll"
+    if key in _WORDS:
+        return " or ".join(_WORDS[key])
     if key == "pythia-channel":
         return "the file name of a chat, such as live.chat"
     return f"a whole number from {_LEAST[key]} up"
@@ -108,7 +109,7 @@ def parse_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
             warnings.append(ConfigWarning(number, "", "not a line of the form `key: value`"))
             continue
         key = match[1]
-        if key not in _LEAST and key not in ("notify", "pythia-channel"):
+        if key not in _LEAST and key not in _WORDS and key != "pythia-channel":
             warnings.append(ConfigWarning(number, key, "unknown key"))
             continue
         if key in first:

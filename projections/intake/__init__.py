@@ -38,8 +38,6 @@ __all__ = [
 
 STAYS = (BLOCKED, UNMERGED)
 """Conflicts whose files are left as they are, and never written over."""
-DEFAULT_RETENTION = 16_777_216
-
 Broken: TypeAlias = Callable[[str, Exception], None]
 """Told which part of the intake could not be done, and why."""
 
@@ -53,12 +51,14 @@ def take_in(
     files: int = 2**62,
     size: int = 0,
     pruned: frozenset[str] = frozenset(),
+    restored: frozenset[str] = frozenset(),
     broken: Broken | None = None,
 ) -> Found:
     """Look at the team directory once.
 
     ``files`` of the ledger's ``size`` entries are known to be written to the files, and among the
-    others are entries that pruned the processed events ``pruned``.
+    others are entries that pruned the processed events ``pruned``, and such that tell of files, or
+    of folders, at ``restored``, which are to be written again.
 
     ``manifest`` says what files looked like when they last agreed with the ledger; an empty one
     makes every file be read. ``full`` also looks at evidence, read positions and unknown files.
@@ -67,7 +67,7 @@ def take_in(
     others go on (the verifier); without, the error is raised (no ledger of ours causes it).
     """
     found = Found()
-    reader = Reader(source, disk, manifest, full, found, files, size, pruned)
+    reader = Reader(source, disk, manifest, full, found, files, size, pruned, restored)
     for name, part in _PARTS:
         tell(f"reading {name}")
         try:
@@ -82,7 +82,7 @@ def take_in(
 
 
 def _take_queue(reader: Reader) -> None:
-    take_events(reader, lambda queue: _retention(reader.source, queue))
+    take_events(reader, lambda queue: _restores(reader.source, queue))
 
 
 _PARTS = (
@@ -96,9 +96,9 @@ _PARTS = (
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 
-def _retention(source: Source, queue: str) -> int:
+def _restores(source: Source, queue: str) -> bool:
+    """Whether a queue's configuration has the files of deleted events written again."""
     sql = "SELECT settings FROM inputs WHERE path = ?"
     row = source.db.execute(sql, (config_of(queue),)).fetchone()
-    if row is None or row[0] is None:
-        return DEFAULT_RETENTION
-    return int(json.loads(row[0])["retention_max_bytes"])
+    settings = {} if row is None or row[0] is None else json.loads(row[0])
+    return bool(settings.get("deleted_events") == "restore")

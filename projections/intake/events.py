@@ -2,6 +2,10 @@
 
 Source: spec nbs-compat B2, B4, B7; design, "Foreign writes". The time of an observed
 acknowledgement is unknown and stays so.
+
+To delete files is how the original tools, and people with a shell, tidy a queue: such a file does
+not come back (ADR 0012). Where more than events may have gone, nobody deleted events: then
+they are written again.
 """
 
 from __future__ import annotations
@@ -9,11 +13,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from itertools import islice
+from typing import Any
 
 from ledger.drafts import content
 from ledger.entry import Draft
 from projections import BUS
 from projections.bus_queue import MODE, in_queue, name_us
+from projections.counts import PATH as COUNTS_PATH
+from projections.counts import counted_entry
 from projections.disk import Disk, UnreadableError
 from projections.formats.event import (
     MAX_FILE,
@@ -27,24 +34,29 @@ from projections.intake.piece import Found, Reader, fits, make_piece, names_in_b
 from projections.projection import TOGETHER, Source
 from projections.withheld import holds_erased
 
-__all__ = ["moved", "take_events"]
+__all__ = ["CHECKPOINT_GONE", "is_deletion", "moved", "take_events"]
 
 RANK = 3
 ACK_RANK = 4
 PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"  # as the table's indexes have them
 DONE = "acked IS NOT NULL"
+COUNTS_LIMIT = 16 * 1024 * 1024
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
 
 
-def take_events(reader: Reader, retention: Callable[[str], int]) -> None:
+CHECKPOINT_GONE = "a pending checkpoint event's file is gone, and only an assessment answers it"
+_CHECKPOINT = "pythia-checkpoint"
+
+
+def take_events(reader: Reader, restores: Callable[[str], bool]) -> None:
     """Compare the two folders of each queue with the table of events.
 
-    ``retention`` gives the size in bytes above which the original tools prune the processed events
-    of a queue.
+    ``restores`` says whether the files of a queue's pending events, where others deleted them, are
+    to be written again.
     """
     unmoved = _unwritten(reader)
     for queue in reader.disk.places.queues():
-        _take_queue(reader, queue, {name for name in unmoved if is_of(name, queue)}, retention)
+        _take_queue(reader, queue, {name for name in unmoved if is_of(name, queue)}, restores)
 
 
 def is_of(name: str, queue: str) -> bool:
@@ -59,7 +71,7 @@ def _folders(queue: str) -> tuple[str, str]:
 
 
 def _take_queue(
-    reader: Reader, which: str, unmoved: set[str], retention: Callable[[str], int]
+    reader: Reader, which: str, unmoved: set[str], restores: Callable[[str], bool]
 ) -> None:
     queue, done = _folders(which)
     new, whole = _strangers(reader, queue, which, PENDING)
@@ -74,14 +86,13 @@ def _take_queue(
     for name in new:
         if name not in reader.pruned:
             _take_done(reader, name)
-    if not whole:
-        _lost(reader, which, unmoved)
-    if not all_there:
-        processed = _known(reader, which, DONE)
-        for name in unmoved:
-            processed.pop(name, None)
-        there = _event_names(reader, done, which) - reader.pruned
-        _pruned(reader, which, processed, there, retention(which))
+    told = {p.draft.body["name"] for p in reader.found.pieces if p.draft.kind == "bus.acked"}
+    pending = {} if whole else _gone(reader, which, PENDING, unmoved | told)
+    processed = {} if all_there else _gone(reader, which, DONE, unmoved)
+    if pending or processed:
+        is_meant = _is_meant(reader, which)
+        acked = _deleted(reader, pending, is_meant=is_meant and not restores(which))
+        _note_pruned(reader, which, acked | _pruned(reader, processed, is_meant=is_meant))
 
 
 def moved(source: Source, disk: Disk, names: Sequence[str]) -> list[Draft]:
@@ -134,13 +145,94 @@ def _take_done(reader: Reader, name: str) -> None:
             _ack(reader, done, name, when)
 
 
-def _lost(reader: Reader, which: str, unmoved: set[str]) -> None:
-    """Pending events whose files are gone, from the queue and from among the processed."""
+def _gone(reader: Reader, which: str, where: str, unmoved: set[str]) -> dict[str, int]:
+    """Events ``where`` whose files are gone, from the queue and from among the processed.
+
+    The queue is looked at first: who acknowledges moves a file from there to the other. A folder
+    that is changed while it is listed may leave names out, so each name is asked for again.
+    """
     queue, done = _folders(which)
-    there = _event_names(reader, queue, which)
-    there |= _event_names(reader, done, which) - reader.pruned
-    for name in sorted(_known(reader, which, PENDING).keys() - there - unmoved):
-        reader.conflict(f"{BUS.folder}/{name}", "missing", "a pending event's file is gone")
+    there = _event_names(reader, queue, which) | _event_names(reader, done, which)
+    there -= reader.pruned
+    known = _known(reader, which, where)
+    fronts = BUS.folder, f"{BUS.folder}/processed"
+    return {
+        name: known[name]
+        for name in sorted(known.keys() - there - unmoved)
+        if not any(reader.disk.stands(f"{front}/{name}") for front in fronts)
+        or name in reader.pruned
+    }
+
+
+def _deleted(reader: Reader, gone: dict[str, int], *, is_meant: bool) -> dict[str, int]:
+    """Take in that pending events were deleted; gives those that are acknowledged by it."""
+    queue = BUS.folder
+    sql = f"SELECT name FROM events WHERE {PENDING} AND type = ?"
+    rows = reader.source.db.execute(sql, (_CHECKPOINT,)) if gone else ()
+    checkpoints = {name for (name,) in rows}
+    acked = {}
+    for name, us in gone.items():
+        if name in checkpoints:
+            reader.conflict(f"{queue}/{name}", "missing", CHECKPOINT_GONE)
+        elif not is_meant or _is_restored(reader, f"{queue}/{name}"):
+            reader.conflict(f"{queue}/{name}", "missing", "a pending event's file is gone")
+        else:
+            _ack(reader, queue, name, us)
+            acked[name] = us
+    return acked
+
+
+def is_deletion(body: dict[str, Any]) -> bool:
+    """Whether an acknowledgement was observed by its event's file being gone from the queue."""
+    observed = body.get("observed")
+    path = observed.get("path") if isinstance(observed, dict) else None
+    return path is not None and path == f"{BUS.folder}/{body.get('name')}"
+
+
+def _pruned(reader: Reader, gone: dict[str, int], *, is_meant: bool) -> dict[str, int]:
+    """The processed events whose files others deleted; the others that are gone are missing."""
+    done = f"{BUS.folder}/processed"
+    pruned = {}
+    for name, us in gone.items():
+        if is_meant and not _is_restored(reader, f"{done}/{name}"):
+            pruned[name] = us
+        else:
+            reader.conflict(f"{done}/{name}", "missing", "a processed event's file is gone")
+    return pruned
+
+
+def _is_restored(reader: Reader, path: str) -> bool:
+    """Whether an entry says that the file is written again, and a writer died before it was."""
+    return path in reader.restored or path.rpartition("/")[0] in reader.restored
+
+
+def _is_meant(reader: Reader, which: str) -> bool:
+    """Whether somebody deleted events, and nothing else came over the team's files.
+
+    The two folders are those of our last look: not gone, not another disk's, not made anew. All
+    else of ours stands as it should: a checkout, a stash or an old copy changes more than events.
+    """
+    for front in _folders(which):
+        known, stat = reader.manifest.get(front), reader.disk.stat(front)
+        if known is None or stat is None or known.stat.inode != stat.inode:
+            return False
+    others = (c for c in reader.found.conflicts if not c.path.startswith(f"{BUS.folder}/"))
+    if any(one.what in ("missing", "edited") for one in others):
+        return False
+    return _counts_stand(reader)
+
+
+def _counts_stand(reader: Reader) -> bool:
+    """Whether ``counts.json`` counts what it should: each decision and message moves it."""
+    try:
+        data = reader.disk.read(COUNTS_PATH, COUNTS_LIMIT)
+    except UnreadableError:
+        return False
+    shown = None if data is None else counted_entry(data)
+    newest = reader.source.db.execute("SELECT seq, id FROM counted").fetchone()
+    if shown is None or newest is None:
+        return False
+    return shown == tuple(newest) or bool(newest[0] >= min(reader.files, reader.size))
 
 
 def _fresh(reader: Reader, path: str) -> bytes | None:
@@ -265,15 +357,18 @@ def _publish(reader: Reader, folder: str, name: str) -> int | None:
     return us or mtime_us
 
 
-def _ack(reader: Reader, done: str, name: str, when: int) -> None:
-    """An acknowledgement that we did not see: who did it is not known, nor when."""
+def _ack(reader: Reader, folder: str, name: str, when: int) -> None:
+    """An acknowledgement that we did not see: who did it is not known, nor when.
+
+    ``folder`` is where the file is now; that of the queue, where it was deleted.
+    """
     make_piece(
         reader,
         kind="bus.acked",
         stream="bus",
         actor="unknown",
         body={"name": name},
-        path=f"{done}/{name}",
+        path=f"{folder}/{name}",
         data=b"",
         when=when,
         rank=ACK_RANK,
@@ -282,35 +377,12 @@ def _ack(reader: Reader, done: str, name: str, when: int) -> None:
     )
 
 
-def _pruned(
-    reader: Reader, which: str, processed: dict[str, int], there: set[str], retention: int
-) -> None:
-    """Files gone from ``processed/``: the original's prune, or a deletion.
-
-    A prune takes the oldest while the folder is over its limit; anything else is a finding.
-    """
-    gone = sorted((us, name) for name, us in processed.items() if name not in there)
-    if not gone:
-        return
-    more, values = _of(reader, which)
-    sql = f"SELECT name, size FROM events WHERE acked IS NOT NULL{more}"
-    sizes = dict(reader.source.db.execute(sql, values).fetchall())
-    total = sum(sizes.values())
-    kept = (
-        min((us, name) for name, us in processed.items() if name in there)
-        if there & processed.keys()
-        else None
-    )
-    # A prune stops as soon as it is within the limit: the last file that went had to go.
-    needed = total - sum(sizes[name] for _, name in gone[:-1]) > retention
-    if not needed or (kept is not None and gone[-1] > kept):
-        for _, name in gone:
-            path = f"{BUS.folder}/processed/{name}"
-            reader.conflict(path, "missing", "a processed event's file is gone")
-        return
-    for part in names_in_bodies([name for _, name in gone]):
+def _note_pruned(reader: Reader, which: str, gone: dict[str, int]) -> None:
+    """Files gone from ``processed/``, or from the queue on the way there: the original's prune."""
+    names = sorted(gone, key=lambda name: (gone[name], name))
+    for part in names_in_bodies(names):
         marks = ",".join("?" * len(part))
-        sql = f"SELECT sum(size) FROM events WHERE acked IS NOT NULL AND name IN ({marks})"
+        sql = f"SELECT sum(size) FROM events WHERE name IN ({marks})"
         size = reader.source.db.execute(sql, part).fetchone()[0]
         make_piece(
             reader,
@@ -320,7 +392,7 @@ def _pruned(
             body={"bytes": size, "names": part},
             path=_folders(which)[1],
             data="\n".join(part).encode(),
-            when=gone[-1][0],
+            when=max(gone.values()),
             rank=ACK_RANK,
             ordinal=0,
             claim="unknown",

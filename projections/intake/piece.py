@@ -92,7 +92,8 @@ class Reader:
     ``full`` also looks at evidence and read positions, which daily commands pass over. The files
     show the first ``files`` of the ledger's ``size`` entries: behind those, a writer died between
     its commit and its files, and what they lack is not missing. ``pruned`` are the processed
-    events whose files that writer should have deleted.
+    events whose files that writer should have deleted, ``restored`` the files and folders that it
+    should have written again.
     """
 
     source: Source
@@ -103,6 +104,7 @@ class Reader:
     files: int = 2**62
     size: int = 0
     pruned: frozenset[str] = frozenset()
+    restored: frozenset[str] = frozenset()
 
     def fresh(self, path: str, limit: int = FILE_LIMIT) -> bytes | None:
         """The bytes of a file if they are not those known to agree with the ledger, else None.

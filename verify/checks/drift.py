@@ -101,6 +101,9 @@ def judge(evidence: Evidence) -> Outcome:
     found.extend(_cursor(evidence))
     found.extend(_config(evidence))
     found.extend(_displaced(evidence))
+    deleted = evidence.query("SELECT count(*) FROM deleted")[0][0]
+    if deleted:
+        seen["events deleted by others"] = deleted
     if evidence.root is not None:
         found.extend(_absent(evidence))
         seen["files"] = _files(evidence, found)

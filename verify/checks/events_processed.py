@@ -6,6 +6,9 @@ from its entry to the newest one. So an event behind which nothing happened has 
 entry gives it one. An ``ack-timeout`` of 0 asks for nothing; then the check tells only, as a
 warning, of a checkpoint event that is pending while a later one was published.
 
+A checkpoint event is not acknowledged by deleting its file, as other events are
+(``deleted-events`` in ``config.yaml``): the next command writes it again, and that is told here.
+
 Acknowledging a checkpoint event is no review: for each one that left the queue there is an
 assessment, bound to it in the ledger (``pythia.assessed``), or posted to a chat after it and about
 decisions that it asked for. While somebody holds a claim on it that still runs, and where it asks
@@ -37,6 +40,7 @@ from typing import NamedTuple
 
 from ledger.ids import parse_at
 from projections.formats.answers import Span, answers, span_of
+from projections.intake.events import CHECKPOINT_GONE
 from projections.intake.others import CONFIG
 from verify.assessments import Posted, assessments, together
 from verify.checkpoints import EVENT, Asked, asked
@@ -73,7 +77,7 @@ def judge(evidence: Evidence) -> Outcome:
     if not published and not pending:
         return not_applicable(NAME, "no event asks for an answer", required=REQUIRED)
     late = _overdue(evidence, pending, timeout) if timeout else _left(evidence, pending)
-    found = chain(late, _unanswered(evidence))
+    found = chain(late, _unanswered(evidence), _deleted(evidence))
     seen = {"checkpoint events": published, "pending": len(pending), "ack-timeout": timeout}
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
@@ -94,6 +98,25 @@ def _overdue(evidence: Evidence, pending: list[Pending], timeout: int) -> Iterat
             message = f"is pending for {age} s, ack-timeout is {timeout} s"
             own = evidence.severity(event.seq)
             yield _finding(evidence, event, message, own if event.type == EVENT else "warning")
+
+
+def _deleted(evidence: Evidence) -> Iterator[Finding]:
+    """Checkpoint events whose files others deleted while they were pending."""
+    rows = evidence.query("SELECT seq FROM asked")
+    names = {str(evidence.body(seq).get("name")): seq for (seq,) in rows}
+    for conflict in evidence.team.found.conflicts:
+        name = conflict.path.rpartition("/")[2]
+        if conflict.detail == CHECKPOINT_GONE and name in names:
+            one = Pending(names[name], name, 0, EVENT)
+            message = "is pending and its file is gone; the next command writes it again"
+            yield _finding(evidence, one, message, "warning")
+    for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
+        body = evidence.body(seq)
+        name = str(body.get("path")).rpartition("/")[2]
+        if body.get("reason") == CHECKPOINT_GONE and name in names:
+            one = Pending(names[name], name, 0, EVENT)
+            message = f"was deleted by another program, and written again (entry {seq})"
+            yield _finding(evidence, one, message, "warning")
 
 
 def _left(evidence: Evidence, pending: list[Pending]) -> Iterator[Finding]:
