@@ -71,6 +71,7 @@ def test_a_file_that_vanished_leaves_a_trace(story: Story, path: str) -> None:
 
 def test_events_one_by_one_and_many_as_a_folder(story: Story) -> None:
     story.original.put("events/config.yaml", b"deleted-events: restore\n")
+    story.run([("sync",)])
     with story.team() as team:
         names = [bus.publish(team, "a", "b", "low", str(n), dedup_window=0) for n in range(30)]
     before = tree(story.root)
