@@ -99,3 +99,60 @@ def test_one_winner_for_each_acknowledgement(how: str) -> None:
         assert set(single.values()) <= {1}
         assert len(single) + at_once == EACH
         assert len([e for e in entries if "observed" in e.data]) == len(answered[1])
+
+
+# ``prune`` deletes what was processed; a person with a shell deletes what is pending.
+TIDY = """
+import os, random, sys
+queue = sys.argv[1] + "/events/"
+chance = random.Random(2)
+print("ready", flush=True)
+names = sys.stdin.readline().split()
+for name in names:
+    where = chance.choice(["", "processed/"])
+    try:
+        if where and chance.random() < 0.5:
+            os.rename(queue + name, queue + where + name)
+        os.unlink(queue + where + name)
+        print(name)
+    except FileNotFoundError:
+        pass
+"""
+WORK = """
+import sys
+from tripod import bus
+from tripod.errors import NotFoundError
+from tripod.team import Team
+print("ready", flush=True)
+names = sys.stdin.readline().split()
+with Team(sys.argv[1]) as team:
+    for name in names[::3]:
+        try:
+            bus.ack(team, name)
+        except NotFoundError:
+            pass
+        bus.publish(team, "c", "d", "low")
+        team.refresh()
+"""
+
+
+@pytest.mark.slow
+def test_nothing_that_others_delete_comes_back() -> None:
+    with folder() as root:
+        story = Story(root)
+        with story.team() as team, team.files_later():
+            names = [bus.publish(team, "a", "b", "low") for _ in range(EACH)]
+        story.run([("sync",)])
+        children = [start(WORK, story.root), start(TIDY, story.root), start(WORK, story.root)]
+        let_go(children, " ".join(names))
+        answered = [child.communicate()[0].split() for child in children]
+        assert [child.returncode for child in children] == [0] * 3
+        deleted = set(answered[1])
+        assert deleted
+        with Team(str(story.root)) as team:
+            adopt.sync(team)
+            assert adopt.sync(team).entries == 0
+            assert list(differences(team.source, team.disk)) == []
+            kinds = Counter(entry.kind for entry in team.store.read())
+        assert not deleted & {*story.original.pending(), *story.original.processed()}
+        assert kinds["file.displaced"] == 0
