@@ -61,7 +61,8 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
 
     The time of an entry is never earlier than that of the entry before: where the host's clock
     went back, the earlier entry's time is repeated, so that order and time cannot contradict each
-    other (the host's clock is a claim in any case).
+    other (the host's clock is a claim in any case). A fork alone takes the clock's time as it is:
+    that is the way back from a clock that ran ahead (ADR 0012).
 
     Raises:
         TooLargeError: the body takes more than 64 KiB; long texts belong in blobs.
@@ -81,7 +82,8 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
             "allowed; long texts go into blobs"
         )
         raise TooLargeError(message)
-    at = max(at, tip.at)
+    if kind != "ledger.forked-from":  # a new line under a new name: its clock begins anew
+        at = max(at, tip.at)
     value: dict[str, object] = {"actor": actor, "at": at}
     if auth is not None:
         if (entry_id, salt) != (draft.id, draft.salt):

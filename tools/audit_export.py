@@ -281,7 +281,8 @@ class Audit:
         head = read_header(header, what)
         line, forks, lines = head["ledger"], head["kind"] == "ledger.forked-from", self.lines
         good = line not in lines if forks else line == (lines or [line])[-1]
-        good = good and (head["seq"], head["prev"]) == (seq, self.before) and head["at"] >= self.at
+        good = good and (head["seq"], head["prev"]) == (seq, self.before)
+        good = good and (forks or head["at"] >= self.at)  # a new line's clock begins anew
         known = head["id"] in self.ids or ("cause" in head and head["cause"] not in self.ids)
         again = self.adopted and head["kind"] == "ledger.adopted"
         self.wrong_if(not good, f"{what}: not the next of this log, or dated before the last")

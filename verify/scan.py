@@ -230,7 +230,8 @@ class Pass:
         if header.kind == "ledger.forked-from":
             self.origin = header.ledger
         self._link(seq, header)
-        problem = clock_forward.time_problem(header.at, self.at)
+        anew = header.kind == "ledger.forked-from" and header.ledger != left
+        problem = None if anew else clock_forward.time_problem(header.at, self.at)
         if problem is not None:
             self._add(clock_forward, problem, seq)
         self.at = header.at

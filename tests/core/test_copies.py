@@ -307,3 +307,28 @@ def test_the_place_needs_no_ledger_but_its_folder(folders: Path) -> None:
     assert copies.place(None) == copies.place(str(folders / "p")) == copies.place(here) == here
     with pytest.raises(NoTeamError, match=r"no folder \.nbs in"):
         copies.place(str(folders))
+
+
+# The clock -------------------------------------------------------------------------------------
+
+
+def test_a_new_line_is_the_way_back_from_a_clock_that_ran_ahead(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = "2999-01-01T00:00:00.000000Z"
+    with Team(root) as team, monkeypatch.context() as patch:
+        patch.setattr("ledger.writing.now_at", lambda: ahead)
+        chat.send(team, "live", "ann", "from the future")
+    with Team(root) as team:
+        chat.send(team, "live", "ann", "dated there as well")
+        copies.backup(team, str(tmp_path / "now.db"))
+    assert read(f"{root}/ledger.db")[-1].head["at"] == ahead
+    copies.restore(root, str(tmp_path / "now.db"), SECOND)
+    with Team(root) as team:
+        chat.send(team, "live", "ann", "back again")
+    heads = [row.head for row in read(f"{root}/ledger.db")]
+    fork = next(at for at, head in enumerate(heads) if head["kind"] == "ledger.forked-from")
+    assert heads[fork - 1]["at"] == ahead
+    assert all(head["at"] < ahead for head in heads[fork:])
+    found = [o for o in judge(root).outcomes if o.check == "clock-forward"]
+    assert [(o.verdict, len(o.findings)) for o in found] == [("clean", 0)]

@@ -49,7 +49,10 @@ def _clock(evidence: Evidence) -> Iterator[Trouble]:
     at = evidence.at(evidence.team.size - 1)
     if at > format_at(evidence.now_us + FUTURE_US):
         what = f"the newest entry is dated {at}, in this host's future"
-        cure = "set the clock; until it is there, new entries get that time"
+        cure = (
+            "set the clock; until it is there, new entries get that time. To go on with the right "
+            "one under another name: `tripod backup FILE`, `tripod restore FILE --as-origin NAME`"
+        )
         yield Trouble("clock", "ledger.db", what, cure)
 
 

@@ -1,7 +1,8 @@
 """No entry is dated before the entry in front of it.
 
 **What it proves.** The times ``at``, which this host's clock gave, never go back along the ledger.
-The writer repeats the earlier time where its clock went back, so a ledger of ours never does.
+The writer repeats the earlier time where its clock went back, so a ledger of ours never does. Where
+a restored copy goes on under another name (``ledger.forked-from``) its clock begins anew.
 
 **Why it matters.** An entry that was slipped in, or dated back, betrays itself by its neighbours.
 The host's clock remains a claim: this proves an order, not a time.
