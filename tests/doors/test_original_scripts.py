@@ -170,6 +170,19 @@ def test_unread(here: Path) -> None:
     assert [line.rpartition(": ")[2] for line in lines] == ["Msg 8", "Msg 9", "Msg 10"]
 
 
+def test_a_chat_that_was_removed_and_begun_anew_does_not_trip_over_old_cursors(here: Path) -> None:
+    chat(here, "create", "clamp.chat")
+    for number in range(3):
+        chat(here, "send", "clamp.chat", "alice", f"msg{number}")
+    chat(here, "read", "clamp.chat", "--unread=alice")
+    (here / "clamp.chat").unlink()
+    chat(here, "create", "clamp.chat")
+    chat(here, "send", "clamp.chat", "bob", "only_message")
+    (line,) = chat(here, "read", "clamp.chat", "--unread=alice")
+    assert line.endswith("bob: only_message")
+    assert len(chat(here, "read", "clamp.chat")) == 1
+
+
 def test_queues_side_by_side(here: Path) -> None:
     for number in (1, 2, 3, 4):
         (here / f"events{number}" / "processed").mkdir(parents=True)
