@@ -201,7 +201,7 @@ def test_a_remote_that_is_a_program_is_given_nothing(git: Git, canary: Canary) -
 def test_a_bare_repository_among_the_team_s_files_is_never_asked(git: Git, canary: Canary) -> None:
     """It comes with a clone: its script would run, and its history would stand for the true one."""
     inner = Git(git.root.parent / "inner")
-    key = inner.commit("x", b"x\n")
+    key = inner.commit("scribe/log.md", (git.root / LOG).read_bytes())
     signed = inner("cat-file", "commit", key).replace(
         "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n", 1
     )
@@ -209,10 +209,9 @@ def test_a_bare_repository_among_the_team_s_files_is_never_asked(git: Git, canar
     inner("update-ref", "refs/heads/main", name)
     inner("config", "gpg.program", str(canary.program))
     inner("config", "log.showSignature", "true")
-    inner("config", "core.bare", "true")
+    inner("config", "core.bare", "false")
     inner("config", "core.worktree", ".")
     shutil.copytree(inner.root / ".git", git.root / ".nbs", dirs_exist_ok=True)
-    (git.root / ".nbs/refs/kept").write_bytes(b"")
     commit(git, "a bare repository")
     clone = cloned(git, "clone")
     code, subject = judged(clone.root)
@@ -263,8 +262,8 @@ def test_a_committed_forgery_is_never_clean(
         assert subject["repository"] == str(clone.root) or "not read" in (subject["history"] or "")
 
 
-def _worktree(clone: Git, forged: Path) -> None:
-    clone("config", "core.worktree", str(forged.parent))
+def _worktree(clone: Git, _: Path) -> None:
+    clone("config", "core.worktree", str(clone.root / ".nbs"))
 
 
 def _encoding(clone: Git, _: Path) -> None:
