@@ -194,7 +194,8 @@ def _log_for(act: Act, into: str | None) -> str:
     Raises:
         BadArgumentError: none can be told.
     """
-    logs = LOG.live(act.source)
+    # An archive whose log is gone is a log by itself, and never grows.
+    logs = [log for log in LOG.live(act.source) if parse_log_archive_name(log) is None]
     if into is None:
         if LIVE in logs or not logs:
             return LIVE

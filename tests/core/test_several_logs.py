@@ -219,6 +219,16 @@ def test_the_only_log_is_the_default_and_of_several_log_md(story: Story) -> None
     assert log(story, "Six").log == "log.md"
 
 
+def test_an_archive_whose_log_is_gone_is_read_and_never_written(story: Story) -> None:
+    name = "old-log-20200101-000000-archive.md"
+    story.original.put(f"scribe/{name}", (LIVE_HEADER + entry(LATER, "Old")).encode())
+    story.original.put("scribe/live-log.md", LIVE_HEADER.encode())
+    assert log(story, "New").log == "live-log.md"
+    with pytest.raises(BadArgumentError, match="which never grows"):
+        log(story, "T", name)
+    assert headings(story.root, name, "live-log.md") == [1, 1]
+
+
 BAD = ["notes.md", "log.txt", "../log.md", ".x.md", "a\nb.md", "x-20200913-000000-archive.md"]
 
 
