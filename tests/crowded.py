@@ -198,17 +198,20 @@ def _edited(team: Crowd) -> None:
     path.write_bytes(path.read_bytes() + b"more\n")
 
 
-def _rewritten(team: Crowd) -> None:
-    text = _logs(0)[0].encode()
+def _commit_on(team: Crowd, path: str, data: bytes) -> None:
+    """Commit one file long after adoption; the index and the work tree stay as they are."""
     lines = b"commit refs/heads/main\ncommitter Ann <ann@example.com> 4000000000 +0000\n"
     lines += b"data 1\nx\nfrom refs/heads/main^0\n"
-    lines += b"M 100644 inline %b\ndata %d\n%b\n" % (LOG.encode(), len(text), text)
+    lines += b"M 100644 inline %b\ndata %d\n%b\n" % (path.encode(), len(data), data)
     team.git("fast-import", "--quiet", given=lines)
 
 
+def _rewritten(team: Crowd) -> None:
+    _commit_on(team, LOG, _logs(0)[0].encode())
+
+
 def _ahead(team: Crowd) -> None:
-    text = f"crowd.example/1\n999999\n{'A' * 43}=\n"
-    team.git.commit(SEALS, text.encode())
+    _commit_on(team, SEALS, f"crowd.example/1\n999999\n{'A' * 43}=\n".encode())
 
 
 NEW: dict[str, tuple[Callable[[Crowd], None], str]] = {
