@@ -1,5 +1,6 @@
 """Bad arguments to every command: its documented code, the field and the rule, nothing recorded."""
 
+import os
 from pathlib import Path
 
 import click
@@ -348,8 +349,10 @@ def test_texts_in_files(team: Path, new: Path, command: tuple[str, ...]) -> None
         "none": "No such file",
         "": "No such file",
         "../new": "cannot be read",
-        "/dev/zero": "more than 1048576 bytes",
+        "/dev/zero": "no regular file",
+        "pipe": "no regular file",
     }
+    os.mkfifo(new / "pipe")
     before = state(team)
     for name, rule in bad.items():
         path = name if name in ("", "/dev/zero") else str(new / name)
