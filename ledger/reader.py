@@ -68,19 +68,19 @@ def read_only(path: str) -> sqlite3.Connection:
     if not os.path.isfile(path):
         message = f"no ledger at {path}"
         raise NoLedgerError(message)
-    path = os.path.realpath(path)  # SQLite follows links, and looks for the log behind them
-    problem = side_problem(path)
+    real = os.path.realpath(path)  # SQLite follows links, and looks for the log behind them
+    problem = side_problem(real)
     if problem is not None:
         message = f"{path}: {problem}"
         raise LedgerDamagedError(message)
     try:
         try:
-            return _open(path, "mode=ro")
+            return _open(real, "mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or _size(f"{path}-wal") > 0:
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or _size(f"{real}-wal") > 0:
                 raise
             # SQLite cannot make its shared memory here; without a log there is nothing to share.
-            return _open(path, "mode=ro&immutable=1")
+            return _open(real, "mode=ro&immutable=1")
     except sqlite3.DatabaseError as error:
         message = f"{path}: {error}"
         raise LedgerDamagedError(message) from error
