@@ -24,9 +24,10 @@ from tripod.drafting import draft_event
 from tripod.team import Team
 from tripod.worker_life import step
 
-__all__ = ["NEW", "Crowd", "crowd"]
+__all__ = ["NEW", "REWRITTEN", "Crowd", "crowd"]
 
 START = 1_600_000_000
+REWRITTEN = 100  # versions of the log at most: each is held against those before it
 NOBODY = "nosuch.chat:~L7"
 READING = "> Read(.nbs/chat/live.chat)\n"
 NOTE = "1600000000000000-ann-note-7.event"
@@ -117,7 +118,7 @@ def crowd(project: Path, count: int) -> Crowd:
 def _commit(team: Crowd) -> None:
     """A log that was rewritten again and again, and seals that are none; all before adoption."""
     begun, adopted = (text.encode() for text in _logs(team.count))
-    versions = [begun + b"%d\n" % number for number in range(team.count)]
+    versions = [begun + b"%d\n" % number for number in range(min(team.count, REWRITTEN))]
     team.git = Git(team.project)
     ahead = [(SEALS, b"rubbish %d\n" % number) for number in range(team.count)]
     lines = []
@@ -133,7 +134,7 @@ def _workers(team: Crowd) -> None:
     """Workers of ours that failed, and whose files claim that they did their task."""
     names = [f"mole-{number:04}" for number in range(team.count)]
     with Team(str(team.root)) as opened, opened.act() as act:
-        act.append([displaced(f"scribe/{name}.md", "not ours", b"x") for name in names])
+        act.append([displaced(f"workers/{name}.txt", "not ours", b"x") for name in names])
         for name in names:
             _run(act, name, "failed", "task-failed")
     for name in names:

@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 
 import pytest
-from crowded import NEW, Crowd, crowd
+from crowded import NEW, REWRITTEN, Crowd, crowd
 from nbs_team import ARCHIVE
 from specimens import build, database, unguarded
 
@@ -45,6 +45,11 @@ def judge(team: Crowd) -> dict[str, Outcome]:
     return {one.check: one for one in report.outcomes}
 
 
+def least(check: str, count: int) -> int:
+    """How many old warnings of a check there are at least."""
+    return min(count, REWRITTEN) if check == "append-only" else count
+
+
 def alone(outcome: Outcome) -> Report:
     """The report of a run that selects one check."""
     return Report("x", (outcome,))
@@ -62,7 +67,7 @@ def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -
         messages = [one.message for one in told.findings if one.severity == "failure"]
         assert (name, told.failures, messages) == (name, 0, [])
         assert alone(told).exit_code != 1
-        assert name not in NEW or told.warnings >= count, name
+        assert name not in NEW or told.warnings >= least(name, count), name
     deeds = []
     for deed, _ in NEW.values():
         if deed not in deeds:
@@ -74,7 +79,7 @@ def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -
         messages = [one.message for one in told.findings if one.severity == "failure"]
         assert [says in message for message in messages].count(True), (name, messages)
         assert (name, len(messages), told.findings[0].severity) == (name, told.failures, "failure")
-        assert (name, told.warnings >= count) == (name, True)
+        assert (name, told.warnings >= least(name, count)) == (name, True)
         report = alone(told)
         assert report.exit_code == 1
         assert says in text.render(report)
