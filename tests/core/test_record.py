@@ -216,7 +216,7 @@ def test_an_erased_body_that_no_entry_tells_of_is_found_by_both(sealed: str) -> 
 
 def test_a_ledger_under_another_name_goes_on_in_its_record(sealed: str) -> None:
     with Team(sealed) as team:
-        copies.backup(team, f"{sealed}/ledger.db.copy")
-    copies.restore(sealed, f"{sealed}/ledger.db.copy", "sample.example/2")
+        copies.backup(team, f"{sealed}.copy")
+    copies.restore(sealed, f"{sealed}.copy", "sample.example/2")
     assert Path(f"{sealed}/record/checkpoint").read_text().startswith("sample.example/2\n")
     sound_for_all(sealed)
