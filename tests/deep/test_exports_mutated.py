@@ -145,6 +145,9 @@ def test_both_agree_on_every_specimen(
         told = told or specimen.says.startswith("it forks at")  # both hold a fork to its head
         # What a redaction may keep is said by the models of the kinds, which the tool has not.
         alone = "it keeps more of entry" in specimen.says
+        # A key in force that is not among the given ones is an entry's text, which the tool does
+        # not read: this export is sealed by the given key, and the ledger in it names another.
+        alone = alone or (specimen.check == "seals-open" and not told)
         assert codes == ((1, 0) if alone else (1, 1) if told else (0, 0)), specimen
 
 
