@@ -383,8 +383,7 @@ def main() -> int:
         audit = Audit(folder)
         bad = audit.entries() != audit.head or audit.lines[-1:] != [audit.origin]
         audit.wrong_if(bad, f"checkpoint: not of these {audit.size} entries, or there are none")
-        keys = given.key or audit.keys
-        by = signers(audit.text, audit.signatures, keys)
+        by = signers(audit.text, audit.signatures, keys := given.key or audit.keys)
     except Wrong as error:
         print(ascii(str(error)))
         return 1
