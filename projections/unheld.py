@@ -23,7 +23,7 @@ from projections.standins import MARK
 __all__ = ["told", "unheld"]
 
 NAMED = 3
-_QUEUE, _DONE, _CHAT, _LOG = "events", "events/processed", "chat", "scribe"
+_QUEUE, _DONE, _CHAT, _LOG = "events", "processed/", "chat", "scribe"
 _RULE = b"---"
 
 
@@ -36,12 +36,14 @@ def unheld(source: Source, entries: sqlite3.Connection, path: str, data: bytes) 
         path: the file's path within the team directory; of any other file there are no pieces.
         data: its bytes.
     """
-    folder, _, name = path.rpartition("/")
-    if folder == _LOG and name.endswith(".md"):
+    # Behind the first part stands the folder's name, where a person keeps the files elsewhere.
+    front, _, name = path.partition("/")
+    if front == _LOG and name.endswith(".md"):
         return [f"decision {one.id} ({one.title})" for one in _decisions(source, data)]
-    if folder == _CHAT and name.endswith(".chat"):
+    if front == _CHAT and name.endswith(".chat"):
         return _messages(source, name.removesuffix(".chat"), data)
-    if folder in (_QUEUE, _DONE) and name.endswith(".event"):
+    if front == _QUEUE and name.endswith(".event"):
+        name = name.removeprefix(_DONE)
         is_new = parse_event(data) is not None and not _published(source, entries, name)
         return [f"event {name}"] if is_new else []
     return []
@@ -62,23 +64,29 @@ def _bare(piece: bytes) -> bytes:
 
 
 def _decisions(source: Source, data: bytes) -> Iterable[DecisionText]:
-    sql = "SELECT seq FROM pieces WHERE id IS NOT NULL ORDER BY seq"
-    seqs = [seq for (seq,) in source.db.execute(sql)]
-    held = Counter(_bare(piece_bytes(source, body)) for body in source.each_body(seqs))
-    new: list[DecisionText] = []
+    shown: dict[str, list[tuple[bytes, DecisionText]]] = {}
     for piece in split_log(data)[1]:
-        bare = _bare(piece)
-        if held[bare]:
-            held[bare] -= 1
-        elif (decision := parse_decision(piece)[0]) is not None:
-            new.append(decision)
-    missing = [parse_decision(piece)[0] for piece in held.elements()]
-    for decision in new:
-        altered = next((one for one in missing if one is not None and _same(one, decision)), None)
-        if altered is None:
-            yield decision
-        else:
-            missing.remove(altered)
+        decision = parse_decision(piece)[0]
+        if decision is not None:
+            shown.setdefault(decision.id, []).append((_bare(piece), decision))
+    for id_, pieces in shown.items():
+        sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
+        seqs = [seq for (seq,) in source.db.execute(sql, (id_,))]
+        held = [piece_bytes(source, body) for body in source.each_body(seqs)]
+        ours = [(_bare(piece), parse_decision(piece)[0]) for piece in held]
+        new: list[DecisionText] = []
+        for bare, decision in pieces:
+            equal = next((one for one in ours if one[0] == bare), None)
+            if equal is None:
+                new.append(decision)
+            else:
+                ours.remove(equal)
+        for decision in new:
+            altered = next((o for o in ours if o[1] is not None and _same(o[1], decision)), None)
+            if altered is None:
+                yield decision
+            else:
+                ours.remove(altered)
 
 
 def _same(ours: DecisionText, theirs: DecisionText) -> bool:
@@ -92,8 +100,9 @@ def _same(ours: DecisionText, theirs: DecisionText) -> bool:
 def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     db = source.db
     row = db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
-    split = parse_archive_name(stem)
-    channel = row[0] if row is not None else stem if split is None else split[0]
+    place, slash, name = stem.rpartition("/")
+    split = parse_archive_name(name)
+    channel = row[0] if row is not None else stem if split is None else place + slash + split[0]
     sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
     seqs = [seq for (seq,) in db.execute(sql, (channel,))]
     held = Counter(line_bytes(source, body).strip() for body in source.each_body(seqs))

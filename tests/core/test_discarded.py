@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from doors.inside import run_as
 from story import Story, folder
 
 from projections.formats.chat import format_line
@@ -194,3 +195,36 @@ def test_pieces_are_counted_each_for_itself(story: Story) -> None:
         assert unheld(team.source, team.store.db, "chat/live.chat", data) == []
         assert len(unheld(team.source, team.store.db, "chat/live.chat", data + line)) == 1
         assert unheld(team.source, team.store.db, "workers/w.md", data) == []
+
+
+def test_what_no_entry_holds_is_named_in_a_folder_elsewhere_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRIPOD_LEDGER", raising=False)
+    adopt.init(str(tmp_path))
+    for place in ("talk", "queue"):
+        (tmp_path / place).mkdir()
+    assert run_as("nbs-chat", tmp_path, "create", "talk/x.chat").code == 0
+    for text in ("one", "two"):
+        assert run_as("nbs-chat", tmp_path, "send", "talk/x.chat", "ann", text).code == 0
+    name = run_as("nbs-bus", tmp_path, "publish", "queue", "ann", "note", "low").out.decode()[:-1]
+    ours = (tmp_path / "queue" / name).read_bytes()
+    with Team(str(tmp_path / ".nbs")) as team:
+        line = format_line("eve", 1_600_000_000, "from a clone") + b"\n"
+        data = team.disk.read("chat/talk/x.chat", 1_000_000)
+        assert data is not None
+        found = [
+            unheld(team.source, team.store.db, path, text)
+            for path, text in (
+                ("chat/talk/x.chat", data),
+                ("chat/talk/x.chat", data + line),
+                ("chat/talk/x-20200913-122640-archive.chat", data + line),
+                (f"events/queue/{name}", ours),
+                (f"events/processed/queue/{name}", ours),
+                ("events/queue/1-eve-note-7.event", ours),
+                ("events/processed/queue/1-eve-note-7.event", ours),
+            )
+        ]
+    message = ["message of eve at 2020-09-13T12:26:40+0000"]
+    event = ["event queue/1-eve-note-7.event"]
+    assert found == [[], message, message, [], [], event, event]
