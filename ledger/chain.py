@@ -62,7 +62,7 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
     The time of an entry is never earlier than that of the entry before: where the host's clock
     went back, the earlier entry's time is repeated, so that order and time cannot contradict each
     other (the host's clock is a claim in any case). A fork alone takes the clock's time as it is:
-    that is the way back from a clock that ran ahead (ADR 0012).
+    that is the way back from a clock that ran ahead (ADR 0013).
 
     Raises:
         TooLargeError: the body takes more than 64 KiB; long texts belong in blobs.
