@@ -373,7 +373,8 @@ def _quotes_chat(act: Act, request: Request) -> bool:
     Those among the newest entries, and few enough bytes of them: who logs does not wait.
     `tripod verify` looks at all of them.
     """
-    texts = (request.title, request.rationale, ", ".join(request.artefacts))
+    listed = (request.participants, request.artefacts, request.risk_tags)
+    texts = (request.title, request.rationale, *map(", ".join, listed))
     ours = {run for text in texts for run in _runs(spoken(text))}
     if not ours:
         return False

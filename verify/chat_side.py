@@ -17,7 +17,7 @@ from ledger.errors import LedgerError
 from projections.chat_file import line_bytes
 from projections.decision_log import piece_bytes
 from projections.formats.chat import parse_line
-from projections.formats.decision_log import parse_decision
+from projections.formats.decision_log import parts_of
 from projections.projection import TOGETHER, content_bytes
 from verify.echo import Known, has_word, words_of
 from verify.evidence import Evidence
@@ -58,12 +58,10 @@ class Log:
         return seq in self._pieces
 
     def said(self) -> Iterator[tuple[int, list[str]]]:
-        """Each decision's entry with the words of its title, artefacts and rationale."""
+        """Each decision's entry with the words of each part of it, be it a field of ours or not."""
         for seq, piece in self._pieces.items():
-            decision, _ = parse_decision(piece.encode("utf-8", "replace"))
-            if decision is not None:
-                for text in (decision.title, decision.artefacts, decision.rationale):
-                    yield seq, words_of(text)
+            for part in parts_of(piece):
+                yield seq, words_of(part)
 
     def between(self, text: str, sources: Iterable[int], until: int) -> Iterator[str]:
         """What stands in a text beside the decisions that it is made of, with what is around it.

@@ -216,7 +216,7 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
         if data is not None and _is_text(data):
             one.looked_at.add(str(body.get("sha256")))
         sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
-        one.given.append(Text(what, seq, _second(evidence, seq), text, sources))
+        one.given.append(Text(what, seq, _second(evidence, seq), plain(text), sources))
     asked = order.get("stdin")
     asked = asked.get("sha256") if isinstance(asked, dict) else None
     if not prompts and not one.unread:

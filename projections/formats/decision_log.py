@@ -52,6 +52,7 @@ __all__ = [
     "parse_decision",
     "parse_log_archive_name",
     "parse_refs",
+    "parts_of",
     "split_log",
     "valid_id",
 ]
@@ -68,6 +69,7 @@ _PIECE = rb"(?m)(?:^\n---\n\n)?^### D-"
 _HEADING = r"### (D-[0-9]{1,16})(?: \[SUPERSEDES ([^\]\n]*)\])?(?: (.*))?"
 _ID = r"D-[0-9]{1,16}"
 _FIELD = r"- \*\*([^*:]+):\*\* ?(.*)"
+_LABEL = r"(?m)^[ \t]*- \*\*[^*:\n]+:\*\*"
 _REF = r"(.*[^\s:]):~L([1-9][0-9]{0,14})"
 _STAMP = r"([0-9]{8}-[0-9]{6})"
 _ARCHIVE = rf"(?s)(.+)-(?:{_STAMP}-archive|archive-{_STAMP})(?:\.md)?"
@@ -174,6 +176,15 @@ def entry_text(piece: bytes) -> str:
     heading = re.search(_HEADING_LINE, piece)
     text = piece[heading.start() if heading else 0 :].decode("utf-8", "replace")
     return re.split(r"(?m)^[ \t]*---[ \t\r]*$", text, maxsplit=1)[0].rstrip()
+
+
+def parts_of(piece: str) -> list[str]:
+    r"""Cut a piece at the names of its fields: all that somebody wrote there, in whichever field.
+
+    >>> parts_of("### D-1 T\n- **Status:** decided\n- **Note:** one\n  two")
+    ['### D-1 T\n', ' decided\n', ' one\n  two']
+    """
+    return re.split(_LABEL, piece)
 
 
 def parse_decision(piece: bytes) -> tuple[DecisionText | None, tuple[str, ...]]:

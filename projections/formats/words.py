@@ -22,6 +22,12 @@ RUN = 12
 
 _LETTERS = r"[^\W_]+"
 
+# Controls that part nothing: they are not seen, wherever they stand. The others are white space.
+_SILENT = "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]"
+# Characters without a shape of their own that Unicode counts among letters, or to no kind yet
+# (Default_Ignorable_Code_Point, beside those of the kinds Cf and Mn).
+_BLANK = "\u115f\u1160\u2065\ufff0-\ufff8\U000e0000-\U000e0fff"
+
 
 def spoken(text: str) -> list[str]:
     """The words of a text as they are compared: what costs nothing to change makes no other word.
@@ -31,7 +37,10 @@ def spoken(text: str) -> list[str]:
 
     >>> spoken("Don't **pa\u00adnic** -- it's \uff24-17, na\u00efve_caf\u00e9!")
     ['don', 't', 'panic', 'it', 's', 'd', '17', 'naive', 'cafe']
+    >>> spoken("te\u0001a or co\u3164ffee")
+    ['tea', 'or', 'coffee']
     """
+    text = re.sub(_SILENT, "", text)
     if text.isascii():
         return re.findall(_LETTERS, text.lower())
     from unicodedata import category, normalize  # most texts do without
@@ -39,7 +48,7 @@ def spoken(text: str) -> list[str]:
     text = normalize("NFKD", normalize("NFKD", text).casefold())
     # Marks (M*) are the accents, and the vowels of some scripts: both are parts of their word.
     unseen = {ord(c): None for c in set(text) if category(c) == "Cf" or category(c)[0] == "M"}
-    return re.findall(_LETTERS, text.translate(unseen))
+    return re.findall(_LETTERS, re.sub(f"[{_BLANK}]", "", text.translate(unseen)))
 
 
 def has_control(text: str) -> bool:

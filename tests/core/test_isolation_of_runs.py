@@ -81,6 +81,9 @@ DISGUISED = {
     "signs": QUOTED.replace(" ", "_"),
     "dashes": QUOTED.replace(" ", "\u2014"),
     "case": QUOTED.upper(),
+    "controls": QUOTED.replace("customer", "cus\x01to\x7fmer").replace("would", "wou\x9bld"),
+    "blank letters": QUOTED.replace("rather", "rat\u3164her\u2065").replace("day", "d\uffa0ay"),
+    "colours": " ".join(f"\x1b[1m{word}\x1b[0m" for word in QUOTED.split()),
 }
 
 
@@ -92,19 +95,41 @@ def test_an_echo_is_seen_in_each_disguise_that_costs_nothing(root: str, text: st
 
 def test_a_decision_that_quotes_the_chat_is_told_to_the_scribe_and_counted(root: str) -> None:
     with Team(root) as team:
-        for title, rationale, artefact in (
-            ("Quoted", DISGUISED["accents"], "a"),
-            (QUOTED, "So it is.", "a"),
-            ("Artefact", "So it is.", QUOTED),
+        for title, rationale, artefact, tag in (
+            ("Quoted", DISGUISED["accents"], "a", "b"),
+            (QUOTED, "So it is.", "a", "b"),
+            ("Artefact", "So it is.", QUOTED, "b"),
+            ("Tag", "So it is.", "a", QUOTED),
         ):
-            request = scribe.Request(title, ["ann"], rationale, ["live.chat:~L8"], [artefact])
+            ref = ["live.chat:~L8"]
+            request = scribe.Request(title, ["ann"], rationale, ref, [artefact], [tag])
             (warning,) = scribe.log(team, request).warnings
             assert warning.startswith("12 words in a row of it stand in the chat as well")
         plain = scribe.Request("A", ["ann"], " ".join(QUOTED.split()[:11]), ["live.chat:~L8"])
         assert scribe.log(team, plain).warnings == []
     review(root)
     told = isolation(root)
-    assert (told.verdict, told.coverage["decisions that quote the chat"]) == ("clean", 3)
+    assert (told.verdict, told.coverage["decisions that quote the chat"]) == ("clean", 4)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"- **Note:** {QUOTED}\n",
+        f"{QUOTED}\n- **Rationale:** So.\n",
+        f"- **Rationale:** So.\n\n---\n\n{QUOTED}\n",
+        f"- **Rationale:** So.\n- **Rationale:** {QUOTED}\n",
+    ],
+    ids=["a field of another name", "before the fields", "behind the rule", "a field twice"],
+)
+def test_a_decision_that_quotes_the_chat_outside_of_its_fields_is_counted(
+    root: str, lines: str
+) -> None:
+    with open(f"{root}/scribe/log.md", "a", encoding="utf-8") as file:
+        front = "### D-1795379999 Odd\n- **Chat ref:** live.chat:~L8\n- **Participants:** ann\n"
+        file.write(f"\n---\n\n{front}{lines}")
+    review(root)
+    assert isolation(root).coverage["decisions that quote the chat"] == 1
 
 
 def test_only_the_newest_messages_are_looked_at_when_a_decision_is_logged(root: str) -> None:
