@@ -12,6 +12,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import orjson
 
@@ -41,6 +42,7 @@ _NO_ROOM = (
 _HINT = "nothing was written; `tripod verify` says what else is wrong"
 _CLOSING_S = 0.5  # a program that opens or closes the file needs far less for its own files
 _MAGIC = b"SQLite format 3\x00"
+_FRONT = 20  # bytes
 _WAL = b"\x02\x02"  # bytes 18 and 19 of the file's header: the log is to be read
 _DEFENCES = (
     "PRAGMA trusted_schema=OFF",
@@ -128,8 +130,7 @@ def _side_problem(path: str) -> tuple[str | None, bool]:
             "with it now, ask again"
         ), True
     log = os.path.lexists(f"{path}-wal")
-    with open(path, "rb") as file:
-        front = file.read(20)
+    front = _front(path)
     if log and front[:16] == _MAGIC and front[18:20] != _WAL:
         return "a write-ahead log stands beside it, and its header says that it has none", True
     if not log and os.path.lexists(f"{path}-shm"):
@@ -142,9 +143,34 @@ def _side_problem(path: str) -> tuple[str | None, bool]:
 
 def keeps_log(path: str) -> bool:
     """Whether the header of a database says that it has a write-ahead log, as one in use has."""
-    with open(path, "rb") as file:
-        front = file.read(20)
+    front = _front(path)
     return front[:16] != _MAGIC or front[18:20] == _WAL
+
+
+def _front(path: str) -> bytes:
+    """The beginning of a database's header.
+
+    A process that closes any descriptor of a file gives up all its record locks on that file,
+    also those that SQLite holds for another descriptor. Then the next program that closes the
+    database takes itself for the last one, and moves the log into the file under our reading.
+    So where this process has the file open already, it is read there, and nothing is closed.
+    """
+    there = os.stat(path)
+    for fd in _descriptors():
+        with suppress(OSError):  # it is closed by now, or not for reading
+            found = os.fstat(fd)
+            if (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino):
+                return os.pread(fd, _FRONT, 0)
+    with open(path, "rb") as file:
+        return file.read(_FRONT)
+
+
+def _descriptors() -> list[int]:
+    """What this process has open; nothing where the system does not tell."""
+    try:
+        return [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        return []
 
 
 def _size(path: str) -> int:

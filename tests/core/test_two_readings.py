@@ -4,6 +4,8 @@ import os
 import shutil
 import sqlite3
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -14,9 +16,11 @@ from doors.inside import run
 from specimens import build, copy, database
 
 from ledger.errors import LedgerDamagedError
-from ledger.reader import read_only
+from ledger.reader import keeps_log, read_only, side_problem
 from tripod import bus, recover
 from tripod.team import Team
+from verify.evidence import collect
+from verify.run import run as judge
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)"
 
@@ -55,6 +59,44 @@ def judged(root: str, *words: str) -> tuple[int, str]:
 
 def test_a_sound_team_is_clean(root: str) -> None:
     assert judged(root)[0] == 0
+
+
+# While others work ------------------------------------------------------------------------------
+
+
+def _publish(root: str, times: int = 1) -> None:
+    """Another process opens the ledger, appends and closes it, so that its log is moved into it."""
+    code = (
+        "import sys\nfrom tripod import bus\nfrom tripod.team import Team\n"
+        f"for _ in range({times}):\n    with Team(sys.argv[1]) as team:\n"
+        "        bus.publish(team, 'bob', 'note', 'low', 'meanwhile')\n"
+    )
+    subprocess.run([sys.executable, "-c", code, root], check=True)
+
+
+@pytest.mark.parametrize(
+    "also",
+    [lambda _path: None, keeps_log, side_problem, lambda path: read_only(path).close()],
+    ids=["nothing", "its header read", "its neighbours looked at", "opened once more"],
+)
+def test_a_reading_lasts_while_others_append(root: str, also: Callable[[str], object]) -> None:
+    _publish(root)
+    with closing(read_only(database(root))) as db:
+        db.execute("BEGIN")
+        sizes = [db.execute("SELECT size FROM head").fetchone()[0]]
+        also(database(root))
+        _publish(root, 2)
+        sizes.append(db.execute("SELECT count(*) FROM entries").fetchone()[0])
+        sizes.append(db.execute("SELECT count(id) FROM entries").fetchone()[0])
+    assert len(set(sizes)) == 1
+
+
+def test_a_team_that_others_work_in_is_judged_as_of_one_moment(root: str) -> None:
+    with collect(root) as evidence:
+        _publish(root, 2)
+        report = judge(evidence)
+    names = ("sequence", "chain-links", "bodies-present")
+    assert [o.findings for o in report.outcomes if o.check in names] == [(), (), ()]
 
 
 # Files beside it --------------------------------------------------------------------------------
