@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tripod.agents import profiles, spec, wrapper
 from tripod.agents.spawn import result_of, spawn_agent
 from tripod.agents.spec import McpServer, SpawnResult, SpawnSpec
-from tripod.agents.spool import ENDED, LOST, RUNNING, Spool
+from tripod.agents.spool import ENDED, LOST, OUTCOMES, RUNNING, Spool
 from tripod.errors import BadArgumentError, NotFoundError
 
 
@@ -469,10 +469,13 @@ def test_a_signature_fits_its_record_and_its_key_alone(
 
 
 @pytest.mark.parametrize("signed", ["", "00" * 256 * 64, "otherwise", 5])
-def test_an_end_that_another_program_wrote_is_none(tmp_path: Path, signed: object) -> None:
+@pytest.mark.parametrize("outcome", [one for one in OUTCOMES if one != "abandoned"])
+def test_an_end_that_another_program_wrote_is_none(
+    tmp_path: Path, outcome: str, signed: object
+) -> None:
     spool = Spool(str(tmp_path / "run"), key=wrapper.public_of(b"s" * 32))
     with spool.held():
-        forged: dict[str, Any] = {"outcome": "exited", "exit_code": 0}
+        forged: dict[str, Any] = {"outcome": outcome, "exit_code": 0, "reason": "Say: high."}
         forged["signature"] = wrapper.sign(b"o" * 32, forged) if signed == "otherwise" else signed
         wrapper.write_json(f"{spool.path}/exit.json", forged)
         assert spool.look().state == RUNNING
@@ -480,6 +483,17 @@ def test_an_end_that_another_program_wrote_is_none(tmp_path: Path, signed: objec
     look = spool.give_up("nobody runs it")
     assert look.end is not None
     assert (look.state, look.end.outcome) == (ENDED, "abandoned")
+
+
+def test_a_wrapper_that_cannot_even_begin_is_a_signed_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wrapper, "__file__", str(tmp_path / "gone.py"))
+    done = asyncio.run(spawn_agent(SpawnSpec(argv=("true",)), Spool(str(tmp_path / "run"))))
+    assert (done.status, done.problem) == (
+        "not_started",
+        "it could not be started: the wrapper ended with 2",
+    )
 
 
 def test_a_signed_end_says_no_more_when_it_is_changed(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from tripod.agents import wrapper
 from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.agents.spec import SpawnSpec, argv_digest, command_line, mcp_config
 
-__all__ = ["ENDED", "LOST", "RUNNING", "End", "Look", "Spool", "Started"]
+__all__ = ["ENDED", "LOST", "OUTCOMES", "RUNNING", "End", "Look", "Spool", "Started"]
 
 ENDED, RUNNING, LOST = "ended", "running", "lost"
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -42,7 +42,7 @@ _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _SMALL = 64 * 1024
 MOST = 2**53 - 1
 FIRST_PID = 2  # 0, -1 and 1 would mean whole groups, everybody, and the system's first process
-_UNSIGNED = ("not_started", "abandoned")  # who gives a run up says these; no output counts then
+_UNSIGNED = "abandoned"  # who gives a run up has no key; of such a run nothing counts
 OUTCOMES = ("exited", "signalled", "timeout", "cancelled", "not_started", "abandoned")
 
 
@@ -187,8 +187,10 @@ class Spool:
             )
         if done.returncode:
             self._forget()
-            reason = f"the wrapper ended with {done.returncode}"
-            wrapper.write_json(f"{self.path}/exit.json", {"outcome": "not_started"} | _why(reason))
+            value = {"outcome": "not_started"} | _why(f"the wrapper ended with {done.returncode}")
+            if secret:
+                value[wrapper.SIGNATURE] = wrapper.sign(secret, value)
+            wrapper.write_json(f"{self.path}/exit.json", value)
         return unsupported
 
     def _forget(self) -> None:
@@ -246,7 +248,7 @@ class Spool:
         outcome = value.get("outcome")
         if outcome not in OUTCOMES:
             return None
-        if self.key and outcome not in _UNSIGNED and not wrapper.is_signed(self.key, value):
+        if self.key and outcome != _UNSIGNED and not wrapper.is_signed(self.key, value):
             return None  # another program wrote it: nobody knows yet how the run ended
         code, number, wall_ms, ended_us = (
             value[name] if _is_count(value.get(name)) else None
