@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import orjson
 
@@ -25,6 +25,7 @@ __all__ = [
     "block_nodes",
     "keeps_log",
     "odd_beside",
+    "parsed",
     "read_entries",
     "read_only",
     "side_problem",
@@ -196,11 +197,29 @@ def _open(path: str, how: str) -> sqlite3.Connection:
             db.setlimit(limit, most)
         for pragma in _DEFENCES:
             db.execute(pragma)
-        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        with parsed():
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
         db.close()
         raise
     return db
+
+
+@contextmanager
+def parsed() -> Iterator[None]:
+    """While SQLite parses the schema: what it says of a damaged one may hold bytes of the file.
+
+    Where they are no text, Python fails to read the message, and raises that instead of the error.
+
+    Raises:
+        sqlite3.DatabaseError: in its place, with the code of a damaged file.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        damaged = sqlite3.DatabaseError("malformed database schema, with bytes that are no text")
+        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damaged from error
 
 
 def read_entries(

@@ -27,7 +27,7 @@ from ledger.errors import LedgerDamagedError, NoLedgerError
 from ledger.head import Guard, Head
 from ledger.lock import FileLock
 from ledger.merkle import Tree
-from ledger.reader import block_nodes, odd_beside, read_entries
+from ledger.reader import block_nodes, odd_beside, parsed, read_entries
 from ledger.schema import SCHEMA_VERSION, check_guards, check_ours, migrate
 from ledger.writing import SQLiteTransaction, Writing, explained, stored_tree
 
@@ -73,7 +73,8 @@ class SQLiteStore:
                 path, timeout=30, isolation_level=None, cached_statements=256
             )
             try:
-                self._begin()
+                with parsed():
+                    self._begin()
             except BaseException:
                 self.close()
                 raise

@@ -42,6 +42,7 @@ _MAX_LINE = 64 * 1024
 _MAX_COMMIT = 64 * 1024  # bytes of a commit that are kept: who made it stands before its message
 _MAX_LOGS = 2000  # names of a reflog that are looked at
 _HEX = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_ANSWER = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|commit|tree|tag) ([0-9]{1,18})\n")
 _ANYTHING = re.compile(".*", re.DOTALL)
 _ZEROS = re.compile("0+")
 _PERSON = re.compile(rb"(.*?) ?(-?[0-9]+) [-+][0-9]+", re.DOTALL)
@@ -156,10 +157,7 @@ class Repository:
 
     def close(self) -> None:
         """End the reader of blobs, and remove what git ran in."""
-        if self._reader is not None:
-            self._reader.kill()
-            self._reader.communicate()
-            self._reader = None
+        self._end_reader()
         self._scratch.cleanup()
 
     # What it names -----------------------------------------------------------------------------
@@ -382,14 +380,18 @@ class Repository:
         assert reader.stdout is not None
         reader.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
         reader.stdin.flush()
-        words = reader.stdout.readline(_MAX_LINE).split()
-        if len(words) != 3 or words[1] not in (b"blob", b"commit", b"tree", b"tag"):
-            if words[-1:] in ([b"missing"], [b"ambiguous"]):
+        line = reader.stdout.readline(_MAX_LINE)
+        found = _ANSWER.fullmatch(line)
+        if found is None:
+            if line.endswith((b" missing\n", b" ambiguous\n")):
                 return None
+            self._end_reader()
             message = f"git cannot give {name}: the repository is damaged (`git fsck` says more)"
             raise GitError(message)
+        words = found.groups()
         size = int(words[2])
         if size > MAX_BLOB:
+            self._end_reader()  # what it still says is no answer to a later question
             message = f"{name} has {size} bytes, more than {MAX_BLOB}: it is not read"
             raise GitError(message)
         data = reader.stdout.read(size + 1)[:-1]
@@ -398,6 +400,12 @@ class Repository:
         if len(data) != size or _name(b"blob", data, len(words[0])) != words[0].decode():
             raise _altered(words[0])
         return data
+
+    def _end_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.kill()
+            self._reader.communicate()
+            self._reader = None
 
     def _own(self) -> None:
         """Refuse another user's repository, unless the user's own configuration trusts it.

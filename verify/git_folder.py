@@ -31,6 +31,7 @@ __all__ = [
 _MAX_SMALL = 1024 * 1024
 _MAX_REFS = 256 * 1024 * 1024
 _MAX_DEPTH = 50
+_MAX_STEPS = 5
 _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REFLOG = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ", re.MULTILINE)
 _NO_GIT = "--no-git leaves the history alone"
@@ -235,9 +236,7 @@ def read_refs(place: Place) -> Refs:
             target, named = _value(path)
             (symbolic if named else loose)[name] = target
     refs = _packed(place) | loose
-    for name, target in symbolic.items():
-        if target in refs:
-            refs[name] = refs[target]
+    refs |= _followed(symbolic, refs)
     heads, head, branch = [], None, None
     for folder in folders:
         path = os.path.join(folder, "HEAD")
@@ -256,6 +255,25 @@ def read_refs(place: Place) -> Refs:
             ref = name.removeprefix("logs/")
             logs[ref] = logs.get(ref, ()) + tuple(tip for tip in tips if tip.strip("0"))
     return Refs(head, branch, refs, tuple(heads), logs)
+
+
+def _followed(symbolic: dict[str, str], refs: dict[str, str]) -> dict[str, str]:
+    """What refs that name other refs stand for; as git, at most five steps away.
+
+    Raises:
+        GitError: one leads in a circle, or too far.
+    """
+    found = {}
+    for name in symbolic:
+        target = name
+        for _ in range(_MAX_STEPS):
+            target = symbolic.get(target, target)
+        if target in symbolic:
+            message = f"{name} leads from ref to ref, and to no commit: `git symbolic-ref` sets it"
+            raise GitError(message)
+        if target in refs:
+            found[name] = refs[target]
+    return found
 
 
 def _work_trees(place: Place) -> Iterator[str]:

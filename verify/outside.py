@@ -165,6 +165,9 @@ def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
     """Every seal that the repository ever held, on any branch, and the history of the logs."""
     try:
         place = find(root)
+        if place is None and os.path.islink(root):
+            root = os.path.realpath(root)  # a link outside of any repository may lead into one
+            place = find(root)
         if place is None:
             outside.history = "no git repository is around it"
             return

@@ -326,6 +326,19 @@ def test_a_link_that_leads_into_the_repository_from_outside_is_followed(git: Git
     assert (code, subject["repository"], subject["team"]) == (0, str(git.root), f"{git.root}/.nbs")
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_link_to_the_team_from_outside_hides_no_history(
+    git: Git, forged: Path, inside: bool
+) -> None:
+    _plainly(git, forged)
+    link = git.root.parent / "link"
+    if inside:
+        link.mkdir()
+    (link / ".nbs" if inside else link).symlink_to(git.root / ".nbs")
+    code, subject = judged(git.root, str(link))
+    assert (code, subject["repository"], subject["team"]) == (1, str(git.root), f"{git.root}/.nbs")
+
+
 def test_a_link_out_of_the_repository_is_refused(git: Git, forged: Path) -> None:
     (git.root / "team").symlink_to(forged.parent)
     code, subject = judged(git.root, "team")
@@ -397,6 +410,17 @@ def test_every_usual_repository_is_read(
     assert run(made.root, "verify", "--grow-only", LOG).code == 1
 
 
+def test_a_branch_that_names_another_is_followed_to_its_commit(git: Git) -> None:
+    git("symbolic-ref", "refs/heads/beside", "refs/heads/main")
+    git("symbolic-ref", "refs/heads/above", "refs/heads/beside")
+    git("symbolic-ref", "HEAD", "refs/heads/above")
+    rewritten(git)
+    assert run(git.root, "verify", "--grow-only", LOG).code == 1
+    with Repository(str(git.root / ".nbs")) as repository:
+        tip = git("rev-parse", "HEAD")
+        assert [repository.tip(f"refs/heads/{name}") for name in ("above", "beside")] == [tip, tip]
+
+
 def test_a_commit_on_any_work_tree_or_reflog_binds(git: Git, tmp_path: Path) -> None:
     linked = _work_tree(git, tmp_path / "linked")
     linked("checkout", "--quiet", "--detach")
@@ -445,6 +469,13 @@ def _ref_to_nothing(git: Git) -> None:
     (git.root / ".git/refs/heads/gone").write_text(f"{'1' * 40}\n", encoding="ascii")
 
 
+def _refs_in_a_circle(git: Git) -> None:
+    for name, other in (("one", "two"), ("two", "one")):
+        (git.root / f".git/refs/heads/{name}").write_text(
+            f"ref: refs/heads/{other}\n", encoding="ascii"
+        )
+
+
 def _bad_config(git: Git) -> None:
     (git.root / ".git/config").write_text("[core\n", encoding="ascii")
 
@@ -471,6 +502,7 @@ def _pipe(path: str) -> Callable[[Git], None]:
         _no_head,
         _bad_ref,
         _ref_to_nothing,
+        _refs_in_a_circle,
         _bad_config,
         *map(
             _pipe,
@@ -560,3 +592,24 @@ def test_an_altered_commit_is_not_believed(git: Git) -> None:
     (folder / other[:2] / other[2:]).rename(folder / name[:2] / name[2:])
     with Repository(str(git.root / LOG)) as repository, pytest.raises(GitError, match="hash"):
         repository.changes((LOG,), [name])
+
+
+@pytest.mark.parametrize("name", ["a blob", "a blob 5", "a missing", "b tree x"])
+def test_no_name_of_a_file_is_taken_for_an_answer_of_git(git: Git, name: str) -> None:
+    git.commit(name, b"one\n")
+    git.commit(name, None)
+    done = run(git.root, "verify", "--grow-only", name)
+    assert (done.code, b"it was removed" in done.out) == (1, True)
+
+
+def test_a_blob_that_is_too_large_answers_no_later_question(
+    git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = git("hash-object", "-w", "--stdin", given=b"small\n")
+    forged = f"{small} blob 7\nforged\n\n".encode()
+    large = git("hash-object", "-w", "--stdin", given=forged * 9)
+    monkeypatch.setattr("verify.git.MAX_BLOB", 100)
+    with Repository(str(git.root / ".nbs")) as repository:
+        with pytest.raises(GitError, match="more than 100"):
+            repository.blob(large)
+        assert repository.blob(small) == b"small\n"

@@ -379,3 +379,24 @@ def test_pages_that_are_walked_again_and_again_end(root: str, table: str) -> Non
     Path(path).write_bytes(bytes(data))
     code, said = judged(root)
     assert code == 1, said
+
+
+@pytest.mark.parametrize("words", [b"CREATE TABLE entries", b"CREATE TRIGGER"])
+def test_a_schema_with_a_flipped_bit_is_a_verdict_and_can_be_replaced(
+    root: str, tmp_path: Path, words: bytes
+) -> None:
+    """SQLite repeats the damaged word in its message, which is no text then."""
+    copy = str(tmp_path / "copy.db")
+    assert run(tmp_path, "backup", "-C", root, copy).code == 0
+    path = Path(f"{root}/ledger.db")
+    out_of_use(str(path))
+    data = bytearray(path.read_bytes())
+    data[data.index(words) + 3] ^= 0x80
+    path.write_bytes(data)
+    code, said = judged(root)
+    assert (code, "no text" in said) == (3, True)
+    for command in (("show",), ("doctor",), ("rebuild",)):
+        done = run(tmp_path, *command, "-C", root)
+        assert (done.code, "UnicodeDecodeError" in done.err) == (3, False)
+    assert run(tmp_path, "restore", "-C", root, copy).code == 0
+    assert judged(root)[0] == 0
