@@ -1,6 +1,7 @@
 """Which heads outside bind, who may leave a line of the ledger, and where a pin never goes."""
 
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -41,12 +42,17 @@ def key_line(git: Git) -> str:
 
 
 def back_to_the_backup(git: Git, *words: str) -> None:
-    """A copy, two decisions that are sealed and committed, and back to the copy."""
-    copy = str(git.root.parent / "copy.db")
+    """A copy, a decision that is sealed and committed, and back to the copy, files and all."""
+    copy, team = str(git.root.parent / "copy.db"), git.root / ".nbs"
     tripod(git, "backup", copy)
+    files = shutil.copytree(team, git.root.parent / "files")
     decide(git, "Open on Tuesday")
     commit(git, "Work")
     tripod(git, "verify", "--pin", str(git.root.parent / "pin"), "--update-pin")
+    for name in ("chat", "events", "scribe"):
+        shutil.rmtree(team / name)
+        shutil.copytree(files / name, team / name)
+    shutil.copy(files / "counts.json", team)
     tripod(git, "restore", copy, "--as-origin", f"{SHOP}-2", *words)
     tripod(git, "rebuild")
     commit(git, "Restore")
