@@ -44,6 +44,14 @@ OURS = (
 )
 REPLACED = re.compile(r"ledger\.db\.(?:replaced|damaged)-[0-9]+|record\.replaced-[0-9]+/")
 """What ``tripod restore`` and ``rebuild`` put aside, by its path; a folder's ends in a slash."""
+THEIRS = re.compile(
+    r"project-id|control-(?:registry|inbox)(?:-[^/]+)?|control-pause|oracle-active\.txt"
+    r"|[a-z]+-last-run|nbs-claude-[^/]+\.log|(?:bin|digests|pids|pty-locks|remote-edit|sessions)/"
+)
+"""What the original's programs keep in the team directory to run: no record of the team.
+
+Source: the scripts of the original. A folder's name ends in a slash.
+"""
 # What a worker of the original tools edits in place in its own file.
 _STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
 _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
@@ -263,8 +271,9 @@ def _left_alone(reader: Reader) -> list[str]:
                 known = known or (folder == LOG.folder and name in reader.found.logs)
             elif what == "other" and folder == LOG.folder:
                 known = reader.disk.alias(front + name) in reader.found.logs
-            if not known and front + name not in ours:
-                found.append(f"{front}{name}/" if what == "folder" else front + name)
+            shown = f"{front}{name}/" if what == "folder" else front + name
+            if not known and front + name not in ours and not THEIRS.fullmatch(shown):
+                found.append(shown)
         alone += sorted(found)
     return alone
 

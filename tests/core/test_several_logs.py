@@ -365,11 +365,14 @@ def test_numbers_of_one_log_do_not_stand_in_for_those_of_another(story: Story) -
 
 def test_what_is_no_part_of_the_team_is_named_by_verify(story: Story) -> None:
     story.original.put("scribe/notes.md", b"# Notes\n")
-    (story.root / "project-id").write_text("a1b2\n")
+    (story.root / "minutes").write_text("a1b2\n")
+    for name in ("project-id", "control-registry-ann", "pythia-last-run"):
+        (story.root / name).write_text("the original's own\n")
+    (story.root / "pids").mkdir()
     told = outcome(judge(story.root), "drift")
     assert told.coverage["not understood"] == "2 files"
     (one,) = told.findings
-    assert (one.severity, one.evidence) == ("advice", ("project-id", "scribe/notes.md"))
+    assert (one.severity, one.evidence) == ("advice", ("minutes", "scribe/notes.md"))
     shutil.rmtree(story.root / "scribe")
     (story.root / "ledger.db").unlink()
     told = outcome(judge(story.root, no_ledger=True), "drift")
