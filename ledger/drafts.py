@@ -94,7 +94,7 @@ def adopted(files: int, left_alone: Sequence[str]) -> Draft:
 
 
 def place_added(holds: str, name: str, path: str) -> Draft:
-    """Add a folder of chats or events; a name is given once."""
+    """Add a folder of chats, events or decision logs; a name is given once."""
     body: Body = {"holds": holds, "name": name, "path": path, "v": 1}
     return Draft("place.added", "ledger", "tripod", body, id=place_id(holds, name))
 

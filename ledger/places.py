@@ -2,7 +2,9 @@
 
 The first entry records the two that are called ``events`` and ``chat`` in all other entries and
 messages. Each further folder is added by an entry of its own (``place.added``) under a name of one
-word: what stands in it is called ``chat/<name>/...`` or ``events/<name>/...`` wherever it lies.
+word: what stands in it is called ``chat/<name>/...`` or ``events/<name>/...`` wherever it lies. So
+is a folder in which a decision log was met, as ``scribe/<name>/...``; of what else stands there
+nothing is the team's.
 
 A path from the team directory (``events``), one that leaves it by a single ``..`` and so stays in
 the project (``../bus``), or an absolute one; with forward slashes, and in its shortest spelling:
@@ -17,6 +19,7 @@ __all__ = [
     "ARCHIVE",
     "CHAT",
     "EVENTS",
+    "LOGS",
     "PLACE_IDS",
     "PROCESSED",
     "RECORD",
@@ -39,6 +42,7 @@ SEARCH = "ledger.db-search"
 
 EVENTS = "events"
 CHAT = "chat"
+LOGS = "scribe"
 PROCESSED = "processed"
 """The folder of a queue that holds its acknowledged events."""
 ARCHIVE = "archive"
@@ -48,12 +52,12 @@ PLACE_IDS = ("place-", "place.")
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}"
 _HOLDING = (".", "..")  # the team directory, and the folder around it
 # Folders of the team directory that hold something else.
-_TAKEN = ("scribe", "workers", RECORD, SPOOL)
+_TAKEN = (LOGS, "workers", RECORD, SPOOL)
 _LONGEST = 4096
 
 
-def place_problem(place: str) -> str | None:
-    """What is wrong with a recorded path; None where nothing is.
+def place_problem(place: str, holds: str = CHAT) -> str | None:
+    """What is wrong with a recorded path; None where nothing is. ``holds``: what stands there.
 
     >>> place_problem("../bus"), place_problem("/srv/team/bus")
     (None, None)
@@ -70,7 +74,8 @@ def place_problem(place: str) -> str | None:
     parts = place.removeprefix("/").removeprefix("../" if outside else "").split("/")
     if any(part in ("", ".", "..") for part in parts):
         return f"{place!r} leaves the project, or is not in its shortest spelling"
-    if parts[0] in _TAKEN and not outside and not place.startswith("/"):
+    below = holds == LOGS and len(parts) > 1 and parts[0] == LOGS
+    if parts[0] in _TAKEN and not (outside or below or place.startswith("/")):
         return f"{place!r}: {parts[0]}/ holds something else of the team"
     return None
 
@@ -94,11 +99,11 @@ def added_problem(holds: str, name: str, path: str) -> str | None:
     >>> added_problem("events", "processed", "../bus")
     "'processed' cannot be the name of a folder that is added"
     """
-    if holds not in (CHAT, EVENTS):
-        return f"{holds!r}: a folder holds {CHAT} or {EVENTS}"
+    if holds not in (CHAT, EVENTS, LOGS):
+        return f"{holds!r}: a folder holds {CHAT}, {EVENTS} or {LOGS}"
     if not re.fullmatch(_NAME, name) or name in (PROCESSED, ARCHIVE):
         return f"{name[:100]!r} cannot be the name of a folder that is added"
-    return None if path in _HOLDING else place_problem(path)
+    return None if path in _HOLDING else place_problem(path, holds)
 
 
 def places_problem(events: str, chat: str) -> str | None:

@@ -12,15 +12,33 @@ it, because a title or field with a line break is refused before it gets here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ledger.entry import Entry
-from projections.formats.decision_log import DecisionText, format_decision, log_name_problem
+from projections.formats.decision_log import (
+    DecisionText,
+    format_decision,
+    log_name_problem,
+    parse_log_archive_name,
+)
 from projections.projection import File, Op, Source, content_bytes
 
-__all__ = ["LIVE", "DecisionLog", "log_of", "piece_bytes", "text_of"]
+if TYPE_CHECKING:
+    from projections.disk import Disk
+
+__all__ = [
+    "LIVE",
+    "DecisionLog",
+    "archived_log",
+    "log_files",
+    "log_of",
+    "piece_bytes",
+    "text_of",
+    "watched_logs",
+]
 
 LIVE = "log.md"
 """The log of an entry that names none."""
@@ -107,9 +125,9 @@ CREATE TABLE logs (
 
     def render(self, source: Source, path: str) -> File | None:
         """A whole log file."""
-        folder, _, name = path.rpartition("/")
-        if folder != self.folder:
+        if not path.startswith(f"{self.folder}/"):
             return None
+        name = path.removeprefix(f"{self.folder}/")
         row = source.db.execute("SELECT seq, mode FROM logs WHERE file = ?", (name,)).fetchone()
         if row is None:
             return None
@@ -153,6 +171,35 @@ def log_of(body: dict[str, Any]) -> str:
     if problem is not None:
         raise ValueError(problem)
     return str(name)
+
+
+def archived_log(name: str) -> str:
+    """The log that a file is an archive of, by its name; '' where it is none."""
+    split = parse_log_archive_name(name)
+    return "" if split is None else f"{split[0]}.md"
+
+
+def log_files(disk: Disk, known: Collection[str]) -> list[str]:
+    """The names within ``scribe/`` of the markdown files that are a log or an archive, or may be.
+
+    All of the team's own folder; of a folder that was added the ``known`` files, and what by its
+    name is an archive of one: what else a person keeps there is nothing of the team's.
+    """
+    found = []
+    for front in disk.places.logs():
+        for name in disk.names(f"{DecisionLog.folder}/{front}".rstrip("/")):
+            full = front + name
+            if name.endswith(".md") and (not front or full in known or archived_log(full) in known):
+                found.append(full)
+    return found
+
+
+def watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
+    """The paths of these files, as the tables know the logs."""
+    known: set[str] = set()
+    if len(disk.places.logs()) > 1:
+        known = {name for (name,) in db.execute("SELECT file FROM logs")}
+    return [f"{DecisionLog.folder}/{name}" for name in log_files(disk, known)]
 
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:

@@ -1,7 +1,8 @@
 """Folders of the team that a person keeps elsewhere: what is recorded, and where that leads.
 
 Everywhere else in the program events stand in ``events/`` and chats in ``chat/``; those of folders
-that were added stand in ``events/<name>/``, ``events/processed/<name>/`` and ``chat/<name>/``.
+that were added stand in ``events/<name>/``, ``events/processed/<name>/`` and ``chat/<name>/``, and
+decision logs of other folders than ``scribe/`` in ``scribe/<name>/``.
 ``Disk`` alone asks a ``Places`` where such a path really is.
 """
 
@@ -17,6 +18,7 @@ from ledger.places import (
     ARCHIVE,
     CHAT,
     EVENTS,
+    LOGS,
     PLACE_IDS,
     PROCESSED,
     added_problem,
@@ -49,12 +51,14 @@ class Places:
         self._own = {
             place.partition("/")[0]
             for front, place in inside.items()
-            if not ("/" in front and place.partition("/")[0] in (EVENTS, CHAT, ".", ".."))
+            if not ("/" in front and place.partition("/")[0] in (EVENTS, CHAT, LOGS, ".", ".."))
         }
         self.hidden = {front for front in away if "/" not in front} | self._own
         """Names in the directory itself that are no files of the team there."""
         self.added = [front for front in away if "/" in front]
-        """The folders that were added, as paths: ``chat/<name>`` and ``events/<name>``."""
+        """The folders that were added, as paths: ``chat/<name>``, and so on."""
+        self.met: set[str] = set()
+        """Files within ``scribe/`` that a command was told to take for logs, by their names."""
         for front in self.added:
             holds, _, name = front.partition("/")
             if holds == EVENTS:
@@ -130,6 +134,10 @@ class Places:
         """The same of the folders into which chats are moved that are begun anew."""
         return [f"{name}{ARCHIVE}/" for name in self.chats()]
 
+    def logs(self) -> list[str]:
+        """What the names of decision logs begin with, of each folder that is there."""
+        return self._names(LOGS)
+
     def _names(self, holds: str) -> list[str]:
         if not self.added:
             return [""]
@@ -148,6 +156,10 @@ class Places:
     def chat_folders(self) -> list[str]:
         """Each folder of chats, as a path of the team."""
         return [f"{CHAT}/{name}".rstrip("/") for name in self.chats()]
+
+    def log_folders(self) -> list[str]:
+        """Each folder with decision logs, as a path of the team."""
+        return [f"{LOGS}/{name}".rstrip("/") for name in self.logs()]
 
 
 def _joined(root: str, place: str) -> str:

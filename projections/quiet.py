@@ -10,12 +10,13 @@ import sqlite3
 from hashlib import sha256
 
 from projections.bus_queue import in_folder
+from projections.decision_log import watched_logs
 from projections.disk import KEPT, RACY_NS, Disk, UnreadableError
 from projections.manifest import Manifest
 
 __all__ = ["is_quiet"]
 
-_GROWING = (("scribe", ".md"), ("workers", ".md"))
+_WORKERS = ("workers", ".md")
 _SINGLE = ("supervisor.md", "counts.json")
 _READ_LIMIT = 64 * 1024 * 1024
 
@@ -47,10 +48,11 @@ def is_quiet(
     expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
     paths = [
         f"{folder}/{name}"
-        for folder, suffix in (*((f, ".chat") for f in disk.places.chat_folders()), *_GROWING)
+        for folder, suffix in (*((f, ".chat") for f in disk.places.chat_folders()), _WORKERS)
         for name in disk.names(folder)
         if name.endswith(suffix)
     ]
+    paths += watched_logs(db, disk)
     if expected - set(paths):
         return False
     configs = [f"events/{queue}config.yaml" for queue in disk.places.queues()]

@@ -50,19 +50,22 @@ def _one(body: dict[str, Any]) -> tuple[str]:
 
 def holds_erased(source: Source, path: str) -> bool:
     """Whether an event or a file of this path was erased: its bytes are not taken in again."""
-    folder, _, name = path.rpartition("/")
-    place = f"{_QUEUE}/{name}" if folder in (_QUEUE, _DONE) else path
-    return bool(_rows(source, place))
+    return bool(_rows(source, _place(path)))
+
+
+def _place(path: str) -> str:
+    """The place that an entry names: that of an event does not change when it is processed."""
+    return f"{_QUEUE}/{path.removeprefix(f'{_DONE}/')}" if path.startswith(f"{_DONE}/") else path
 
 
 def withhold(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
     """The bytes of a file without what stands at redacted places, and at how many it stood."""
-    folder, _, name = path.rpartition("/")
-    if folder in (_QUEUE, _DONE) and name.endswith(".event"):
-        return _event(source, f"{_QUEUE}/{name}", data)
-    if folder == _CHAT and name.endswith(".chat"):
+    front, _, name = path.partition("/")
+    if front == _QUEUE and name.endswith(".event"):
+        return _event(source, _place(path), data)
+    if front == _CHAT and name.endswith(".chat"):
         return _chat(source, name.removesuffix(".chat"), data)
-    if folder == _LOG and name.endswith(".md"):
+    if front == _LOG and name.endswith(".md"):
         return _log(source, name, data)
     gone = data != _GONE and bool(_rows(source, path))
     return (_GONE, 1) if gone else (data, 0)

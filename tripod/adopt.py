@@ -304,7 +304,7 @@ def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
     return places
 
 
-def recordable(root: str, given: str) -> tuple[str, str | None]:
+def recordable(root: str, given: str, holds: str = CHAT.folder) -> tuple[str, str | None]:
     """How a folder is recorded (below the project from the team directory), and what is wrong."""
     if not given or "\0" in given or not os.path.isdir(given):
         return "", f"{given!r} is no folder: make it first"
@@ -315,13 +315,14 @@ def recordable(root: str, given: str) -> tuple[str, str | None]:
     for outer, front in ((os.path.dirname(root), "../"), (root, "")):
         if full.startswith(f"{outer.rstrip('/')}/"):
             place = front + os.path.relpath(full, outer)
-    return place, place_problem(place)
+    return place, place_problem(place, holds)
 
 
-def add_place(team: Team, front: str, folder: str) -> None:
+def add_place(team: Team, front: str, folder: str, log: str | None = None) -> None:
     """Have a folder of chats or events belong to the team, and take in what it holds.
 
-    Of several that add it at once one does.
+    Of several that add it at once one does. ``log`` is the file name of a decision log in a folder
+    of such: it is taken in with its archives, and nothing else there.
 
     Raises:
         RefusedError: it cannot be such a folder; nothing was recorded.
@@ -333,15 +334,20 @@ def add_place(team: Team, front: str, folder: str) -> None:
         raise RefusedError(message)
     with team.act(full=True) as act:
         kept = [front, *(one for one in team.disk.places.added if one.startswith(f"{front}/"))]
-        if any(_is_same(team.disk.full(one), full) for one in kept):
+        same = next((one for one in kept if _is_same(team.disk.full(one), full)), None)
+        if same is None:
+            name = free_name(full, {one.rpartition("/")[2] for one in kept})
+            problem = added_problem(front, name, place)
+            if problem is not None:
+                message = f"no folder of the team in {team.root}: {problem}"
+                raise RefusedError(message)
+            act.append([drafts.place_added(front, name, place)])
+            team.settle_places()
+            same = f"{front}/{name}"
+        elif log is None:
             return
-        name = free_name(full, {one.rpartition("/")[2] for one in kept})
-        problem = added_problem(front, name, place)
-        if problem is not None:
-            message = f"no folder of the team in {team.root}: {problem}"
-            raise RefusedError(message)
-        act.append([drafts.place_added(front, name, place)])
-        team.settle_places()
+        if log is not None:
+            team.disk.places.met.add(f"{same}/{log}".removeprefix(f"{LOG.folder}/"))
         act.take_in()
 
 
@@ -358,7 +364,7 @@ def addable(root: str, front: str, folder: str) -> tuple[str, str | None]:
     problem = None
     place = {root: ".", os.path.dirname(root): ".."}.get(full, full)
     if not f"{root}/".startswith(f"{full.rstrip('/')}/"):
-        place, problem = recordable(root, folder)
+        place, problem = recordable(root, folder, front)
     if problem is None and front == BUS.folder:
         problem = strange(front, folder)
         if os.path.basename(full) == PROCESSED:

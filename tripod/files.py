@@ -21,6 +21,7 @@ from ledger.sqlite import SQLiteStore
 from projections import BUS, CHAT, LOG, manifest
 from projections.bus_queue import name_us
 from projections.counts import PATH as COUNTS_PATH
+from projections.decision_log import watched_logs
 from projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError
 from projections.formats.decision_log import parse_log_archive_name
 from projections.in_the_way import in_the_way
@@ -55,7 +56,8 @@ def _queue_folders(front: str) -> tuple[str, str]:
 def folders_of(disk: Disk) -> list[str]:
     """The folders in which files are written: '' is the team directory itself."""
     places = disk.places
-    return ["", *places.queue_folders(), *places.chat_folders(), LOG.folder, "workers"]
+    shared = (*places.queue_folders(), *places.chat_folders(), *places.log_folders())
+    return ["", *shared, "workers"]
 
 
 def digest_of(disk: Disk, path: str) -> str:
@@ -360,7 +362,7 @@ class Files:
         with ExitStack() as locks:
             if not self._lock(locks, path):
                 return True
-            new = LOG.newest(self.source, path.rpartition("/")[2], count)
+            new = LOG.newest(self.source, path.removeprefix(f"{LOG.folder}/"), count)
             try:
                 done = appending.append(self.disk, path, known, new, READ_LIMIT)
             except (OSError, UnreadableError) as error:
@@ -478,7 +480,7 @@ class Files:
             chats = self.disk.names(folder)
             paths += [f"{folder}/{name}" for name in chats if name.endswith(".chat")]
         paths += [path for path in self._written if path.endswith(".cursors")]
-        paths += [f"{LOG.folder}/{n}" for n in self.disk.names(LOG.folder) if n.endswith(".md")]
+        paths += watched_logs(self.store.db, self.disk)
         for table in ("inputs", "files"):
             rows = self.store.db.execute(f"SELECT path FROM {table}")
             paths += [path for (path,) in rows]
@@ -487,9 +489,8 @@ class Files:
 
 def is_live_log(path: str) -> bool:
     """Whether a path is that of a decision log which may grow: of no archive, which never does."""
-    folder, _, name = path.rpartition("/")
-    is_one = folder == LOG.folder and name.endswith(".md")
-    return is_one and parse_log_archive_name(name) is None
+    is_one = path.startswith(f"{LOG.folder}/") and path.endswith(".md")
+    return is_one and parse_log_archive_name(path) is None
 
 
 def has_foreign_lock(path: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ledger.plain import read_plain
-from projections import BUS, CHAT
+from projections import BUS, CHAT, LOG
 from projections.formats.instructions import INSTRUCTIONS
 from projections.projection import content_bytes
 from tripod.agents import profiles
@@ -238,7 +238,8 @@ def _secret(team: Team) -> tuple[list[str], str]:
     """Folders of which she may see nothing, and the project around them."""
     root = os.path.realpath(team.root)
     project = os.path.dirname(root)
-    kept = (BUS.folder, CHAT.folder, *team.disk.places.added)
+    added = (one for one in team.disk.places.added if not one.startswith(f"{LOG.folder}/"))
+    kept = (BUS.folder, CHAT.folder, *added)  # she is given the logs, and may read what is by them
     folders = [root, *map(team.disk.full, kept), f"{project}/.git"]
     return folders, project
 

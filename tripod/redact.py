@@ -311,11 +311,16 @@ def _large(team: Team) -> Iterator[str]:
 
 def _files(team: Team) -> Iterator[str]:
     """Every file of the team but its open database."""
-    fronts = ("events", "chat", *team.disk.places.added)
+    logs = [f"{LOG.folder}/{name}" for name in team.disk.places.logs() if name]
+    added = (front for front in team.disk.places.added if f"{front}/" not in logs)
+    fronts = ("events", "chat", *added)
     away = [os.path.normpath(team.disk.full(front)) for front in fronts]
     for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
         for folder, _, names in os.walk(root):
             yield from (os.path.join(folder, name) for name in sorted(names) if name not in _LIVE)
+    # Of a folder in which a log was met, the rest is nothing of the team's.
+    paths = (path for path in LOG.paths(team.source) if path.startswith(tuple(logs)))
+    yield from (os.path.normpath(team.disk.full(path)) for path in paths if logs)
 
 
 def _says(path: str, searched: Sequence[re.Pattern[str]]) -> bool:

@@ -19,6 +19,7 @@ from ledger.entry import Draft, leaf_hash
 from ledger.ids import fresh_ids
 from projections import LOG
 from projections.decision_log import LIVE, text_of
+from projections.disk import Disk
 from projections.formats.assessment import format_checkpoint_payload
 from projections.formats.chat import HEADER_LINES
 from projections.formats.decision_log import (
@@ -182,10 +183,16 @@ def log(
 def _lockable(team: Team, into: str | None) -> list[str]:
     """The logs of which one will be written, as far as the tables tell before the act begins."""
     if into is not None:
-        return [into] if log_name_problem(into) is None else []
+        return [into] if log_name_problem(into) is None and _is_there(team.disk, into) else []
     with suppress(OperationalError):  # the tables of another version: they are about to be folded
-        return LOG.live(team.source) or [LIVE]
+        logs = [log for log in LOG.live(team.source) if _is_there(team.disk, log)]
+        return logs or [LIVE]
     return [LIVE]
+
+
+def _is_there(disk: Disk, log: str) -> bool:
+    """Whether the folder of a log is the team's, and there."""
+    return log[: log.rfind("/") + 1] in disk.places.logs()
 
 
 def _log_for(act: Act, into: str | None) -> str:
@@ -203,9 +210,15 @@ def _log_for(act: Act, into: str | None) -> str:
             return logs[0]
         message = f"which log? There are {', '.join(logs)}; name one"
         raise BadArgumentError(message)
-    if into in logs:
-        return into
     problem = log_name_problem(into)
+    if problem is None and not _is_there(act.disk, into):
+        folder = into.rpartition("/")[0]
+        problem = f"{into}: the team has no folder {folder} of logs; `nbs-scribe-log PATH` adds one"
+        if f"{LOG.folder}/{folder}" in act.disk.places.added:
+            full = act.disk.full(f"{LOG.folder}/{folder}")
+            problem = f"{into}: no folder is at {full}; put it back"
+    elif into in logs:
+        return into
     if problem is None and parse_log_archive_name(into) is not None:
         problem = f"{into!r} is the name of an archive, which never grows"
     if problem is None and act.disk.stands(f"{LOG.folder}/{into}"):

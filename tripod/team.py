@@ -108,7 +108,7 @@ class Team:
         """A folder elsewhere that is gone may be a disk that is not there: it is not made anew."""
         gone = self.disk.places.absent()
         for front, full in gone.items():
-            what = "events" if front.startswith(BUS.folder) else "chats"
+            what = {BUS.folder: "events", CHAT.folder: "chats"}.get(front.partition("/")[0], "logs")
             if "/" in front:  # the work in the other folders goes on
                 self.warnings.append(
                     f"the team keeps {what} in {full}, and no folder is there: what is in it is "

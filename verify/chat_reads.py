@@ -12,6 +12,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any
 
+from ledger.places import LOGS
+
 __all__ = ["as_usual", "calls_in", "plain", "read_of_chat", "strings_in", "told_to_read", "usually"]
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,
@@ -61,7 +63,11 @@ def plain(text: str) -> str:
 
 def usually(places: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
     """How people write of the folders that a team keeps elsewhere, and their usual names."""
-    named = [(place.removeprefix("../").strip("/"), front) for front, place in places.items()]
+    named = [
+        (place.removeprefix("../").strip("/"), front)
+        for front, place in places.items()
+        if not front.startswith(f"{LOGS}/")  # what lies beside a log is nobody's secret
+    ]
     return [
         (re.compile(rf"(?<![\w./~-])(?:[\w.~-]*/)*{re.escape(name)}(?=/)"), f".nbs/{front}")
         for name, front in named

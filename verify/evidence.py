@@ -14,10 +14,13 @@ from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
+import orjson
+
 from ledger.entry import leaf_hash, parse_header
 from ledger.errors import LedgerError
 from ledger.ids import now_us
 from ledger.locating import DATABASE, FOLDER, team_of
+from ledger.places import LOGS
 from ledger.plain import open_plain
 from ledger.progress import over
 from ledger.reader import keeps_log, read_only
@@ -26,6 +29,7 @@ from ledger.vkey import VerifierKey
 from projections import LOG, counts, manifest
 from projections.ahead import ahead_of
 from projections.disk import Disk, TooBigError
+from projections.formats.decision_log import log_name_problem
 from projections.places import recorded
 from projections.projection import Source
 from projections.rebuild import compare, desired, own_files
@@ -218,7 +222,9 @@ class Evidence:
         self, name: str
     ) -> AbstractContextManager[Callable[[Break], tuple[bytes, bytes] | None]]:
         """Reads versions of a decision log from git again: see ``verify.history``."""
-        return versions(f"{self.root}/{LOG.folder}/{name}")
+        disk = self.disk
+        assert disk is not None
+        return versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
 
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
         """The digest of a file's first ``size`` bytes, and its length; of any size, read in parts.
@@ -420,13 +426,31 @@ def collect(
 def look_outside(evidence: Evidence, asked: Asked) -> None:
     """Collect what is remembered elsewhere; who remembers a head tells that a ledger was here."""
     try:
-        evidence.outside = gather(evidence.root, asked, live=evidence.db is not None)
+        evidence.outside = gather(
+            evidence.root, asked, live=evidence.db is not None, logs=_logs_elsewhere(evidence)
+        )
     except OutsideError as error:
         evidence.problem = evidence.problem or str(error)
     evidence.traces += tuple(
         f"{known.where} remembers {known.seal.size} entries of {known.seal.origin}"
         for known in evidence.outside.known
     )
+
+
+def _logs_elsewhere(evidence: Evidence) -> dict[str, str]:
+    """The paths of the decision logs in folders that were added, by their names in the entries."""
+    disk, db = evidence.disk, evidence.db
+    if disk is None or db is None or not any(f.startswith(f"{LOGS}/") for f in evidence.places):
+        return {}
+    found = {}
+    # The entries say so, not the tables: whoever changed these would hide a log from its history.
+    with suppress(sqlite3.Error):  # other checks name what is wrong
+        for (data,) in db.execute("SELECT body FROM entries WHERE kind = 'log.begun'"):
+            with suppress(ValueError, TypeError, AttributeError):
+                name = orjson.loads(data or b"").get("file", "")
+                if log_name_problem(name) is None and "/" in name:
+                    found[name] = os.path.normpath(disk.full(f"{LOG.folder}/{name}"))
+    return found
 
 
 def _problem(error: Exception, database: str) -> str:

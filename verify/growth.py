@@ -77,7 +77,8 @@ class History(NamedTuple):
     """All that git tells about one file. ``problem`` says why it tells nothing.
 
     ``merged`` counts the merges that kept what was appended on both sides. ``top`` is the
-    repository's, ``seen`` says in words which commit was looked at.
+    repository's, ``seen`` says in words which commit was looked at. ``log`` is the team's name for
+    a decision log.
     """
 
     path: str = ""
@@ -89,6 +90,7 @@ class History(NamedTuple):
     problem: str = ""
     top: str = ""
     seen: str = ""
+    log: str = ""
 
 
 def follows(old: bytes, new: bytes | None) -> bool:

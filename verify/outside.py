@@ -7,7 +7,8 @@ in the team directory, since whoever can write the ledger can write that, too.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ledger.errors import LedgerError, MalformedError
@@ -57,8 +58,16 @@ USUAL = Asked()
 """No pin, the team's own policies, the history of the repository that it lies in."""
 
 
-def gather(root: str | None, asked: Asked, *, live: bool = True) -> Outside:
+def gather(
+    root: str | None,
+    asked: Asked,
+    *,
+    live: bool = True,
+    logs: Mapping[str, str] = MappingProxyType({}),
+) -> Outside:
     """Everything that is known outside of the ledger of the team directory ``root``.
+
+    ``logs`` are the paths of decision logs in other folders than its own, by their names.
 
     ``live``: its database is there, and git does not keep that, so every seal in git is of its own
     past, on whichever branch. A record is as old as the commit that is checked out.
@@ -82,7 +91,7 @@ def gather(root: str | None, asked: Asked, *, live: bool = True) -> Outside:
     if not asked.git:
         outside.history = "left alone, as was asked"
     elif root is not None:
-        _walk(outside, root, log=not asked.new_only, live=live)
+        _walk(outside, root, {} if asked.new_only else logs, log=not asked.new_only, live=live)
     return outside
 
 
@@ -161,7 +170,7 @@ def _authorities(outside: Outside, data: bytes) -> None:
 # Git -------------------------------------------------------------------------------------------
 
 
-def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
+def _walk(outside: Outside, root: str, others: Mapping[str, str], *, log: bool, live: bool) -> None:
     """Every seal that the repository ever held, on any branch, and the history of the logs."""
     try:
         place = find(root)
@@ -185,9 +194,11 @@ def _walk(outside: Outside, root: str, *, log: bool, live: bool) -> None:
             if repository.shallow and outside.known:
                 outside.unread += (("git", _SHALLOW),)
             if log and here:
+                own = _logs(repository, root, here)
+                named = {name: f"{root}/{LOG.folder}/{name}" for name in own}
+                named |= _committed(repository, others, here)
                 outside.logs = tuple(
-                    read_history(f"{root}/{LOG.folder}/{name}")
-                    for name in _logs(repository, root, here)
+                    read_history(path)._replace(log=name) for name, path in named.items()
                 )
             outside.history = f"{repository.at}; {len(tips)} tips of refs and reflogs"
             if place.outer is not None:
@@ -228,6 +239,23 @@ def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]
         if name == LIVE or any(is_log(name, repository.blob(blob) or b"") for blob in ends):
             logs.append(name)
     return logs
+
+
+def _committed(
+    repository: Repository, others: Mapping[str, str], here: tuple[str, ...]
+) -> dict[str, str]:
+    """Those of the logs in other folders that the repository has, or had, a version of."""
+    top = f"{os.path.realpath(repository.top)}/"
+    inside = {
+        name: path
+        for name, path in others.items()
+        if f"{os.path.realpath(os.path.dirname(path))}/".startswith(top)
+    }
+    names = {name: repository.name_of(path) for name, path in inside.items()}
+    if not names:
+        return {}
+    versions = {change.path for change in repository.changes(tuple(names.values()), here)}
+    return {name: path for name, path in inside.items() if names[name] in versions}
 
 
 def _seals(

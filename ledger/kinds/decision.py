@@ -11,9 +11,13 @@ from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed,
 __all__ = ["Decided", "LogBegun", "LogRotated", "Noted", "Reference"]
 
 LogName = Annotated[
-    str, StringConstraints(max_length=200, pattern=r"^[^./\x00-\x1f][^/\x00-\x1f]*\.md$")
+    str,
+    StringConstraints(
+        max_length=200,
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,40}/)?[^./\x00-\x1f][^/\x00-\x1f]*\.md$",
+    ),
 ]
-"""The file name of a log that is not ``log.md``."""
+"""The file name of a log that is not ``log.md``; behind that of the folder, where it was added."""
 DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
 
 

@@ -47,12 +47,15 @@ class Opened(BodyModel):
 class PlaceAdded(BodyModel):
     """A further folder of chats or events was met: from here on it belongs to the team.
 
+    With ``scribe`` a decision log was met: the log and its archives belong to the team, under the
+    names ``<name>/<file>``, and nothing else of that folder does.
+
     ``path`` is a path as in the first entry; ``.`` is the team directory, ``..`` the folder around
     it. In entries and messages its chats are called ``<name>/<chat>`` and its events
     ``<name>/<file>``, wherever it is.
     """
 
-    holds: Literal["chat", "events"]
+    holds: Literal["chat", "events", "scribe"]
     name: Name
     path: Name
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ledger.places import LOGS, added_problem
 from projections.formats import moments, words
 
 __all__ = [
@@ -302,9 +303,13 @@ def valid_id(text: str) -> str | None:
 
 
 def log_name_problem(name: str) -> str | None:
-    """Judge the name of a log's file within the Scribe's folder: None, or the broken rule."""
-    if not name.endswith(".md") or name == ".md":
+    """Judge the name of a log's file within the Scribe's folder: None, or the broken rule.
+
+    That of a log elsewhere stands behind the name of its folder: ``docs/decisions.md``.
+    """
+    folder, slash, own = name.rpartition("/")
+    if not own.endswith(".md") or own == ".md":
         return f"{name!r} is no log's name: it ends in .md, such as live-log.md"
-    if name.startswith(".") or "/" in name:
+    if own.startswith(".") or (slash and added_problem(LOGS, folder, "..") is not None):
         return f"{name!r} is no log's name: no dot begins it, and no / is in it"
     return words.line_problem(name, "the log's name", MAX_NAME)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ledger.drafts import content
 from projections import LOG
-from projections.decision_log import LIVE, MODE, piece_bytes
+from projections.decision_log import LIVE, MODE, archived_log, log_files, piece_bytes
 from projections.disk import UnreadableError
 from projections.formats.chat import parse_time
 from projections.formats.decision_log import (
@@ -51,14 +51,17 @@ def take_log(reader: Reader) -> None:
     rows = db.execute("SELECT file, log, seq FROM logs").fetchall()
     known = {file: log for file, log, _ in rows}
     ours = {path for path, _ in own_files(reader.source)}
-    names = [name for name in reader.disk.names(LOG.folder) if name.endswith(".md")]
+    names = log_files(reader.disk, known.keys() | reader.disk.places.met)
     names = [name for name in names if f"{LOG.folder}/{name}" not in ours]
+    fronts = reader.disk.places.logs()
     reader.found.logs.update(known)
     fresh, splits = _unknown(reader, set(known.values()), [n for n in names if n not in known])
     there = set(names)
     for name, log, seq in sorted(rows):
         path = f"{LOG.folder}/{name}"
         if name not in there:
+            if name[: name.rfind("/") + 1] not in fronts:
+                continue  # its folder is not there: nothing in it is taken for lost
             # Between the two steps of a split by the original the log's file is not there.
             splitting = name == log and _holds(splits.get(log), LOG.pieces(reader.source, log))
             if not reader.unwritten(seq) and not splitting:
@@ -86,11 +89,11 @@ def _unknown(
     """
     fresh: dict[str, bytes] = {}
     for name in names:
-        if _log_of(name) not in {*logs, *names}:
+        if archived_log(name) not in {*logs, *names}:
             _look(reader, name, fresh)
     splits: dict[str, dict[str, bytes]] = {}
     for name in sorted(names, key=lambda name: (_stamp(name), name)):
-        log = _log_of(name)
+        log = archived_log(name)
         if log in logs or log in fresh:
             data = _read(reader, f"{LOG.folder}/{name}", fresh=False)
             if data is not None:
@@ -107,9 +110,10 @@ def _look(reader: Reader, name: str, fresh: dict[str, bytes]) -> None:
     path = f"{LOG.folder}/{name}"
     try:
         shown = reader.disk.read(path, FILE_LIMIT)
-        data = reader.read(path) if shown is not None and is_log(name, shown) else None
+        is_one = shown is not None and (name in reader.disk.places.met or is_log(name, shown))
+        data = reader.read(path) if is_one else None
     except UnreadableError as error:
-        if name.endswith(LIVE):  # by its name it is a log
+        if name.endswith(LIVE) or name in reader.disk.places.met:  # by its name it is a log
             reader.conflict(path, "unreadable", str(error))
         return
     if data is not None:
@@ -122,10 +126,9 @@ def _holds(archives: dict[str, bytes] | None, held: bytes) -> bool:
     return bool(parts) and b"".join(parts).startswith(held)
 
 
-def _log_of(name: str) -> str:
-    """The log that a file is an archive of, by its name; '' where it is none."""
-    split = parse_log_archive_name(name)
-    return "" if split is None else f"{split[0]}.md"
+def _name(path: str) -> str:
+    """The name of a log within the Scribe's folder."""
+    return path.removeprefix(f"{LOG.folder}/")
 
 
 def _stamp(name: str) -> str:
@@ -155,7 +158,7 @@ def _take(
     if not is_new:
         parts = _splits_of(parts, held, live)
     reader.found.files += 1 + len(parts)
-    reader.found.logs.update((log, *(name.rpartition("/")[2] for name, *_ in parts)))
+    reader.found.logs.update((log, *map(_name, (name for name, *_ in parts))))
     taker = LogTaker(reader, path)
     if not is_new and not parts:
         _take_behind(taker, reader, log, data)
@@ -296,7 +299,7 @@ class LogTaker:
     def __init__(self, reader: Reader, path: str) -> None:
         self.reader = reader
         self.path = path
-        log = path.rpartition("/")[2]
+        log = _name(path)
         self.named = {} if log == LIVE else {"file": log}
         row = reader.source.db.execute(
             "SELECT count(*), coalesce(max(number), 0) FROM pieces WHERE log = ?", (log,)
@@ -338,7 +341,7 @@ class LogTaker:
         """The original split the oldest entries off into an archive."""
         blobs: list[bytes] = []
         body = {
-            "archive": path.rpartition("/")[2],
+            "archive": _name(path),
             "archive_header": beside(header, blobs),
             "count": count,
             "header": beside(live, blobs),

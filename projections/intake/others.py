@@ -5,6 +5,7 @@ Source: design section 6, "which file is what"; spec nbs-compat B6, C5.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -251,17 +252,21 @@ def _times_kept(reader: Reader, path: str) -> int:
 def _left_alone(reader: Reader) -> list[str]:
     """What stands in the team directory and no part of the intake takes in, folders with a /."""
     alone = [f"{folder}/" for folder in reader.disk.places.unused()]
-    added = {reader.disk.full(folder) for folder in reader.disk.places.added}
+    full = reader.disk.full
+    added = {full(folder) for folder in reader.disk.places.added}
+    added |= {above for folder in added for above in _folders_above(folder)}
+    logs = {os.path.normpath(full(f"{LOG.folder}/{n}")) for n in reader.found.logs if "/" in n}
     ours = {path for path, _ in own_files(reader.source)}
     ours |= {above for path in ours for above in _folders_above(path)}
     for folder, (names, ends) in _PLACES.items():
         front = f"{folder}/" if folder else ""
         found: list[str] = []
+        base = full(folder) if folder else reader.disk.root
         for name, what in reader.disk.walk(folder):
             known = what == "folder" and (
                 front + name in _PLACES
                 or front + name in (RECORD, SPOOL)
-                or reader.disk.full(front + name) in added
+                or f"{base}/{name}" in added
                 or (folder == CHAT.folder and name == ARCHIVE and _all_recorded(reader))
             )
             if what == "file":
@@ -269,6 +274,7 @@ def _left_alone(reader: Reader) -> list[str]:
                 known = known or name.endswith((".lock", ".tmp"))
                 known = known or (not folder and name.startswith("policy"))
                 known = known or (folder == LOG.folder and name in reader.found.logs)
+                known = known or os.path.normpath(f"{base}/{name}") in logs
             elif what == "other" and folder == LOG.folder:
                 known = reader.disk.alias(front + name) in reader.found.logs
             shown = f"{front}{name}/" if what == "folder" else front + name

@@ -147,7 +147,7 @@ def _lines(reader: Reader, stray: Stray, new: bytes, channel: Channel) -> bool:
 
 
 def _is_live(source: Source, path: str) -> bool:
-    return path.rpartition("/")[2] in LOG.live(source)
+    return path.removeprefix(f"{LOG.folder}/") in LOG.live(source)
 
 
 def _pieces(reader: Reader, stray: Stray, new: bytes) -> bool:

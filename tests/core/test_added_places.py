@@ -14,7 +14,8 @@ from story import folder as new_folder
 
 from ledger.locating import LEDGER
 from projections.formats.event import Event, format_event
-from tripod import adopt, bus, chat
+from projections.withheld import withhold
+from tripod import adopt, bus, chat, redact
 from tripod.dropin.common import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.team import Team
@@ -393,3 +394,41 @@ def test_folders_of_the_team_that_hold_something_else_are_refused(shop: Path, pl
 def test_there_must_be_a_folder(shop: Path) -> None:
     with pytest.raises(NoTeamError), team_of("chat", str(shop / "nowhere")):
         pass
+
+
+# What the ledger lacks, and what was erased -------------------------------------------------------
+
+
+def test_messages_that_rebuild_would_drop_are_a_finding_in_any_folder(shop: Path) -> None:
+    adopt.init(str(shop), key=False)
+    (shop / "talk").mkdir()
+    nbs_chat(shop, "create", "talk/x.chat")
+    nbs_chat(shop, "send", "talk/x.chat", "ann", "hello")
+    nbs_chat(shop, "send", "talk/x.chat", "ann", "again")
+    whole = (shop / "talk/x.chat").read_bytes()
+    nbs_chat(shop, "create", "y.chat")
+    nbs_chat(shop, "send", "y.chat", "bob", "of a clone")
+    head, rule, lines = whole.partition(b"\n---\n")
+    theirs = (shop / "y.chat").read_bytes().partition(b"\n---\n")[2]
+    (shop / "talk/x.chat").write_bytes(head + rule + theirs + lines.split(b"\n")[0] + b"\n")
+    refused = run(shop, "rebuild")
+    assert refused.code != 0
+    assert "message of bob" in refused.err
+    assert run(shop, "rebuild", "--discard", "we know").code == 0
+    assert (shop / "talk/x.chat").read_bytes() == whole
+    assert "message of bob" in str(judged(shop))
+
+
+def test_of_a_chat_of_any_folder_only_what_was_erased_is_withheld(shop: Path) -> None:
+    adopt.init(str(shop), key=False)
+    (shop / "talk").mkdir()
+    nbs_chat(shop, "create", "talk/x.chat")
+    nbs_chat(shop, "send", "talk/x.chat", "ann", "a secret")
+    nbs_chat(shop, "send", "talk/x.chat", "ann", "a plain word")
+    old = (shop / "talk/x.chat").read_bytes()
+    with Team(str(shop / ".nbs")) as team:
+        redact.redact(team, redact.Request(match="secret", reason="a name", by="ann"))
+        kept, count = withhold(team.source, "chat/talk/x.chat", old)
+    assert count == 1
+    now = (shop / "talk/x.chat").read_bytes()
+    assert kept.partition(b"\n---\n")[2] == now.partition(b"\n---\n")[2]

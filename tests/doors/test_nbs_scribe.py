@@ -88,7 +88,7 @@ def does(words: str | tuple[str, ...], code: int, out: str = "", err: str = "",
     return Row("nbs-scribe", split, code, out, err, given)
 
 
-NO_EVENT = "...a team's decision logs are the files scribe/*.md in its team directory..."
+NO_NAME = "...a decision log is a file whose name ends in .md and begins with no dot..."
 FIELDS = [
     (("--status=decided",), None),
     (("--status=accepted-risk",), None),
@@ -165,15 +165,16 @@ LOGS = [
     logs(("L", "Go on", *SAID, "--as=ann", "--as=bob"), 4, "", "...--as is given twice"),
     logs((".nbs/scribe/live-log.md", "Go on", *SAID), 0, NEW),
     logs((".nbs/scribe/decisions.md", "Go on", *SAID), 0, NEW),
-    logs((".nbs/scribe/notes.txt", "Go on", *SAID), 4, "", NO_EVENT),
+    logs((".nbs/scribe/notes.txt", "Go on", *SAID), 4, "", NO_NAME),
     logs(
         (".nbs/scribe/log-20200913-000000-archive.md", "Go on", *SAID),
         4,
         "",
         "...is the name of an archive, which never grows",
     ),
-    logs((".nbs/log.md", "Go on", *SAID), 4, "", NO_EVENT),
-    logs((".nbs/scribe", "Go on", *SAID), 4, "", NO_EVENT),
+    logs((".nbs/log.md", "Go on", *SAID), 0, NEW),
+    logs(("docs/decisions.md", "Go on", *SAID), 0, NEW),
+    logs((".nbs/scribe", "Go on", *SAID), 4, "", NO_NAME),
     logs("--help", 0, "", nbs_scribe_log.USAGE),
     logs("-h", 0, "", nbs_scribe_log.USAGE),
     logs("L --help --nothing", 0, "", nbs_scribe_log.USAGE),
@@ -255,7 +256,8 @@ OPERATIONS = [
     does(("log", "L", "Go on", *WHO[1:]), 3, "", "...--participants=... is missing"),
     does(("log", "L"), 1, "", "...too few arguments...Usage: nbs-scribe log"),
     does(("log", "L", "Go on", *SAID, "--tag=x"), 1, "", "...no option --tag"),
-    does(("log", ".nbs/log.md", "Go on", *SAID), 1, "", NO_EVENT),
+    does(("log", ".nbs/log.md", "Go on", *SAID), 0, NEW),
+    does("count docs/decisions.md", 2, "", "...no decision log is there..."),
     does("query L", 0, FIRST + SECOND + THIRD),
     does("query L files", 0, FIRST + SECOND),
     does(("query", "L", "files SLOW"), 0, SECOND),
@@ -282,7 +284,7 @@ OPERATIONS = [
     does("count L", 2, "", NO_LOG, "empty"),
     does("count nowhere/scribe/log.md", 2, "", MISSING),
     does("count .nbs/scribe/other.md", 2, "", "...no decision log other.md; the team's logs are"),
-    does("count .nbs/scribe/other.txt", 1, "", NO_EVENT),
+    does("count .nbs/scribe/other.txt", 1, "", NO_NAME),
     does("count", 1, "", "...too few arguments"),
     does("count L --last=1", 1, "", "...no option --last"),
     does("summary L", 0, FIRST + SECOND + THIRD),
@@ -494,9 +496,9 @@ def test_the_variable_places_the_ledger(
     monkeypatch.setenv(LEDGER, str(project / ".nbs/ledger.db"))
     assert run_as("nbs-scribe-query", project, f"--chat={CHAT}", "--count").out == b"3\n"
     monkeypatch.setenv(LEDGER, str(tmp_path / "other"))
-    done = run_as("nbs-scribe-log", project, LOG, "T", *WHO)
-    assert done.code == 1
-    assert f"the team's scribe are in {tmp_path}/other/scribe" in done.err
+    assert run_as("nbs-scribe-log", project, LOG, "T", *WHO).code == 0
+    assert run_as("nbs-scribe", project, "count", LOG).out == b"4\n"
+    assert not (tmp_path / "other/scribe/log.md").exists()
     inside = str(tmp_path / "other/scribe/log.md")
     assert run_as("nbs-scribe-log", project, inside, "T", *WHO).code == 0
     assert (tmp_path / "other/ledger.db").exists()

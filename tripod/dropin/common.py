@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from ledger.locating import DATABASE, FOLDER, LEDGER, has_ledger, home_of, is_apart, named
 from ledger.places import ARCHIVE, CHAT, EVENTS, RECORD
+from ledger.places import LOGS as SCRIBE
 from projections.disk import Disk
 from tripod.bus import NOBODY
 from tripod.doors import FAILURES, Codes, end_at_once, report
@@ -75,7 +76,8 @@ def team_of(
 ) -> Iterator[Team]:
     """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` stand in ``folder``, opened.
 
-    A folder of chats or events that the team does not know yet is added to it.
+    A folder of chats or events that the team does not know yet is added to it. One of decision logs
+    is where a log is met: see ``tripod.dropin.decisions``.
 
     Args:
         front: what stands in the folder.
@@ -140,7 +142,7 @@ def _meet(team: Team, front: str, folder: str) -> None:
     Raises:
         RefusedError: it is no folder of chats or events, or logs and workers are elsewhere.
     """
-    if known_in(team, front, folder) is not None:
+    if front == SCRIBE or known_in(team, front, folder) is not None:
         return
     from tripod.adopt import add_place
 
@@ -282,7 +284,7 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
     from tripod import adopt
 
     full = given[front]
-    if front not in (EVENTS, CHAT) and full != os.path.join(root, front):
+    if front not in (EVENTS, CHAT, SCRIBE) and full != os.path.join(root, front):
         message = (
             f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
             f"{os.path.join(root, front)}"

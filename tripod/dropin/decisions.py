@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from sqlite3 import OperationalError
 
-from projections.formats.decision_log import NONE_YET, log_name_problem
+from ledger.places import LOGS as SCRIBE
+from ledger.plain import read_plain
+from projections.formats.decision_log import (
+    NONE_YET,
+    is_log,
+    log_name_problem,
+    parse_log_archive_name,
+)
 from tripod import scribe
 from tripod.bus import NOBODY
-from tripod.dropin.common import actor_of, team_of
+from tripod.dropin.common import actor_of, known_in, may_have_ledger, team_of
 from tripod.dropin.words import Words
-from tripod.errors import BadArgumentError, MalformedEntryError
+from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
 from tripod.output import remark
 from tripod.team import Team
 
-__all__ = ["OPTIONS", "SCRIBE", "log", "name_of_log", "team_of_log"]
+__all__ = ["OPTIONS", "SCRIBE", "log", "meet_log", "name_of_log", "team_of_log"]
 
-SCRIBE = "scribe"
-"""The folder of a team's log."""
 OPTIONS = (
     "participants",
     "rationale",
@@ -39,33 +45,89 @@ OPTIONS = (
 def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
     """The team one of whose decision logs is the file ``path``, opened.
 
-    A symbolic link to the log is the log. ``make`` makes its folder, as the original does;
-    ``events`` is the folder of the team's events, where it is given.
+    A symbolic link to the log is the log. It may be in any folder: met in one that is not the
+    team's, it belongs to the team from then on, with its archives. ``make`` makes its folder, as
+    the original does; ``events`` is the folder of the team's events, where it is given.
 
     Raises:
         BadArgumentError: no team's log is called that.
+        NotFoundError: no log is there.
         NoTeamError: there is no such folder.
         LedgerError: the ledger is damaged, or none can be begun.
     """
     full = _full(path)
     folder, name = os.path.split(full)
     problem = log_name_problem(name)
-    if problem is not None or os.path.basename(folder) != SCRIBE or os.path.isdir(full):
+    if problem is not None or os.path.isdir(full):
         message = (
-            f"{path}: a team's decision logs are the files {SCRIBE}/*.md in its team directory, "
-            f"such as .nbs/{SCRIBE}/live-log.md. A log elsewhere is moved there, and a symbolic "
-            "link by the old name may point to it"
+            f"{path}: a decision log is a file whose name ends in .md and begins with no dot, such "
+            f"as .nbs/{SCRIBE}/live-log.md"
         )
         raise BadArgumentError(message)
     if make:
         os.makedirs(folder, exist_ok=True)
+    elif os.path.basename(folder) != SCRIBE and not os.path.lexists(full):
+        may_be = os.path.isdir(folder) and may_have_ledger(folder)
+        if not may_be:  # no ledger is begun to say so
+            message = f"{path}: no decision log is there; give the path of the right one"
+            raise NotFoundError(message)
     with team_of(SCRIBE, folder, events) as team:
+        meet_log(team, full, make=make)
         yield team
 
 
-def name_of_log(path: str) -> str:
-    """The file name of the log at a path; of the file that a symbolic link leads to."""
-    return os.path.basename(_full(path))
+def meet_log(team: Team, full: str, *, make: bool = False) -> None:
+    """Have the log at a full path belong to the team, where its folder is not the team's own.
+
+    ``make``: the log is about to be begun.
+
+    Raises:
+        BadArgumentError: what stands there is no decision log.
+        NotFoundError: nothing stands there, and nothing did.
+        RefusedError: the folder can hold none.
+    """
+    folder, name = os.path.split(full)
+    front = known_in(team, SCRIBE, folder)
+    if front == "" or (front is not None and _is_known(team, front + name)):
+        return
+    from projections.intake.piece import FILE_LIMIT
+    from tripod.adopt import add_place
+
+    try:
+        data = read_plain(full, FILE_LIMIT)
+    except FileNotFoundError:
+        if not make:
+            message = f"{full}: no decision log is there; give the path of the right one"
+            raise NotFoundError(message) from None
+        if parse_log_archive_name(name) is None:  # else nothing is begun there
+            add_place(team, SCRIBE, folder)
+        return
+    except OSError as error:
+        message = f"{full} cannot be read: {error.strerror or error}"
+        raise BadArgumentError(message) from error
+    if data and not is_log(name, data):
+        message = f"{full} is there, and is no decision log: give another name"
+        raise BadArgumentError(message)
+    split = parse_log_archive_name(name)
+    live = os.path.join(folder, f"{split[0]}.md") if split is not None else full
+    if live != full and os.path.isfile(live):
+        meet_log(team, live)
+        return
+    add_place(team, SCRIBE, folder, name)
+
+
+def _is_known(team: Team, name: str) -> bool:
+    """Whether the ledger has the log or archive, as far as the tables tell before they are read."""
+    with suppress(OperationalError):  # the tables of another version: they are about to be folded
+        row = team.store.db.execute("SELECT 1 FROM logs WHERE file = ?", (name,)).fetchone()
+        return row is not None
+    return False
+
+
+def name_of_log(team: Team, path: str) -> str:
+    """The team's name for the log at a path; for the file that a symbolic link leads to."""
+    folder, name = os.path.split(_full(path))
+    return (known_in(team, SCRIBE, folder) or "") + name
 
 
 def _full(path: str) -> str:
@@ -101,7 +163,7 @@ def log(words: Words) -> str:
     actor = actor_of(words)
     with team_of_log(path, make=True, events=given.get("bus-dir")) as team:
         by = None if actor == NOBODY else actor
-        logged = scribe.log(team, request, actor=by, into=name_of_log(path))
+        logged = scribe.log(team, request, actor=by, into=name_of_log(team, path))
     for warning in logged.warnings:
         remark(f"warning: {warning}")
     if logged.checkpoint:

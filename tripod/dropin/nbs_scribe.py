@@ -45,7 +45,8 @@ Usage: nbs-scribe COMMAND LOG ...
       print the newest decisions, ten unless it is said otherwise
   help
       print this
-LOG is a log of the team (.nbs/scribe/live-log.md). Lists have commas between their items.
+LOG is a decision log in any folder (.nbs/scribe/live-log.md). Lists have commas between their
+items.
 exit codes: 0 ok, 1 error or no match, 2 no such log, 3 what was given makes no entry"""
 
 
@@ -76,7 +77,7 @@ def _run(arguments: Sequence[str]) -> int:
     last = option_number(words, "last", 1, MAX_LAST, usage) or 10
     with team_of_log(words.texts[0]) as team:
         team.refresh()
-        log_name = name_of_log(words.texts[0])
+        log_name = name_of_log(team, words.texts[0])
         if name == "count":
             emit([str(scribe.count(team, log_name))])
         else:
@@ -99,7 +100,7 @@ def _query(arguments: Sequence[str], usage: str) -> int:
     path, *text = words.texts
     with team_of_log(path) as team:
         team.refresh()
-        count = _show(scribe.query(team, text[0] if text else "", filters, name_of_log(path)))
+        count = _show(scribe.query(team, text[0] if text else "", filters, name_of_log(team, path)))
     if not count:
         remark("no decision fits")
     return 0 if count else 1

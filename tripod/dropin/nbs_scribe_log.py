@@ -21,8 +21,8 @@ Usage: nbs-scribe-log LOG SUMMARY --participants=HANDLES --rationale=TEXT
          [--chat-ref=FILE:~Ln] [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
          [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
 Logs a decision with its event; its id is printed.
-LOG is a log of the team (.nbs/scribe/live-log.md); a new one is begun. Lists have commas between
-their items.
+LOG is a decision log in any folder (.nbs/scribe/live-log.md); a new one is begun. Lists have
+commas between their items.
 STATUS is decided, accepted-risk, mitigated, superseded or reversed.
 DIR is the folder of the team's events; it need not be given.
 exit codes: 0 ok, 1 error, 4 bad arguments"""

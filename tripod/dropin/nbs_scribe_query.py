@@ -18,8 +18,8 @@ from projections.formats.chat import parse_archive_name
 from projections.formats.decision_log import valid_id
 from tripod import scribe
 from tripod.doors import DOORS
-from tripod.dropin.common import chat_path, leave, may_have_ledger, team_of
-from tripod.dropin.decisions import SCRIBE
+from tripod.dropin.common import chat_path, known_in, leave, may_have_ledger, team_of
+from tripod.dropin.decisions import SCRIBE, meet_log
 from tripod.dropin.words import Words, asks_for_help, option_number, take_apart
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.output import emit, remark
@@ -62,7 +62,7 @@ def _run(arguments: Sequence[str]) -> int:
     there = os.path.lexists(chat_path(words.options["chat"]))
     with team_of("chat", folder, meet=there) as team:
         team.refresh()
-        logs = _logs(team, words.options["chat"])
+        logs = _logs(team, words.options["chat"], os.path.dirname(folder))
         if which == "count":
             emit([str(sum(scribe.count(team, log) for log in logs))])
             return 0
@@ -148,18 +148,26 @@ def _pattern(text: str, *, regex: bool) -> Callable[[Standing], bool]:
     return lambda one: wanted.search(one.text) is not None
 
 
-def _logs(team: Team, chat: str) -> list[str]:
+def _logs(team: Team, chat: str, around: str) -> list[str]:
     """The logs of a chat, as the original finds them: its own, and that of the chat ``live``.
 
-    A team whose logs are not named after its chats has them for each chat.
+    They are in the folder ``scribe`` beside the chat's, in ``around``. A team whose logs are not
+    named after its chats has them for each chat.
 
     Raises:
         NotFoundError: there is no log.
     """
     stem = os.path.basename(chat).removesuffix(".chat")
     split = parse_archive_name(stem)
+    beside = os.path.join(around, SCRIBE)
+    names = list(dict.fromkeys((f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}")))
+    for name in names:
+        if os.path.isfile(os.path.join(beside, name)):
+            meet_log(team, os.path.join(beside, name))
     logs = LOG.live(team.source)
-    own = [log for log in (f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}") if log in logs]
+    front = known_in(team, SCRIBE, beside) or ""
+    own = [log for log in (front + name for name in names) if log in logs]
+    own = own or [log for log in names if log in logs]
     if not logs:
         scribe.count(team)
     return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)

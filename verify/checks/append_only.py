@@ -78,13 +78,13 @@ def _edited(evidence: Evidence) -> Iterator[Finding]:
 
 def _committed(evidence: Evidence, history: growth.History) -> Iterator[Finding]:
     """A log against its own history in git."""
-    name = history.path.rpartition("/")[2] or LIVE
+    name = history.log or LIVE
     if history.problem or history.shallow:
         text = history.problem or growth.shallow(history.path)
         yield Finding(NAME, text, f"{LOG.folder}/{name}", severity="warning")
     if evidence.db is not None:  # what is on disk is held against the ledger already
         history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
-    begun = _begun(evidence) if evidence.adopted(0) else None
+    begun = _begun(evidence, name)
     archived, redacted = _archived(evidence, name), _redacted(evidence)
     headers = _headers(evidence, name)
     with evidence.versions(name) as read:
@@ -98,10 +98,21 @@ def _committed(evidence: Evidence, history: growth.History) -> Iterator[Finding]
         yield from growth.findings(history, explain, ledger=evidence.db is not None)
 
 
-def _begun(evidence: Evidence) -> int:
-    """When the ledger was begun, in seconds since 1970; 0 where nobody can tell."""
+def _begun(evidence: Evidence, name: str) -> int | None:
+    """When a past of the log ended that was taken in, in seconds since 1970; None: it has none.
+
+    It is the time when the ledger was begun; of a log in another folder, when that was met. 0 where
+    nobody can tell.
+    """
+    seq = 0 if evidence.adopted(0) else None
+    if "/" in name and evidence.db is not None:
+        sql = "SELECT seq FROM entries WHERE kind = 'log.begun' ORDER BY seq"
+        rows = evidence.db.execute(sql).fetchall()
+        seq = next((one for (one,) in rows if evidence.body(one).get("file") == name), seq)
+    if seq is None:
+        return None
     try:
-        return parse_at(evidence.at(0)) // 1_000_000
+        return parse_at(evidence.at(seq)) // 1_000_000
     except ValueError:
         return 0
 

@@ -45,7 +45,7 @@ def judge(evidence: Evidence) -> Outcome:
         if evidence.root is not None:
             counts.insert(0, ("the file", count_headings(evidence.file(path) or b"")))
         headings += counts[0][1]
-        name = path.rpartition("/")[2]
+        name = path.removeprefix(f"{LOG.folder}/")
         _compare(evidence, name, decisions.get(name, 0), counts, found)
     seen = {"decisions": sum(decisions.values()), "files": len(files), "headings": headings}
     return outcome(NAME, found, dict(seen), required=REQUIRED)

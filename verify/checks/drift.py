@@ -211,7 +211,7 @@ def _swapped(evidence: Evidence) -> Iterator[Finding]:
     disk = evidence.disk
     assert disk is not None
     help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
-    for folder in (*disk.places.chat_folders(), LOG.folder, "workers"):
+    for folder in (*disk.places.chat_folders(), *disk.places.log_folders(), "workers"):
         for path in disk.kept(folder):
             message = "was replaced, and may hold what others wrote"
             yield Finding(NAME, message, path, (), help_, "warning")
