@@ -19,6 +19,7 @@ from projections.disk import Disk, UnreadableError
 from projections.in_the_way import UNMERGED_CURE, in_the_way, merge_marker
 from projections.projection import Source, content_bytes
 from projections.rebuild import desired
+from tripod.again import look
 from tripod.errors import RefusedError
 from tripod.files import Files, digest_of
 from tripod.touched import touched_by
@@ -228,15 +229,19 @@ class Act:
             if entry.kind == "file.displaced" and "content" not in entry.data
         )
         pruned = frozenset(n for e in late if e.kind == "bus.pruned" for n in e.data["names"])
-        return take_in(
-            self.source,
+        known = self.writer.known | self.writer.agreed
+        return look(
             self.disk,
-            self.writer.known | self.writer.agreed,
-            full=self.full,
-            files=files,
-            size=size,
-            pruned=pruned,
-            restored=restored,
+            lambda: take_in(
+                self.source,
+                self.disk,
+                known,
+                full=self.full,
+                files=files,
+                size=size,
+                pruned=pruned,
+                restored=restored,
+            ),
         )
 
     def _drop_known(self, found: Found) -> None:

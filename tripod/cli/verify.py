@@ -157,7 +157,30 @@ def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> 
 
 
 def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
-    """Judge a team, say the report, and keep the pin; give the exit code."""
+    """Judge a team, say the report, and keep the pin; give the exit code.
+
+    Where others work in the team meanwhile, what was read is not of one moment: then what is found
+    is judged anew, a few times.
+    """
+    from tripod.again import TIMES
+
+    left = TIMES
+    judged = None
+    while judged is None:
+        left -= 1
+        judged = _judge_once(wanted, asked, last=not left, as_json=as_json)
+    report, code, said = judged
+    _say(report, as_json=as_json)
+    if said:
+        remark(said)
+    return code
+
+
+def _judge_once(
+    wanted: _Wanted, asked: Asked, *, last: bool, as_json: bool
+) -> tuple[Report, int, str] | None:
+    """The report, the exit code, what to say of the pin; None: to be judged again."""
+    from tripod.again import changed_meanwhile
     from verify.opening import open_evidence
     from verify.run import run
 
@@ -173,12 +196,11 @@ def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
     ):
         report = run(evidence, select=wanted.selected or None)
         code, said = report.exit_code, ""
+        if code and not last and changed_meanwhile(evidence):
+            return None
         if asked.first and asked.pin is not None:
             code, said = _keep_pin(evidence, asked.pin, code)
-    _say(report, as_json=as_json)
-    if said:
-        remark(said)
-    return code
+    return report, code, said
 
 
 def _keep_pin(evidence: Evidence, path: str, code: int) -> tuple[int, str]:

@@ -1,0 +1,117 @@
+"""A file that was being written while it was looked at is no tampering: it is looked at again."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from doors.inside import run as door
+from story import Story, folder
+
+import verify.run
+from tripod import again, bus, chat
+from tripod.team import Team
+from verify.evidence import Evidence
+from verify.finding import Report
+
+CHAT = "chat/live.chat"
+SLEEP = "tripod.again.time.sleep"
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    """A team with a chat, and an event in the queue and one behind it."""
+    with folder() as root:
+        story = Story(root)
+        story.run(
+            [
+                ("create", "live"),
+                ("say", "live", "ann", "hello"),
+                ("publish", "x", "y", "low", "1", 0),
+                ("ack", 0),
+                ("sync",),
+            ]
+        )
+        yield story
+
+
+def act(root: Path) -> list[str]:
+    """Publish something; give what was warned of."""
+    with Team(str(root)) as team:
+        bus.publish(team, "bob", "note", "low", "said")
+        return list(team.warnings)
+
+
+def pruned(root: Path) -> list[str]:
+    """Delete what was processed, as the original's ``prune`` does."""
+    found = sorted((root / "events" / "processed").glob("*.event"))
+    for path in found:
+        path.unlink()
+    return [path.name for path in found]
+
+
+def test_a_chat_that_is_written_over_meanwhile_is_no_edit(story: Story) -> None:
+    file = story.root / CHAT
+    whole = file.read_bytes()
+    names = pruned(story.root)
+    file.write_bytes(b"")  # the original is about to write all of it again
+
+    def finish(_seconds: float) -> None:
+        file.write_bytes(whole)
+
+    with mock.patch(SLEEP, finish):
+        assert act(story.root) == []
+    assert names
+    assert list((story.root / "events" / "processed").iterdir()) == []  # nothing came back
+
+
+def test_a_file_that_was_edited_before_is_told_at_once(story: Story) -> None:
+    file = story.root / CHAT
+    file.write_bytes(b"edited\n")
+    before = time.time() - 60
+    os.utime(file, (before, before))
+    with mock.patch(SLEEP) as slept:
+        assert any(CHAT in said for said in act(story.root))
+    slept.assert_not_called()
+
+
+def test_a_file_that_stays_edited_is_told_after_a_few_looks(story: Story) -> None:
+    (story.root / CHAT).write_bytes(b"edited\n")
+    with mock.patch(SLEEP) as slept:
+        assert any(CHAT in said for said in act(story.root))
+    assert slept.call_count == again.TIMES - 1
+
+
+def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
+    real, runs = verify.run.run, 0
+
+    def later(evidence: Evidence, *, select: object = None) -> Report:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            with Team(str(story.root)) as team:
+                chat.send(team, "live", "bob", "meanwhile")
+        return real(evidence, select=select)  # type: ignore[arg-type]
+
+    with mock.patch.object(verify.run, "run", later):
+        done = door(story.root.parent, "verify", "--no-git")
+    assert (done.code, runs) == (0, 2), done.out
+
+
+def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> None:
+    real, runs = verify.run.run, 0
+    (story.root / "scribe" / "log.md").write_bytes(b"# Decision Log\n\n---\n\n### D-1 x\n")
+
+    def later(evidence: Evidence, *, select: object = None) -> Report:
+        nonlocal runs
+        runs += 1
+        act(story.root)
+        return real(evidence, select=select)  # type: ignore[arg-type]
+
+    (story.root / CHAT).write_bytes(b"edited\n")
+    with mock.patch.object(verify.run, "run", later):
+        done = door(story.root.parent, "verify", "--no-git")
+    assert (done.code, runs) == (1, again.TIMES)
+    assert b"live.chat" in done.out
