@@ -93,7 +93,8 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     path = f"{CHAT.folder}/{channel}.chat"
     with team.act(locks=[path], by=actor) as act:
         live = live_of(act, channel)
-        if live is not None and os.path.lexists(team.disk.full(path)):
+        is_there = os.path.lexists(team.disk.full(path)) or _is_unwritten(act, channel)
+        if live is not None and is_there:
             message = f"chat {channel} exists already"
             raise RefusedError(message)
         if os.path.lexists(team.disk.full(path)):
@@ -110,6 +111,14 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
         if first is not None:
             show_positions(act, channel)
     return team.disk.full(path)
+
+
+def _is_unwritten(act: Act, channel: str) -> bool:
+    """Whether a channel has no file only because its file is still to be written."""
+    tables = act.transaction.tables
+    sql = "SELECT seq >= (SELECT files FROM head) FROM channels WHERE channel = ?"
+    row = tables.execute(sql, (channel,)).fetchone()
+    return row is not None and bool(row[0])
 
 
 # Sending ---------------------------------------------------------------------------------------

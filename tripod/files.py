@@ -456,8 +456,11 @@ class Files:
                     noted[path] = known._replace(noted_ns=seen_ns)
                 continue
             is_queue = path in watched
-            seen = (stat, "") if is_queue else (stat, self._agreed(path, stat))
-            stat, digest = self._written.get(path) or seen
+            wrote = self._written.get(path)
+            if wrote is not None:
+                stat, digest = wrote
+            else:  # a look at the whole file: only where it is not our own writing
+                digest = "" if is_queue else self._agreed(path, stat)
             if is_queue or digest:
                 noted[path] = manifest.Known(stat, digest, seen_ns)
         return noted

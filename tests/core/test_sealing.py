@@ -234,6 +234,7 @@ def rolled_back(team: Team, tmp_path: Path) -> Team:
     copy = tmp_path / "copy.db"
     team.store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     copy.write_bytes(Path(team.store.path).read_bytes())
+    before = set(Path(f"{team.root}/events").glob("*.event"))
     for number in range(4):
         bus.publish(team, "ann", "task-complete", "low", f"behind the backup {number}")
     sealing.seal(team, "asked")
@@ -241,7 +242,7 @@ def rolled_back(team: Team, tmp_path: Path) -> Team:
     for suffix in ("", "-wal", "-shm"):
         Path(team.store.path + suffix).unlink(missing_ok=True)
     Path(team.store.path).write_bytes(copy.read_bytes())
-    for path in Path(f"{team.root}/events").glob("*.event"):
+    for path in set(Path(f"{team.root}/events").glob("*.event")) - before:
         path.unlink()
     return Team(team.root)
 
@@ -250,7 +251,7 @@ def test_a_ledger_behind_its_last_seal_is_not_sealed(team: Team, tmp_path: Path)
     with rolled_back(team, tmp_path) as back:
         before = signer.last_note("sample.example/1")
         bus.publish(back, "ann", "task-complete", "low", "short")
-        with pytest.raises(RefusedError, match=r"is of 11 entries, and the ledger holds 9: a"):
+        with pytest.raises(RefusedError, match=r"is of 11 entries, and the ledger holds 8: a"):
             sealing.seal(back, "asked")
         assert signer.last_note("sample.example/1") == before
 
