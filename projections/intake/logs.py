@@ -16,6 +16,7 @@ from projections.disk import UnreadableError
 from projections.formats.chat import parse_time
 from projections.formats.decision_log import (
     DecisionText,
+    entry_text,
     format_decision,
     is_log,
     log_name_problem,
@@ -156,7 +157,11 @@ def _take(
         parts.append((f"{LOG.folder}/{name}", header, b"".join(pieces)))
     held = b"" if is_new else LOG.pieces(reader.source, log)
     if not is_new:
-        parts = _splits_of(parts, held, live)
+        new, parts = parts, _splits_of(parts, held, live)
+        for one in new:
+            name = _name(one[0])
+            if one not in parts and not _is_copy(one[2], held, live[2]):
+                _take(reader, name, archives[name], {}, is_new=True)
     reader.found.files += 1 + len(parts)
     reader.found.logs.update((log, *map(_name, (name for name, *_ in parts))))
     taker = LogTaker(reader, path)
@@ -188,6 +193,18 @@ def _splits_of(
         if b"".join(part[2] for part in (*parts[first:], live)).startswith(held):
             return parts[first:]
     return parts
+
+
+def _is_copy(part: bytes, held: bytes, live: bytes) -> bool:
+    """Whether all that a new archive holds stands in its log, be its end cut off.
+
+    One that holds anything else is a log by itself: its decisions are in no other file.
+    """
+    if live.startswith(part):
+        return True
+    texts = [entry_text(piece) for piece in split_log(part)[1]]
+    known = {entry_text(piece) for data in (held, live) for piece in split_log(data)[1]}
+    return known.issuperset(texts[:-1]) and any(one.startswith(texts[-1]) for one in known)
 
 
 def _take_behind(taker: LogTaker, reader: Reader, log: str, data: bytes) -> None:

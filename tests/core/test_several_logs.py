@@ -184,6 +184,45 @@ def test_a_copy_of_a_log_under_an_archives_name_is_not_taken_in_twice(story: Sto
         taken = adopt.sync(team)
         assert (taken.entries, scribe.count(team)) == (0, 1)
         assert taken.left_alone == ["scribe/live-log-20200913-130000-archive.md"]
+    clean(judge(story.root))
+
+
+@pytest.mark.parametrize("cut", [1, 30, 90])
+def test_a_copy_that_is_only_half_written_is_not_taken_in(story: Story, cut: int) -> None:
+    log(story, "One", "live-log.md")
+    log(story, "Two", "live-log.md")
+    path = story.root / "scribe/live-log.md"
+    half = path.read_bytes()[:-cut].replace(b"Project: ", b"Project: copy of ")
+    path.with_name("live-log-20200913-130000-archive.md").write_bytes(half)
+    with story.team() as team:
+        assert adopt.sync(team).entries == 0
+    clean(judge(story.root))
+
+
+@pytest.mark.parametrize("name", ["live-log-{}-archive.md", "live-log-archive-{}.md"])
+@pytest.mark.parametrize("change", ["altered", "more"])
+def test_what_is_no_copy_of_a_log_is_a_log_under_an_archives_name_too(
+    story: Story, name: str, change: str
+) -> None:
+    log(story, "One", "live-log.md")
+    log(story, "Two", "live-log.md")
+    path = story.root / "scribe/live-log.md"
+    text = path.read_text("utf-8")
+    text = text.replace("One", "Won") if change == "altered" else text + entry(LATER, "Three")
+    path.with_name(name.format("20200913-130000")).write_text(text, "utf-8")
+
+    def twice() -> int:
+        (told,) = [o for o in judge(story.root).outcomes if o.check == "decision-ids-unique"]
+        return told.failures
+
+    assert twice() == 2
+    with story.team() as team:
+        adopt.sync(team)
+        assert scribe.count(team) == (4 if change == "altered" else 5)
+        assert scribe.count(team, "live-log.md") == 2
+    assert twice() == 2
+    logged = log(story, "On", "live-log.md")
+    assert (logged.number, logged.log) == (3, "live-log.md")
 
 
 # Acts ----------------------------------------------------------------------------------------
