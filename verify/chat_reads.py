@@ -14,7 +14,16 @@ from typing import Any
 
 from ledger.places import LOGS
 
-__all__ = ["as_usual", "calls_in", "plain", "read_of_chat", "strings_in", "told_to_read", "usually"]
+__all__ = [
+    "as_usual",
+    "calls_in",
+    "objects_in",
+    "plain",
+    "read_of_chat",
+    "strings_in",
+    "told_to_read",
+    "usually",
+]
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,
 # and two repetitions never stand around something that may be missing: a stranger writes the lines,
@@ -206,13 +215,24 @@ def calls_in(line: str) -> tuple[list[str], list[str]] | None:
     >>> calls_in('{"content":[{"type":"tool_use","name":"Read","input":{"file_path":"a.chat"}}]}')
     (['tool_use', 'Read', 'a.chat'], ['Read(a.chat)'])
     """
-    if not line.startswith("{"):
+    value = objects_in(line)
+    return None if value is None else (list(strings_in(value)), list(_calls(value)))
+
+
+def objects_in(text: str) -> Any:
+    """A JSON object, or a list that holds one, which a text is; None where it is neither.
+
+    >>> objects_in(' [{"a": 1}]'), objects_in("[1]"), objects_in("[a]")
+    ([{'a': 1}], None, None)
+    """
+    if not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        value = json.loads(line)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return list(strings_in(value)), list(_calls(value))
+    listed = value if isinstance(value, list) else [value]
+    return value if any(isinstance(one, dict) for one in listed) else None
 
 
 def _calls(value: Any) -> Iterator[str]:

@@ -7,9 +7,10 @@ exception as well: a word that nobody understands promises nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from typing import Any
+
+from verify.chat_reads import objects_in
 
 __all__ = ["exceptions_in", "servers_in"]
 
@@ -88,15 +89,12 @@ def _of(option: str, words: list[str], *, was_looked_at: bool) -> Iterator[str]:
 def servers_in(line: str) -> Iterator[str]:
     """Names of the tool servers that a line of a stream shows: of its calls, and of those it has.
 
+    A whole text may be such a line as well.
+
     >>> list(servers_in('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
     ['wiki']
     """
-    if not line.startswith("{"):
-        return
-    try:
-        todo = [json.loads(line)]
-    except (ValueError, RecursionError):
-        return
+    todo = [objects_in(line)]
     while todo:
         one = todo.pop()
         if isinstance(one, list):

@@ -42,7 +42,7 @@ class Text:
     """A text that she was given, or wrote. ``seq`` is its entry, ``time`` the second of that.
 
     ``sources`` are the entries whose text it says to hold, None where it is hers; ``calls`` the
-    lines of it that may show a tool call.
+    lines of it that may show a tool call, ``raw`` is what it wrote as it stands there.
     """
 
     what: str
@@ -51,6 +51,7 @@ class Text:
     text: str
     sources: tuple[int, ...] | None = None
     calls: tuple[str, ...] = ()
+    raw: str = ""
 
 
 @dataclass(slots=True)
@@ -241,9 +242,9 @@ def _wrote(evidence: Evidence, one: Review, seq: int) -> None:
         text = _checked(one, f"{what} (entry {seq})", data, kept.get("digest"))
         if text:
             said, calls = _lines(text)
-            one.servers.update(server for line in text.split("\n") for server in servers_in(line))
+            one.servers.update(_servers(text))
             time = _second(evidence, seq)
-            one.wrote.append(Text(what, seq, time, said, None, tuple(calls)))
+            one.wrote.append(Text(what, seq, time, said, None, tuple(calls), text))
 
 
 def _left(evidence: Evidence, one: Review, ended: int) -> None:
@@ -256,9 +257,9 @@ def _left(evidence: Evidence, one: Review, ended: int) -> None:
         text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
         if text is not None:
             said, calls = _lines(text)
-            one.servers.update(server for line in text.split("\n") for server in servers_in(line))
+            one.servers.update(_servers(text))
             time = _second(evidence, ended)
-            one.wrote.append(Text(TRANSCRIPT, ended, time, said, None, tuple(calls)))
+            one.wrote.append(Text(TRANSCRIPT, ended, time, said, None, tuple(calls), text))
 
 
 def _checked(one: Review, what: str, data: bytes | None, digest: Any) -> str | None:
@@ -284,12 +285,23 @@ def _is_text(data: bytes) -> bool:
 
 def _lines(text: str) -> tuple[str, list[str]]:
     """A text that it wrote, the texts of JSON lines put in their place; and what may be calls."""
+    text = plain(text)
+    whole = calls_in(text)  # one JSON value, on one line or on many
+    if whole is not None:
+        return "\n".join(whole[0]), whole[1]
     said, calls = [], []
-    for line in plain(text).split("\n"):
+    for line in text.split("\n"):
         found = calls_in(line)
         said += [line] if found is None else found[0]
         calls += [line] if found is None else found[1]
     return "\n".join(said), calls
+
+
+def _servers(text: str) -> Iterator[str]:
+    """Tool servers that a stream of lines shows, or one JSON value on many lines."""
+    text = plain(text)
+    for part in (text, *text.split("\n")):
+        yield from servers_in(part)
 
 
 def _second(evidence: Evidence, seq: int) -> int:

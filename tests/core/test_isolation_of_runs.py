@@ -580,6 +580,30 @@ def test_a_command_in_her_error_output_is_found(root: str) -> None:
     assert messages(isolation(root)) == ["run c0ffee00 read the chat"]
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_transcript_that_is_one_value_shows_what_its_lines_would(
+    root: str, indent: int | None
+) -> None:
+    calls = [
+        {"type": "tool_use", "name": "Read", "input": {"file_path": "/srv/.nbs/chat/live.chat"}},
+        {"type": "tool_use", "name": "mcp__wiki__search", "input": {}},
+    ]
+    data = " " + json.dumps([{"type": "assistant", "content": calls}], indent=indent)
+    review(root, transcript=data.encode())
+    told = isolation(root)
+    assert messages(told) == ["run c0ffee00 tried to read the chat, and there was none"]
+    assert told.verdict == "cannot tell"
+    assert "its stream shows tools of the server 'wiki'" in told.reason
+
+
+@pytest.mark.parametrize("line", ['{"retries": 3}', '[{"retries": 3}]', "[1]", "{}"])
+def test_an_assessment_may_hold_a_line_of_json(root: str, line: str) -> None:
+    with Team(root) as team:
+        text = answer(asked_for(team), f"As in\n\n{line}\n\nit is tried again.")
+    review(root, text=text)
+    assert isolation(root).verdict == "clean"
+
+
 def test_an_assessment_may_speak_of_a_reading(root: str) -> None:
     with Team(root) as team:
         text = answer(asked_for(team), "Somebody will run `cat .nbs/chat/live.chat` one day.")

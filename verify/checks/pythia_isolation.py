@@ -242,7 +242,9 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
 def _wrote_it(run: Review, assessment: str) -> bool:
     # What commands a terminal is left out of her output, in whichever form it stands there.
     words = " ".join(words_of(plain(assessment)))
-    return any(words in " ".join(words_of(plain(text.text))) for text in run.wrote)
+    # A line that looks like one of a stream may be a part of it: so both readings count.
+    texts = (one for text in run.wrote for one in (text.text, text.raw))
+    return any(words in " ".join(words_of(plain(text))) for text in texts)
 
 
 def _untold(run: Review, erased: int) -> Iterator[str]:
