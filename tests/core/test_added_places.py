@@ -18,6 +18,7 @@ from projections.withheld import withhold
 from tripod import adopt, bus, chat, redact
 from tripod.dropin.common import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
+from tripod.record import has_record
 from tripod.team import Team
 
 EVENT = format_event(Event("ann", "done", "low", "2020-09-13T12:26:40Z", "ann:done", "text"))
@@ -367,6 +368,25 @@ def test_of_many_who_meet_folders_at_once_each_is_added_once() -> None:
             assert len(team.disk.places.added) + 1 == 3
         assert kinds.count("place.added") == 2
         assert judged(where) == []
+
+
+def test_a_ledger_that_another_process_begins_meanwhile_is_not_a_lost_one(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eleven of twelve commands that began at once had ended with 1 here, and lost their act."""
+    asked: list[str] = []
+
+    def begun_meanwhile(root: str) -> bool:
+        asked.append(root)
+        if len(asked) == 1:
+            nbs_chat(shop, "create", "y.chat")
+        return has_record(root)
+
+    monkeypatch.setattr("tripod.record.has_record", begun_meanwhile)
+    nbs_chat(shop, "create", "x.chat")
+    assert has_record(str(shop / ".nbs"))
+    assert (shop / "x.chat").exists()
+    assert judged(shop) == []
 
 
 def test_a_folder_is_met_by_a_team_that_is_open_elsewhere(shop: Path) -> None:

@@ -256,7 +256,8 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     from tripod.cli.progress import shown
     from tripod.record import has_record
 
-    if has_record(root):
+    # Another process may have begun it since we looked; its record comes behind its database.
+    if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):
         message = (
             f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "
             "the ledger from it"
