@@ -159,6 +159,8 @@ class _Walk:
             settled = [change for change in changes if self._settled(change)]
             changes = [change for change in changes if change not in settled]
         appended = [c for c in changes if c.old and not follows(self._bytes(c.old), self._at(new))]
+        begins = len(commit.parents) > len(appended)
+        appended = [change for change in appended if not self._handed_on(change, begins=begins)]
         if not appended:
             return
         others = len(commit.parents) - len(appended)
@@ -188,28 +190,60 @@ class _Walk:
         """Whether a change puts right one break or more that stand before it; they are marked.
 
         It does if the file is, from its beginning, what it would be without them: the version
-        before the first of them, and all that was appended since.
+        before the first of them, and all that was appended since. What another branch put right
+        already, this one may put right as well, or take over in a merge.
         """
         standing = [noted for noted in self.noted if not noted.restored][-_OPEN:]
-        new = self._bytes(change.new) if standing else b""
-        for number, first in enumerate(standing):
+        line = self._undone(change, standing)
+        if line:
+            for noted in line:
+                noted.restored = words(change.commit)
+            return True
+        return bool(self._undone(change, [n for n in self.noted if n.restored][-_OPEN:]))
+
+    def _undone(self, change: Change, broken: list[_Noted]) -> list[_Noted]:
+        """Those of ``broken`` that a change undoes, and nothing besides; [] where it does not."""
+        new = self._bytes(change.new) if broken else b""
+        for number, first in enumerate(broken):
             if not first.mark or not new.startswith(first.mark, first.at):
                 continue
-            after = self._after(first)
-            if change.commit.name not in after:
-                continue
-            line = [first]
-            line += [
-                noted
-                for noted in standing[number + 1 :]
-                if noted.change.commit.name in after and change.commit.name in self._after(noted)
-            ]
-            want = self._without([noted.change for noted in line], change)
+            line = self._line(change, broken[number:])
+            want = self._without([noted.change for noted in line], change) if line else None
             if want is not None and follows(want, new):
-                if self._kept(line[-1], new[len(want) :]):
-                    line[-1].added = 0
-                for noted in line:
-                    noted.restored = words(change.commit)
+                last = line[-1]
+                kept = self._kept(last, new[len(want) :])
+                if last.restored and not kept and not last.added:
+                    continue  # it takes away what the one that restored it has kept
+                last.added = 0 if kept and not last.restored else last.added
+                return line
+        return []
+
+    def _line(self, change: Change, broken: list[_Noted]) -> list[_Noted]:
+        """The first of ``broken`` and those that lie between it and a change; [] if it does not."""
+        name, after = change.commit.name, self._after(broken[0])
+        if name not in after:
+            return []
+        return [broken[0]] + [
+            noted
+            for noted in broken[1:]
+            if noted.change.commit.name in after and name in self._after(noted)
+        ]
+
+    def _handed_on(self, change: Change, *, begins: bool) -> bool:
+        """Whether a merge keeps what this parent had, but for a break of its other parents.
+
+        That one stands already, and is put right where it was made. ``begins``: the merge begins
+        as another parent has the file, so that this one's lines may stand behind those.
+        """
+        if len(change.commit.parents) < 2 or not change.new:
+            return False
+        old = self._bytes(change.old)
+        standing = [noted for noted in self.noted if not noted.restored][-_OPEN:]
+        for number in range(len(standing)):
+            line = self._line(change, standing[number:])
+            merged = change._replace(old=change.new)
+            want = self._without([noted.change for noted in line], merged) if line else None
+            if want is not None and (follows(old, want) or (begins and keeps(old, want))):
                 return True
         return False
 

@@ -140,6 +140,74 @@ def test_what_stands_on_another_branch_restores_nothing(git: Git) -> None:
     assert not any("restored" in text for text in messages(report))
 
 
+def _reworded_aside(git: Git, merged: bytes) -> str:
+    """Our side appends, the other rewords; then they are merged."""
+    git.commit(LOG, b"one\ntwo\n")
+    git("checkout", "--quiet", "-b", "side")
+    broke = git.commit(LOG, b"one\n2\n")
+    git("checkout", "--quiet", "main")
+    git.commit(LOG, b"one\ntwo\nours\n")
+    git.merge("side", LOG, merged)
+    return broke
+
+
+def test_a_rewording_that_was_merged_and_its_revert_are_one_remark(git: Git) -> None:
+    broke = _reworded_aside(git, b"one\n2\nours\n")
+    (text,) = messages(judge(git))
+    assert broke[:12] in text
+    back = git.commit(LOG, b"one\ntwo\nours\n")
+    report = judge(git)
+    assert (report.exit_code, report.warnings) == (0, 1)
+    assert f"restored by commit {back[:12]}" in messages(report)[0]
+
+
+@pytest.mark.parametrize("merged", [b"one\n2\n", b"one\nslipped\n2\nours\n", b"one\n2\nOurs\n"])
+def test_a_merge_of_a_rewording_that_does_more_is_a_break_of_its_own(
+    git: Git, merged: bytes
+) -> None:
+    _reworded_aside(git, merged)
+    git.commit(LOG, merged.replace(b"2", b"two"))
+    report = judge(git)
+    assert report.failures >= 1
+    assert any("(a merge)" in text for text in messages(report))
+
+
+@pytest.mark.parametrize(
+    ("merged", "failures"), [(b"one\ntwo\nours\n", 0), (b"one\ntwo\n", 1), (b"one\n2\nours\n", 1)]
+)
+def test_a_revert_on_a_branch_settles_it_once_it_is_merged(
+    git: Git, merged: bytes, failures: int
+) -> None:
+    git.commit(LOG, b"one\ntwo\n")
+    git.commit(LOG, b"one\n2\n")
+    git("checkout", "--quiet", "-b", "side")
+    back = git.commit(LOG, b"one\ntwo\n")
+    git("checkout", "--quiet", "main")
+    git.commit(LOG, b"one\n2\nours\n")
+    git.merge("side", LOG, merged)
+    report = judge(git)
+    assert report.failures == failures
+    assert any(f"restored by commit {back[:12]}" in text for text in messages(report))
+
+
+def test_both_branches_may_revert_the_same(git: Git) -> None:
+    """The rewording appended a line, and no merge may take away what a revert kept of it."""
+    git.commit(LOG, b"one\ntwo\n")
+    git.commit(LOG, b"one\n2\nmore\n")
+    git("checkout", "--quiet", "-b", "side")
+    git.commit(LOG, b"one\ntwo\nmore\n")
+    git("checkout", "--quiet", "main")
+    git.commit(LOG, b"one\ntwo\nmore\n")
+    git("merge", "--quiet", "--no-edit", "side")
+    assert judge(git).failures == 0
+    git("checkout", "--quiet", "-b", "third", "HEAD~2")
+    git.commit("else.txt", b"x\n")
+    git.commit(LOG, b"one\ntwo\n")
+    git("checkout", "--quiet", "main")
+    git.merge("third", LOG, b"one\ntwo\nmore\n")
+    assert judge(git).failures == 1
+
+
 def test_the_work_tree_follows_what_is_committed(git: Git) -> None:
     path = Path(git.write(LOG, b""))
     git.commit(LOG, b"one\ntwo\n")
