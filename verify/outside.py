@@ -24,7 +24,17 @@ from verify.git_folder import find
 from verify.history import read_history, words
 from verify.known import MAX_HEAD, POLICY, RULES, Known, Outside, parse_head
 
-__all__ = ["CHECKPOINT", "POLICY", "RULES", "USUAL", "Asked", "OutsideError", "gather", "read_pin"]
+__all__ = [
+    "AUTHORITIES",
+    "CHECKPOINT",
+    "POLICY",
+    "RULES",
+    "USUAL",
+    "Asked",
+    "OutsideError",
+    "gather",
+    "read_pin",
+]
 
 AUTHORITIES = "policy.pem"
 CHECKPOINT = "record/checkpoint"

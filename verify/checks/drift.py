@@ -30,9 +30,10 @@ text that quotes markers (a message, a field of a decision, a fenced block) is n
 remove the marker lines. ``tripod rebuild`` writes all else anew from the ledger and keeps the bytes
 that it replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as
 warnings: a line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular
-file, each file whose bytes were written over (``tripod show`` has them), and each that vanished and
-was written anew by a later command (of many in one folder, the folder). What lies in the team
-directory and is no file of the team's is named as advice: it is not judged.
+file, a name such as ``policy.yml`` that no policy is read from, each file whose bytes were written
+over (``tripod show`` has them), and each that vanished and was written anew by a later command (of
+many in one folder, the folder). What lies in the team directory and is no file of the team's is
+named as advice: it is not judged.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Findings, Outcome, not_applicable, outcome
 from verify.folded import OLDER
+from verify.known import POLICY, RULES
+from verify.outside import AUTHORITIES
 from verify.sources import RENDER_ERRORS
 
 __all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
@@ -67,6 +70,7 @@ UNSEALED = "the record ends at its seal: what came after it is judged by the fil
 IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
+POLICIES = (POLICY, RULES, AUTHORITIES)
 STRANGERS = 20
 
 
@@ -297,3 +301,10 @@ def _config(evidence: Evidence) -> Iterator[Finding]:
     if evidence.root is not None:
         for path, odd in evidence.team.found.odd.items():
             yield Finding(NAME, odd, path, (), "put a regular file there", "warning")
+    disk = evidence.disk
+    for name in () if disk is None else disk.names(""):
+        if name.startswith("policy") and name not in POLICIES:
+            message = f"no policy is read from it: the names are {', '.join(POLICIES)}"
+            yield Finding(
+                NAME, message, name, (), "give it that name, or keep it elsewhere", "warning"
+            )
