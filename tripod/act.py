@@ -442,7 +442,24 @@ class Act:
             behind = self.store.read(shown, first) if shown < first else ()
             touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
             for path in sorted((touched & self.conflicts.keys()) - self.writer.unmerged.keys()):
+                self._tell_lost(path)
                 self.displace(path, self.conflicts[path].detail)
+
+    def _tell_lost(self, path: str) -> None:
+        """Name what others wrote into a file that is about to be written over, and only there."""
+        from projections.unheld import told, unheld
+
+        try:
+            data = self.disk.read(path, MAX_DISPLACED)
+        except UnreadableError:
+            return  # it is refused in a moment
+        pieces = [] if data is None else unheld(self.source, self.transaction.tables, path, data)
+        if pieces:
+            self.warn(
+                f"{path}: {len(pieces)} of its pieces, which no entry holds, went as the file was "
+                f"written again: {told(pieces)}; their bytes are kept, add them behind the others "
+                "and `tripod sync` (`tripod verify` names the entry with the bytes)"
+            )
 
 
 def _some(paths: Sequence[str]) -> str:

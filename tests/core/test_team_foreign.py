@@ -656,3 +656,15 @@ def test_an_event_that_came_in_the_tick_of_our_write_can_be_acknowledged(story: 
         with pytest.raises(NotFoundError):
             bus.ack(team, "1700000000000000-bob-ready-1.event")
     whole(story)
+
+
+def test_an_act_that_writes_over_what_only_the_file_holds_names_it(story: Story) -> None:
+    path = story.root / "scribe" / "log.md"
+    head, rule, last = path.read_text("utf-8").rpartition("\n---\n")
+    theirs = last.replace("First", "Theirs").replace("### D-", "### D-1")
+    path.write_text(f"{head}{rule}{theirs}{rule}{last}", "utf-8")
+    with story.team() as team:
+        scribe.log(team, scribe.Request("Second", ["ann"], "because"))
+        said = "\n".join(team.warnings)
+    assert "(Theirs)" in said
+    assert "Theirs" not in path.read_text("utf-8")
