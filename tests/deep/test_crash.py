@@ -24,8 +24,10 @@ def say_go(child: "subprocess.Popen[str]") -> None:
 
 def kill(child: "subprocess.Popen[str]") -> list[str]:
     """Kill -9; give the whole lines that it had still said."""
+    assert child.stdout is not None
     child.kill()
-    rest = child.communicate()[0]
+    rest = child.stdout.read()  # communicate() would pass over what readline() had read ahead
+    child.communicate()
     return rest.splitlines() if rest.endswith("\n") else rest.splitlines()[:-1]
 
 
