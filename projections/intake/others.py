@@ -155,12 +155,25 @@ def take_others(reader: Reader) -> None:
 
 
 def _leave(reader: Reader, path: str, error: UnreadableError) -> None:
-    """A worker's file that is too large to keep stays where it is; another refusal is told."""
+    """A worker's file that is too large to keep stays where it is; another refusal is told.
+
+    Of a worker that we ran the ledger holds the digests of its logs: `worker-lifecycle` judges
+    those of any size.
+    """
+    if isinstance(error, TooBigError) and _is_log_of_ours(reader, path):
+        return
     row = reader.source.db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
     if row is not None or not isinstance(error, TooBigError):
         reader.conflict(path, "unreadable", str(error))
     elif reader.full:
         reader.found.left_alone.append(path)
+
+
+def _is_log_of_ours(reader: Reader, path: str) -> bool:
+    """Whether a path is that of a log of a worker that we ran: ``NAME.log``, ``NAME.err.log``."""
+    name = path.rpartition("/")[2].removesuffix(".log").removesuffix(".err")
+    row = reader.source.db.execute("SELECT 1 FROM workers WHERE name = ?", (name,)).fetchone()
+    return row is not None and path.endswith(".log")
 
 
 def _worker(reader: Reader, path: str) -> None:

@@ -225,11 +225,35 @@ def test_a_log_too_large_to_be_held_in_memory_is_judged_all_the_same(
         worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
     assert lifecycle(tmp_path).verdict == "clean"
+    with collect(str(tmp_path / ".nbs")) as evidence:
+        (drift,) = [o for o in run(evidence).outcomes if o.check == "drift"]
+    assert (drift.findings, drift.coverage["not understood"]) == ((), "0 files")
     log = tmp_path / ".nbs/workers/w-0001.log"
     with log.open("ab") as file:
         file.write(b"more\n")
     (message,) = [finding.message for finding in lifecycle(tmp_path).findings]
     assert message == "5 bytes were added after its program ended"
+
+
+def test_a_log_that_outgrows_what_is_kept_is_no_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopt.init(str(tmp_path))
+    with Team(str(tmp_path / ".nbs")) as team:
+        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        end(team)
+        adopt.sync(team)
+        worker.continue_(team, "w-0001", "Go on.")
+        end(team)
+    monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 3)
+    with collect(str(tmp_path / ".nbs")) as evidence:
+        outcomes = {o.check: o for o in run(evidence).outcomes}
+    assert outcomes["drift"].findings == ()
+    assert outcomes["worker-lifecycle"].verdict == "clean"
+    log = tmp_path / ".nbs/workers/w-0001.log"
+    log.write_bytes(b"X" + log.read_bytes()[1:])
+    (message,) = [finding.message for finding in lifecycle(tmp_path).findings]
+    assert "does not hold what its program wrote" in message
 
 
 @pytest.mark.parametrize(
