@@ -80,8 +80,11 @@ def named() -> str | None:
 def team_of(path: str) -> str | None:
     """The team directory that a folder stands for: it, or the one in it; None where there is none.
 
-    A folder called ``.nbs`` stands for itself, whatever was put into it.
+    A folder called ``.nbs`` stands for itself, whatever was put into it. What lies below one
+    stands for no team: a stranger may have put a ledger there, for a judge to find it clean.
     """
+    if _is_within(path):
+        return None
     inner = os.path.join(path, FOLDER)
     is_inner = os.path.basename(os.path.abspath(path)) == FOLDER
     if not is_inner and os.path.isdir(inner):
@@ -102,18 +105,24 @@ def nearest(start: str) -> str | None:
     path = start
     while True:
         parent, name = os.path.split(path)
-        if name == FOLDER and os.path.isdir(path):
+        is_part = _is_within(path)
+        if name == FOLDER and os.path.isdir(path) and not is_part:
             return path
-        # What stands in a folder of a team is no other team, whoever put it there.
-        is_part = os.path.basename(parent) == FOLDER and name in _TEAM_FOLDERS
+        # What stands in a folder of a team is no other team, by whatever name.
         team = os.path.join(path, FOLDER)
+        is_part = is_part or name == FOLDER
         if not is_part and os.path.isdir(team) and not _is_planted(path, team):
             return team_of(path) or team
-        if is_apart(path) and not _is_planted(path, os.path.join(path, DATABASE)):
+        if not is_part and is_apart(path) and not _is_planted(path, f"{path}/{DATABASE}"):
             return path
         if parent == path:
             return None
         path = parent
+
+
+def _is_within(path: str) -> bool:
+    """Whether ``path`` lies in a ``.nbs/``, by its name; that directory itself does not."""
+    return FOLDER in os.path.dirname(os.path.abspath(path)).split(os.sep)
 
 
 def _is_planted(around: str, path: str) -> bool:

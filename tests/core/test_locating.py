@@ -11,6 +11,8 @@ from doors.inside import Done, run
 from ledger.locating import LEDGER, has_ledger, home_of, named, nearest, root_in, team_of
 from tripod import adopt, bus
 from tripod.team import Team
+from verify.evidence import collect
+from verify.run import run as judge
 
 NAME = "1600000000000000-ann-done-7.event"
 
@@ -109,6 +111,14 @@ def test_what_is_planted_in_a_team_directory_is_not_taken_for_it(two: Path) -> N
     for place in (".nbs/.nbs", ".nbs/chat/.nbs", ".nbs/events/.nbs"):
         adopt.init_at(str(two / "near" / place), {}, key=False)
         assert nearest(str(two / "near" / place)[:-5]) == f"{two}/near/.nbs"
+    adopt.init_at(str(two / "near/.nbs/x"), {}, key=False)
+    adopt.init_at(str(two / "near/.nbs/x/.nbs"), {}, key=False)
+    for start in ("x", "x/.nbs", "x/.nbs/chat", ".nbs/chat"):
+        assert nearest(str(two / "near/.nbs" / start)) == f"{two}/near/.nbs", start
+    for given in (".nbs", "chat", "x", "x/.nbs"):
+        assert team_of(str(two / "near/.nbs" / given)) is None, given
+        with collect(str(two / "near/.nbs" / given)) as evidence:
+            assert judge(evidence).exit_code == 3, given
     assert team_of(str(two / "near/.nbs")) == f"{two}/near/.nbs"
     assert team_of(str(two / "near")) == f"{two}/near/.nbs"
 
