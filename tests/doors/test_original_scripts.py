@@ -1,17 +1,22 @@
 """What the shell tests of the original tools assert of behaviour, asserted of our commands.
 
-The facts are those of the original's scripts of 21 February 2026 for ``nbs-chat`` and ``nbs-bus``:
-as they do it, all chats and all queues of a test lie side by side in one folder outside of a team
-directory. What they assert of the program's file (strings in the binary), of its output before
-times were shown, or against what the reference pages list as a difference, is left out:
-an empty ``--since=`` (4 here), a line that somebody damaged (reported, not skipped), and a chat
-without a queue (there is always one).
+The facts are those of the original's scripts of 21 February 2026 for ``nbs-chat``, ``nbs-bus`` and
+``nbs-worker`` (whose other commands have their rows in ``test_nbs_worker.py``). As they do it, all
+chats and all queues of a test lie side by side in one folder outside of a team directory.
+
+Left out is what they assert of the programs' files (strings in a binary, lines of a script), of
+output before times were shown, of terminals and of ``tmux``, and what the reference pages list as a
+difference: an empty ``--since=`` (4 here), a line that somebody damaged (reported, not skipped),
+and a chat without a queue (there is always one).
 """
 
 import base64
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -181,6 +186,85 @@ def test_a_chat_that_was_removed_and_begun_anew_does_not_trip_over_old_cursors(h
     (line,) = chat(here, "read", "clamp.chat", "--unread=alice")
     assert line.endswith("bob: only_message")
     assert len(chat(here, "read", "clamp.chat")) == 1
+
+
+def test_eight_agents_speak_at_once(here: Path) -> None:
+    chat(here, "create", "stress.chat")
+    tool = str(Path(sys.executable).with_name("nbs-chat"))
+    agents = [f"agent-{letter}" for letter in "abcdefgh"]
+
+    def speak(agent: str) -> list[int]:
+        sends = ([tool, "send", "stress.chat", agent, f"{agent} says {n}"] for n in range(4))
+        return [subprocess.run(send, cwd=here, check=False).returncode for send in sends]
+
+    with ThreadPoolExecutor(len(agents)) as pool:
+        assert list(pool.map(speak, agents)) == [[0] * 4] * len(agents)
+    texts = [line.partition(": ")[2] for line in chat(here, "read", "stress.chat")]
+    assert len(texts) == 32
+    for agent in agents:  # in the order of each sender
+        assert [t for t in texts if t.startswith(agent)] == [f"{agent} says {n}" for n in range(4)]
+    kept = fields(here / "stress.chat")
+    assert int(kept["file-length"]) == (here / "stress.chat").stat().st_size
+    assert sorted(kept["participants"].split(", ")) == [f"{agent}(4)" for agent in agents]
+    for line in (here / "stress.chat").read_bytes().partition(b"\n---\n")[2].splitlines():
+        base64.b64decode(line, validate=True)
+
+
+def test_agents_that_start_again_and_read_what_is_new(here: Path) -> None:
+    chat(here, "create", "work.chat")
+    for handle in ("claude", "theologian", "generalist", "theologian", "pythia", "theologian"):
+        chat(here, "send", "work.chat", handle, f"from {handle}")
+    assert chat(here, "read", "work.chat", "--since=theologian") == []
+    assert len(chat(here, "read", "work.chat", "--since=nobody")) == 6
+    assert len(chat(here, "read", "work.chat", "--since=generalist")) == 3
+    for cycle in range(3):
+        chat(here, "send", "work.chat", "pythia", f"cycle {cycle}")
+        for agent in ("a", "b"):
+            lines = chat(here, "read", "work.chat", f"--unread={agent}")
+            assert len(lines) == (7 if cycle == 0 else 1)
+            assert lines[-1].endswith(f"pythia: cycle {cycle}")
+            assert chat(here, "read", "work.chat", f"--unread={agent}") == []
+    large = "\n".join(f"line {n}: ä {'x' * 80}" for n in range(1, 101))
+    chat(here, "send", "work.chat", "claude", large)
+    lines = chat(here, "read", "work.chat", "--last=1")
+    assert len(lines) == 100
+    assert [lines[0].partition(": ")[2], lines[-1].strip()] == [
+        large.splitlines()[0], large.splitlines()[-1],
+    ]  # fmt: skip
+    assert int(fields(here / "work.chat")["file-length"]) == (here / "work.chat").stat().st_size
+
+
+def test_workers_are_asked_for(here: Path) -> None:
+    def worker(*words: str) -> Done:
+        return run_as("nbs-worker", here, *words)
+
+    (here / ".nbs").mkdir()
+    assert run_as("nbs-bus", here, "publish", ".nbs/events", "x", "y", "low").code == 2
+    (here / ".nbs/events").mkdir()
+    assert run_as("nbs-bus", here, "publish", ".nbs/events", "x", "y", "low").code == 0
+    assert (worker("list").code, worker("list").out) == (0, b"")
+    assert worker("help").code == 0
+    for words, code in (
+        (("spwan",), 4),
+        (("spawn", "Bad Slug", ".", "x"), 4),
+        (("search", "none-0000"), 4),
+        (("search", "none-0000", "x", "--unknown-flag"), 4),
+        (("search", "none-0000", "x"), 2),
+        (("search", "../../etc/passwd", "x"), 2),
+        (("status", "a/b"), 2),
+        (("results", "none-0000"), 2),
+        (("dismiss", "none-0000"), 2),
+    ):
+        assert worker(*words).code == code, words
+    log = here / ".nbs/workers/parser-a3f1.log"
+    log.parent.mkdir(exist_ok=True)
+    log.write_bytes(b"".join(b"before %d\n" % n for n in range(60)) + b"\x1b[31mFIND\x1b[0mME\n")
+    log.with_suffix(".md").write_text("# Worker: parser\n\n## Status\n\nState: running\n")
+    found = worker("search", "parser-a3f1", "FINDME", "--context=2")
+    assert (found.code, found.out) == (0, b"before 58\nbefore 59\nFINDME\n")
+    assert len(worker("search", "parser-a3f1", "FIND.E").out.splitlines()) == 51
+    assert worker("search", "parser-a3f1", "absent").code == 1
+    assert worker("search", "parser-a3f1", "[bad").code == 4
 
 
 def test_queues_side_by_side(here: Path) -> None:
