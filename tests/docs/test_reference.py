@@ -1,5 +1,6 @@
 """The reference mentions everything that there is; its generated parts are those of the code."""
 
+import re
 import subprocess
 import sys
 
@@ -84,3 +85,11 @@ def test_every_key_of_the_configuration_is_explained() -> None:
 def test_the_checks_of_the_attacks_are_checks() -> None:
     named = {name for attack in ATTACKS for name in (*attack.alone, attack.outside)}
     assert named <= {check.NAME for check in CHECKS} | {""}
+
+
+def test_each_test_that_the_page_on_attacks_names_is_there() -> None:
+    page = (ROOT / "docs/reference/attacks.md").read_text("utf-8")
+    named = re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", page)
+    assert len(named) > 5
+    for path, name in named:
+        assert f"def {name}(" in (ROOT / path).read_text("utf-8"), (path, name)
