@@ -29,6 +29,7 @@ _PAUSE_S = 0.01  # before the second look; twice as long before each one after i
 _JUST_NS = 1_000_000_000
 _TICK_NS = 10_000_000  # a file's time is that of the last tick of the kernel's clock
 _WRITTEN = ("edited", "unreadable")
+_STEPS = 10_000  # instructions of SQLite's machine
 
 
 def look(disk: Disk, at: Callable[[], Found]) -> Found:
@@ -51,8 +52,8 @@ def _is_just_written(disk: Disk, path: str) -> bool:
 def changed_meanwhile(evidence: Evidence) -> bool:
     """Whether the ledger or a file of the team changed since ``evidence`` was collected."""
     disk = evidence.disk
-    if disk is None or evidence.db is None or evidence.loaded:
-        return False
+    if disk is None or evidence.db is None or evidence.loaded or evidence.problem:
+        return False  # what could not be read at all is not asked again
     since = evidence.now_us * 1000 - _TICK_NS
     return _grew(evidence) or any(changed >= since for changed in _times(disk))
 
@@ -61,6 +62,8 @@ def _grew(evidence: Evidence) -> bool:
     import sqlite3
 
     with suppress(LedgerError, sqlite3.Error), closing(read_only(evidence.database)) as db:
+        # One step down an index. A view in the table's place may never end: it is cut off.
+        db.set_progress_handler(lambda: 1, _STEPS)
         last = db.execute("SELECT max(seq) + 1 FROM entries").fetchone()[0] or 0
         return bool(last != evidence.rows)
     return False
