@@ -39,7 +39,7 @@ _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
 
 def has_ledger(path: str) -> bool:
-    """Whether a database stands in the folder ``path``, whatever is in it."""
+    """Whether a file or folder ``ledger.db`` stands in the folder ``path``."""
     return os.path.lexists(os.path.join(path, DATABASE))
 
 
@@ -78,7 +78,7 @@ def named() -> str | None:
 
 
 def team_of(path: str) -> str | None:
-    """The team directory that a folder stands for: it, or the one in it; None where there is none.
+    """The team directory that a folder stands for: itself, or the ``.nbs`` in it; else None.
 
     A folder called ``.nbs`` stands for itself, whatever was put into it. What lies below one
     stands for no team: a stranger may have put a ledger there, for a judge to find it clean.
@@ -108,7 +108,7 @@ def nearest(start: str) -> str | None:
         is_part = _is_within(path)
         if name == FOLDER and os.path.isdir(path) and not is_part:
             return path
-        # What stands in a folder of a team is no other team, by whatever name.
+        # A folder inside a team directory is never another team.
         team = os.path.join(path, FOLDER)
         is_part = is_part or name == FOLDER
         if not is_part and os.path.isdir(team) and not _is_planted(path, team):
