@@ -113,7 +113,7 @@ class SigningKey:
         return VerifierKey(self.name, self.kind, public.public_bytes_raw())
 
     def sign(self, message: bytes) -> bytes:
-        """Sign plain bytes (64 bytes); what a type of key makes of a text, ``ledger.note`` has."""
+        """Sign plain bytes: 64 bytes. ``ledger.note`` says which bytes a type of key signs."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return Ed25519PrivateKey.from_private_bytes(self.seed).sign(message)

@@ -33,7 +33,7 @@ MAX_REASON = 1000  # bytes
 
 
 class Authored(Protocol):
-    """What is asked of a team to change its actors' keys (``tripod.team`` is above this module)."""
+    """What a change of keys needs of a team (``tripod.team`` is above this module)."""
 
     root: str
     store: SQLiteStore

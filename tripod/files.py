@@ -1,4 +1,6 @@
-"""Step 5 of an act: the files are made to show what the ledger says. Only ``tripod.team`` uses it.
+"""Step 5 of an act: write the files so that they show what the ledger says.
+
+Only ``tripod.team`` uses this module.
 
 Others may write the same files at any moment. What stands in a file's place is replaced only if we
 know those bytes: rendered by us before, read by the intake of this very act, or kept in the ledger

@@ -91,26 +91,28 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
     own = _own(evidence)
     own_words = _own_words(evidence, own)
     decisions, holders = _deciding(log)
-    for one in said(evidence, codes=held.holds_codes):
+    for spoken in said(evidence, codes=held.holds_codes):
         echoed.compared += 1
-        hits = [(number, words, False) for number, words in held.find(one.words)]
-        for _, words in decisions.find(one.words):
+        hits = [(number, words, False) for number, words in held.find(spoken.words)]
+        for _, words in decisions.find(spoken.words):
             # The first message that has the words is the earliest: no later one adds a decision.
             seqs = holders.pop(hash(tuple(words.split(" "))), ())
-            echoed.quoting.update(seq for seq in seqs if one.seq < seq)
-        code = held.find_code(one.code) if one.code else None
-        hits += [] if code is None else [(code, shown(one), True)]
+            echoed.quoting.update(seq for seq in seqs if spoken.seq < seq)
+        code = held.find_code(spoken.code) if spoken.code else None
+        hits += [] if code is None else [(code, shown(spoken), True)]
         for number, words, line in hits:
             text = texts[number][1]
-            early = one.seq < text.seq or 0 < one.claimed < text.time
-            hers = one.seq in own or _quotes(evidence, one, own_words)
-            if early and not hers and not (text.sources is None and _is_hers(evidence, one.seq)):
+            early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
+            hers = spoken.seq in own or _quotes(evidence, one, own_words)
+            if early and not hers and not (text.sources is None and _is_hers(evidence, spoken.seq)):
                 first.setdefault(number, (one, words, line))
-                others.setdefault(number, set()).update([one.seq] if one.is_line else [])
+                others.setdefault(number, set()).update([spoken.seq] if spoken.is_line else [])
     for number, (one, words, line) in sorted(first.items()):
         run, text = texts[number]
         if line or words in " ".join(words_of(text.text)):  # two runs may have one hash
-            echoed.found.append(Echo(run, text, one, words, line, len(others[number] - {one.seq})))
+            echoed.found.append(
+                Echo(run, text, one, words, line, len(others[number] - {spoken.seq}))
+            )
     kinds = "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
     echoed.erased = [seq for (seq,) in evidence.query(kinds)]
     return echoed

@@ -10,9 +10,9 @@ import pytest
 from doors.inside import run as door
 from story import Story, folder
 
-import verify.run
 from tripod import again, bus, chat
 from tripod.team import Team
+from verify import run as verify_run
 from verify.evidence import Evidence
 from verify.finding import Report
 
@@ -85,7 +85,7 @@ def test_a_file_that_stays_edited_is_told_after_a_few_looks(story: Story) -> Non
 
 
 def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
-    real, runs = verify.run.run, 0
+    real, runs = verify_run.run, 0
 
     def later(evidence: Evidence, *, select: object = None) -> Report:
         nonlocal runs
@@ -95,13 +95,13 @@ def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
                 chat.send(team, "live", "bob", "meanwhile")
         return real(evidence, select=select)  # type: ignore[arg-type]
 
-    with mock.patch.object(verify.run, "run", later):
+    with mock.patch.object(verify_run, "run", later):
         done = door(story.root.parent, "verify", "--no-git")
     assert (done.code, runs) == (0, 2), done.out
 
 
 def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> None:
-    real, runs = verify.run.run, 0
+    real, runs = verify_run.run, 0
     (story.root / "scribe" / "log.md").write_bytes(b"# Decision Log\n\n---\n\n### D-1 x\n")
 
     def later(evidence: Evidence, *, select: object = None) -> Report:
@@ -111,7 +111,7 @@ def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> No
         return real(evidence, select=select)  # type: ignore[arg-type]
 
     (story.root / CHAT).write_bytes(b"edited\n")
-    with mock.patch.object(verify.run, "run", later):
+    with mock.patch.object(verify_run, "run", later):
         done = door(story.root.parent, "verify", "--no-git")
     assert (done.code, runs) == (1, again.TIMES)
     assert b"live.chat" in done.out

@@ -85,7 +85,7 @@ class Demand(NamedTuple):
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """What the walk over the signatures found; see the module, and ``verify.signatures``."""
+    """What the walk over the signatures found (``verify.signatures``)."""
     told = evidence.ledger_outcome(NAME, "signed", "unsigned", "keys")
     if not told.findings and not any(told.coverage.values()):
         return not_applicable(NAME, "no actor has a key, and nothing is signed", required=REQUIRED)
