@@ -8,19 +8,49 @@ import ast
 import graphlib
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("ledger", "projections", "verify", "tripod")
 """The import packages from the bottom up: each may import those before it."""
 
+_INNER_PACKAGES = PACKAGES[:-1]
+"""Packages that may be imported as ``ledger`` or as ``tripod.ledger``; rules use the short name."""
+
 FUNCTION_LINES = 60
 MODULE_LINES = 700
 
+SHORT_LINES = 40
+FOLDER_MODULES = 15
+CLASS_ATTRIBUTES = 12
+
 LONGER: dict[str, str] = {}
 """What may be longer, with the reason: ``path`` of a module, or ``path:function``."""
+
+SHORTER: dict[str, str] = {}
+"""Modules that may be short for good, with the reason."""
+
+WIDER: dict[str, str] = {}
+"""Classes that may have more attributes for good, with the reason: ``path:class``."""
+
+REGISTRIES = frozenset({"checks", "kinds", "cli"})
+"""Folders with one module for each check, kind or command group: any number, of any length."""
+
+OWN_TABLES = ("entries", "blobs", "nodes", "head", "unswept")
+"""The tables of ``ledger/schema.py``; a test compares this list with the schema."""
+
+SQL_ALLOWED = (
+    "ledger/*",
+    "verify/load.py",
+    "verify/rows.py",
+    "verify/scan.py",
+    "verify/scan/*",
+)
+"""Modules that may name the ledger's own tables in SQL."""
 
 PURE = (
     "ledger/canonical.py",
@@ -130,16 +160,36 @@ def over_caps(path: str, text: str) -> list[str]:
 # Layers and circles ----------------------------------------------------------------------------
 
 
+def _one_spelling(module: str) -> str:
+    """``tripod.ledger.chain`` and ``ledger.chain`` are the same module; this gives the second."""
+    inner = module.removeprefix("tripod.")
+    return inner if inner.split(".")[0] in _INNER_PACKAGES else module
+
+
 def module_name(path: str) -> str:
     """``ledger/kinds/__init__.py`` is the module ``ledger.kinds``."""
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return _one_spelling(path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
 
 
 def _imports(path: str, text: str) -> Iterator[tuple[int, str, str | None]]:
-    """Line, module and name of each import, wherever it stands: in functions and guards as well."""
+    """Line, module and name of each import, wherever it stands: in functions and guards as well.
+
+    A module of this project has one name, however it is imported: ``import ledger``,
+    ``import tripod.ledger`` and ``from tripod import ledger`` all give the module ``ledger``.
+    """
+    for line, module, name in _spelled_imports(path, text):
+        if module == "tripod" and name in _INNER_PACKAGES:
+            yield line, name, None
+        else:
+            yield line, _one_spelling(module), name
+
+
+def _spelled_imports(path: str, text: str) -> Iterator[tuple[int, str, str | None]]:
     package = module_name(path).split(".")
     if not path.endswith("/__init__.py"):
         package = package[:-1]
+    # Relative imports count their dots from the installed package: tripod, tripod.ledger, ...
+    package = package if package[:1] == ["tripod"] else ["tripod", *package]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -170,8 +220,12 @@ def upward_arrows(path: str, text: str) -> list[str]:
     )
 
 
-def import_circle(files: Mapping[str, str]) -> list[str]:
-    """The modules of one import circle, first and last the same; empty where there is none."""
+def import_graph(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """Each module of these files with the others of them that it imports.
+
+    An import of ``ledger.kinds.bus`` is one edge, to that module. Python also runs the faces of
+    ``ledger`` and ``ledger.kinds``; an edge to a face is counted only where it is imported itself.
+    """
     modules = {module_name(path) for path in files}
     graph: dict[str, set[str]] = {}
     for path, text in files.items():
@@ -182,17 +236,168 @@ def import_circle(files: Mapping[str, str]) -> list[str]:
             target = inner if imported and inner in modules else module
             if target in modules and target != name:
                 targets.add(target)
+    return graph
+
+
+def import_circle(files: Mapping[str, str]) -> list[str]:
+    """The modules of one import circle, first and last the same; empty where there is none."""
     try:
-        graphlib.TopologicalSorter(graph).prepare()
+        graphlib.TopologicalSorter(import_graph(files)).prepare()
     except graphlib.CycleError as error:
         return list(error.args[1])
     return []
+
+
+def longest_chain(files: Mapping[str, str]) -> list[str]:
+    """The modules on one longest path of imports, the importer first.
+
+    Raises:
+        graphlib.CycleError: the imports go in a circle.
+    """
+    graph = import_graph(files)
+    chains: dict[str, list[str]] = {}
+    for name in graphlib.TopologicalSorter(graph).static_order():
+        below = [chains[target] for target in sorted(graph[name])]
+        chains[name] = [name, *max(below, key=len, default=[])]
+    return max(chains.values(), key=len, default=[])
+
+
+def edges_a_module(files: Mapping[str, str]) -> float:
+    """How many of the other modules a module imports, on average."""
+    graph = import_graph(files)
+    return sum(map(len, graph.values())) / len(graph)
 
 
 def shadowing(paths: Iterable[str]) -> list[str]:
     """Test files in a folder that pytest would import in place of the package of that name."""
     folders = tuple(f"tests/{package}/" for package in PACKAGES)
     return [path for path in paths if path.startswith(folders)]
+
+
+# Shape -----------------------------------------------------------------------------------------
+
+
+def total_lines(files: Mapping[str, str]) -> int:
+    """Lines of all these files."""
+    return sum(len(text.splitlines()) for text in files.values())
+
+
+def _is_face(path: str) -> bool:
+    return path.endswith("__init__.py")
+
+
+def _in_registry(path: str) -> bool:
+    return not REGISTRIES.isdisjoint(path.split("/")[:-1])
+
+
+def crowded_folders(paths: Iterable[str]) -> dict[str, int]:
+    """Folders with too many modules, and how many; a package's face is not counted."""
+    counts = Counter(
+        path.rpartition("/")[0] for path in paths if not _is_face(path) and not _in_registry(path)
+    )
+    return {folder: count for folder, count in sorted(counts.items()) if count > FOLDER_MODULES}
+
+
+def is_short(path: str, text: str) -> bool:
+    """Whether a module is too short for a file of its own; faces and registries are exempt."""
+    exempt = _is_face(path) or _in_registry(path) or path in SHORTER
+    return len(text.splitlines()) < SHORT_LINES and not exempt
+
+
+def wide_classes(path: str, text: str) -> dict[str, int]:
+    """Classes with too many attributes as ``path:name``, and how many.
+
+    Counted are annotated fields and what methods assign to ``self``; a ``ClassVar`` is not.
+    """
+    found = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            count = len(_attributes(node))
+            if count > CLASS_ATTRIBUTES and f"{path}:{node.name}" not in WIDER:
+                found[f"{path}:{node.name}"] = count
+    return found
+
+
+def _attributes(scope: ast.ClassDef) -> set[str]:
+    names = set()
+    for node in scope.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if "ClassVar" not in ast.unparse(node.annotation):
+                names.add(node.target.id)
+        elif isinstance(node, _Function):
+            names |= {
+                inner.attr
+                for inner in ast.walk(node)
+                if isinstance(inner, ast.Attribute)
+                and isinstance(inner.ctx, ast.Store)
+                and ast.unparse(inner.value) == "self"
+            }
+    return names
+
+
+def homonyms(files: Mapping[str, str]) -> dict[str, list[str]]:
+    """Public names that several classes share, each with the paths of the classes."""
+    places: dict[str, list[str]] = {}
+    for path, text in sorted(files.items()):
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path)
+    return {name: paths for name, paths in sorted(places.items()) if len(paths) > 1}
+
+
+def lists_its_names(path: str, text: str) -> bool:
+    """Whether a module has an ``__all__`` and is not a package's face."""
+    return not _is_face(path) and any(
+        isinstance(target, ast.Name) and target.id == "__all__"
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    )
+
+
+# SQL on the ledger's own tables ----------------------------------------------------------------
+
+_TABLE = rf"[\"`\[]?\b(?:{'|'.join(OWN_TABLES)})\b"
+_OWN_SQL = re.compile(
+    rf"\b(?:FROM|JOIN)\s+(?:[\w.]+(?:\s+AS)?(?:\s+\w+)?\s*,\s*)*(?:main\.)?{_TABLE}"
+    rf"|\b(?:INTO|UPDATE|TABLE|ON)\s+(?:main\.)?{_TABLE}"
+    rf"|\bPRAGMA\s+(?:main\.)?\w+\(\s*{_TABLE}"
+)
+
+
+def foreign_sql(path: str, text: str) -> list[str]:
+    """SQL on the ledger's own tables in a module that should ask the store instead.
+
+    The rule looks for a keyword in capitals, as this project writes SQL, and a table's name after
+    it in the same string. It does not see a table's name that the program fills in.
+    """
+    if any(fnmatch(path, pattern) for pattern in SQL_ALLOWED):
+        return []
+    found = set()
+    for line, string in _strings(ast.parse(text)):
+        if match := _OWN_SQL.search(string):
+            found.add((line, " ".join(match[0].split())))
+    return [f"{path}:{line}: SQL on a table of the ledger: {sql}" for line, sql in sorted(found)]
+
+
+def _strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and text of each string that is no docstring; ``{}`` for what an f-string fills in."""
+    skipped = {
+        id(statement.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | _Function)
+        for statement in node.body
+        if isinstance(statement, ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {id(part) for part in node.values}
+            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+            yield node.lineno, "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
 
 
 # Documentation and types -----------------------------------------------------------------------
@@ -257,14 +462,41 @@ def impurities(path: str, text: str) -> list[str]:
     for line, module, name in _imports(path, text):
         root = module.split(".")[0]
         if root in _IMPURE_MODULES or (root == "pathlib" and name not in _PURE_PATHS):
-            found.append(f"{path}:{line}: a pure module imports {module}")
+            found.append(f"{path}:{line}: not pure: imports {module}")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
             called = node.func
             if isinstance(called, ast.Attribute) and called.attr in _CLOCKS:
-                found.append(f"{path}:{node.lineno}: a pure module asks the clock ({called.attr})")
+                found.append(f"{path}:{node.lineno}: not pure: asks the clock ({called.attr})")
             if isinstance(called, ast.Name) and called.id in _DOORS:
-                found.append(f"{path}:{node.lineno}: a pure module calls {called.id}")
+                found.append(f"{path}:{node.lineno}: not pure: calls {called.id}")
+    return found
+
+
+def impure_chains(files: Mapping[str, str]) -> dict[str, str]:
+    """Pure modules that import something impure through others, each with a shortest chain.
+
+    A pure module's own imports are judged by ``impurities``.
+    """
+    graph = import_graph(files)
+    paths = {module_name(path): path for path in files}
+    faults = cache(lambda name: impurities(paths[name], files[paths[name]]))
+    found = {}
+    for path in sorted(filter(is_pure, files)):
+        start = module_name(path)
+        before: dict[str, str] = {start: ""}
+        waiting = deque([start])
+        while waiting:
+            name = waiting.popleft()
+            if name != start and faults(name):
+                chain = [name]
+                while before[chain[0]]:
+                    chain.insert(0, before[chain[0]])
+                found[path] = f"{' -> '.join(chain)}: {faults(name)[0]}"
+                break
+            for target in sorted(graph[name] - before.keys()):
+                before[target] = name
+                waiting.append(target)
     return found
 
 
@@ -333,3 +565,49 @@ def decision_faults(files: Mapping[str, str]) -> list[str]:
         if headings != ["Status", "Context", "Decision", "Considered", "Consequences"]:
             found.append(f"{name}: the parts are {headings}")
     return found
+
+
+# Ceilings --------------------------------------------------------------------------------------
+
+
+def measured_numbers(files: Mapping[str, str]) -> dict[str, float]:
+    """The figures that ``NUMBERS`` in ``ceilings.py`` limits, by the same names."""
+    return {
+        "modules": len(files),
+        "lines": total_lines(files),
+        "imports a module": edges_a_module(files),
+        "longest import chain": len(longest_chain(files)),
+        "modules with __all__": sum(lists_its_names(path, text) for path, text in files.items()),
+    }
+
+
+def measured_sets(files: Mapping[str, str]) -> dict[str, Mapping[str, object]]:
+    """What breaks a rule, by the name of the table in ``ceilings.py`` that allows it today."""
+    wide: dict[str, int] = {}
+    for path, text in files.items():
+        wide |= wide_classes(path, text)
+    return {
+        "CROWDED_FOLDERS": crowded_folders(files),
+        "SHORT_MODULES": {
+            path: len(text.splitlines()) for path, text in files.items() if is_short(path, text)
+        },
+        "WIDE_CLASSES": wide,
+        "HOMONYMS": homonyms(files),
+        "SQL_ON_THE_LEDGER": {
+            path: found for path, text in files.items() if (found := foreign_sql(path, text))
+        },
+        "IMPURE_CHAINS": impure_chains(files),
+    }
+
+
+def risen(found: Mapping[str, object], allowed: Collection[str]) -> list[str]:
+    """A line for each thing that a table does not allow, or not in this number."""
+    return [
+        f"{name}: {what}"
+        for name, what in found.items()
+        if name not in allowed or (isinstance(allowed, Mapping) and _how_many(what) > allowed[name])
+    ]
+
+
+def _how_many(what: object) -> int:
+    return what if isinstance(what, int) else len(what) if isinstance(what, list) else 1
