@@ -103,15 +103,15 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
         for number, words, line in hits:
             text = texts[number][1]
             early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
-            hers = spoken.seq in own or _quotes(evidence, one, own_words)
+            hers = spoken.seq in own or _quotes(evidence, spoken, own_words)
             if early and not hers and not (text.sources is None and _is_hers(evidence, spoken.seq)):
-                first.setdefault(number, (one, words, line))
+                first.setdefault(number, (spoken, words, line))
                 others.setdefault(number, set()).update([spoken.seq] if spoken.is_line else [])
-    for number, (one, words, line) in sorted(first.items()):
+    for number, (spoken, words, line) in sorted(first.items()):
         run, text = texts[number]
         if line or words in " ".join(words_of(text.text)):  # two runs may have one hash
             echoed.found.append(
-                Echo(run, text, one, words, line, len(others[number] - {spoken.seq}))
+                Echo(run, text, spoken, words, line, len(others[number] - {spoken.seq}))
             )
     kinds = "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
     echoed.erased = [seq for (seq,) in evidence.query(kinds)]
