@@ -126,7 +126,9 @@ def test_a_decision_that_quotes_the_chat_outside_of_its_fields_is_counted(
     root: str, lines: str
 ) -> None:
     with open(f"{root}/scribe/log.md", "a", encoding="utf-8") as file:
-        front = "### D-1795379999 Odd\n- **Chat ref:** live.chat:~L8\n- **Participants:** ann\n"
+        # The ID carries the decision's time: it must not be before the messages that it refers to.
+        number = int(time.time()) + 60
+        front = f"### D-{number} Odd\n- **Chat ref:** live.chat:~L8\n- **Participants:** ann\n"
         file.write(f"\n---\n\n{front}{lines}")
     review(root)
     assert isolation(root).coverage["decisions that quote the chat"] == 1
