@@ -166,8 +166,7 @@ def act(root: Path, number: int, chance: random.Random, *, twice: bool) -> None:
         ]
         chance.shuffle(acts)
         if twice:  # the first takes in what others added: the second finds the log as it knows it
-            log = lambda: scribe.log(team, scribe.Request("Again", ["ann"], "because"))  # noqa: E731
-            acts[:0] = [log, log]
+            acts[:0] = [partial(scribe.log, team, scribe.Request("Again", ["ann"], "because"))] * 2
         for one in acts:
             one()
         if chance.random() < 0.2:
