@@ -15,10 +15,11 @@ from time import perf_counter
 from benchmarks.measure import Row, in_turn, rate_row
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, Scale, event_draft, fill_queue, make_team
 from ledger.entry import Draft, Entry
+from ledger.locating import DATABASE
 from ledger.sqlite import SQLiteStore
 from projections.tables import fold_into
 from tripod import bus
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 
 __all__ = ["Bare", "rows"]
 

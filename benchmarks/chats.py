@@ -19,7 +19,7 @@ from benchmarks.appends import Bare
 from benchmarks.measure import Pair, Row, cost_row, in_turn, time_row
 from ledger.durable import sync_path
 from projections.formats.chat import Header, format_header, format_line
-from tripod import adopt, chat, recover
+from tripod import adopt, chat, chat_keeping, chat_reading, recover
 from tripod.team import Team
 
 __all__ = ["rows"]
@@ -76,8 +76,8 @@ def fill(root: str, messages: int) -> None:
     Path(root, "chat/live.chat").write_bytes(format_header(header, len(body)) + body)
     with Team(root) as team:
         adopt.sync(team)
-        while chat.count(team, "live") > 2_000:
-            chat.archive(team, "live", chat.count(team, "live") - 1_000)
+        while chat_reading.count(team, "live") > 2_000:
+            chat_keeping.archive(team, "live", chat_reading.count(team, "live") - 1_000)
         recover.rebuild(team)
 
 

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from hashlib import sha256
 from time import perf_counter
 
+from ledger.locating import DATABASE
 from ledger.reader import read_only
 from ledger.seal import Seal
 from tripod import recover
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 from verify.checks import LEDGER_CHECKS
 from verify.evidence import collect
 from verify.known import Known

@@ -22,10 +22,10 @@ from benchmarks.workload import AFTER_US, Scale, event_draft, make_team
 from ledger import chain, writing
 from ledger.drafts import opened
 from ledger.entry import leaf_hash
+from ledger.locating import DATABASE
 from ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
 from ledger.reader import block_nodes, read_only
 from ledger.sqlite import SQLiteStore
-from tripod.team import DATABASE
 from verify.checks import CHECKS, record_agrees, seals_open
 from verify.evidence import collect
 from verify.finding import CLEAN

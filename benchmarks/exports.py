@@ -9,13 +9,14 @@ from contextlib import closing
 from functools import partial
 
 from ledger import drafts
+from ledger.locating import DATABASE
 from ledger.merkle import root_of
 from ledger.note import Note, format_note
 from ledger.reader import block_nodes, read_only
 from ledger.seal import Seal, format_seal, sign_seal
 from ledger.vkey import SigningKey
 from tripod.export import export, update
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 
 __all__ = ["EXPORTS", "NEW", "keep_record", "seal_by_hand"]
 

@@ -21,11 +21,12 @@ from benchmarks.measure import Pair, Row, cost_row, in_turn
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, event_draft, fill_queue
 from ledger.authorship import parse_record, statement
 from ledger.entry import Draft
+from ledger.locating import DATABASE
 from ledger.reader import read_entries, read_only
 from ledger.vkey import VerifierKey
 from tripod import authors, bus, keys
 from tripod.authors import Signing
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 from verify.evidence import collect
 from verify.run import run
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ledger import drafts
 from ledger.entry import Draft, leaf_hash
+from ledger.locating import FOLDER
 from projections import BUS
 from projections.chat_file import line_size
 from projections.formats import chat as chats
@@ -25,11 +26,11 @@ from projections.formats.assessment import format_checkpoint_payload
 from projections.formats.decision_log import format_log_header
 from projections.formats.event import Event, event_name, format_event, format_time
 from projections.formats.mentions import EVENTS, mentions
-from projections.intake import Found, Reader, sort_pieces
 from projections.intake.others import take_inputs
+from projections.intake.piece import Found, Reader, sort_pieces
 from projections.rebuild import renders
 from tripod import adopt
-from tripod.team import FOLDER, Team
+from tripod.team import Team
 
 __all__ = ["AFTER_US", "Scale", "event_draft", "fill_queue", "make_team", "show_files"]
 

@@ -28,20 +28,6 @@ from ledger.entry import HEADER_VERSION, Draft, commit
 from ledger.errors import MalformedError
 from ledger.vkey import SigningKey, VerifierKey
 
-__all__ = [
-    "MAX_BATCH",
-    "MAX_RECORD",
-    "OBSERVED",
-    "Record",
-    "format_record",
-    "message_of",
-    "parse_record",
-    "record_problem",
-    "sign_drafts",
-    "sign_statements",
-    "statement",
-]
-
 MAX_BATCH = 64  # statements under one signature
 _HEAD = 1 + 4 + 64
 MAX_RECORD = _HEAD + 32 * MAX_BATCH  # bytes
@@ -81,8 +67,7 @@ def format_record(record: Record) -> bytes:
     count = len(record.digests)
     widths = (len(record.key_id), len(record.signature), *map(len, record.digests))
     if widths != (4, 64, *[32] * count) or count == 1 or count > MAX_BATCH:
-        message = f"no signature record: of {count} digests, or a part of another width"
-        raise MalformedError(message)
+        raise MalformedError(f"no signature record: of {count} digests, or a part of another width")
     kind = bytes([_MANY if count else _ONE])
     return kind + record.key_id + record.signature + b"".join(record.digests)
 
@@ -102,8 +87,7 @@ def parse_record(data: bytes) -> Record:
             return record
     except MalformedError:
         pass
-    message = f"its {len(data)} bytes are no signature record"
-    raise MalformedError(message)
+    raise MalformedError(f"its {len(data)} bytes are no signature record")
 
 
 def message_of(record: Record, stated: bytes) -> bytes | None:

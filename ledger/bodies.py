@@ -31,18 +31,6 @@ from ledger.entry import MAX_BODY
 from ledger.errors import MalformedError
 from ledger.tiles import ENTRIES, Tile, format_path, parse_path
 
-__all__ = [
-    "BLOBS",
-    "BODIES",
-    "MAX_LINES",
-    "Said",
-    "format_line",
-    "line_path",
-    "parse_line",
-    "parse_line_path",
-    "parse_lines",
-]
-
 BODIES = "bodies"  # the folder of the bundles
 BLOBS = "blobs"  # the folder of the blobs
 MAX_LINES = 256 * (MAX_BODY + 2 * MAX_RECORD + 140)  # bytes in a bundle: 140 for names and salt
@@ -75,8 +63,7 @@ def parse_line_path(path: str) -> Tile:
     if path.startswith(f"{BODIES}/") and path.endswith(_SUFFIX):
         middle = path.removeprefix(f"{BODIES}/").removesuffix(_SUFFIX)
         return parse_path(_BUNDLE + middle)
-    message = f"not the path of a bundle of bodies: {path[:200]!r}"
-    raise MalformedError(message)
+    raise MalformedError(f"not the path of a bundle of bodies: {path[:200]!r}")
 
 
 def format_line(seq: int, said: Said) -> bytes:
@@ -113,8 +100,7 @@ def parse_line(line: bytes, seq: int) -> Said:
     ):
         salt = bytes.fromhex(line[middle : middle + 64].decode())
         return Said(salt, line[8 : middle - len(mark)], auth)
-    message = f"the line of entry {seq} is not of the form of a body with its salt"
-    raise MalformedError(message)
+    raise MalformedError(f"the line of entry {seq} is not of the form of a body with its salt")
 
 
 def parse_lines(data: bytes, first: int, width: int) -> list[Said]:
@@ -125,6 +111,5 @@ def parse_lines(data: bytes, first: int, width: int) -> list[Said]:
     """
     lines = data.split(b"\n")
     if lines.pop() or len(lines) != width:
-        message = f"a bundle of {width} bodies holds {len(lines)} whole lines"
-        raise MalformedError(message)
+        raise MalformedError(f"a bundle of {width} bodies holds {len(lines)} whole lines")
     return [parse_line(line, seq) for seq, line in enumerate(lines, first)]

@@ -20,8 +20,6 @@ import orjson
 
 from ledger.errors import MalformedError
 
-__all__ = ["MAX_INTEGER", "Value", "check_value", "format_ordered", "format_value", "parse_value"]
-
 Value: TypeAlias = "bool | int | str | list[Value] | dict[str, Value]"
 
 MAX_INTEGER = 2**53 - 1
@@ -41,8 +39,7 @@ def format_value(value: object) -> bytes:
     try:
         return orjson.dumps(value, option=_OPTIONS)
     except (TypeError, orjson.JSONEncodeError) as error:
-        message = f"this value has no canonical JSON: {error}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
 def format_ordered(value: dict[str, object]) -> bytes:
@@ -54,8 +51,7 @@ def format_ordered(value: dict[str, object]) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
     except (TypeError, orjson.JSONEncodeError) as error:
-        message = f"this value has no canonical JSON: {error}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"this value has no canonical JSON: {error}") from error
 
 
 def parse_value(data: bytes) -> Value:
@@ -67,14 +63,12 @@ def parse_value(data: bytes) -> Value:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        message = f"not JSON: {error}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"not JSON: {error}") from error
     check_value(value)
     again = format_value(value)
     if again != data:
         shown = again[:200].decode("utf-8", "replace")
-        message = f"not canonical JSON: the same value is written {shown}"
-        raise MalformedError(message)
+        raise MalformedError(f"not canonical JSON: the same value is written {shown}")
     return value  # type: ignore[no-any-return]
 
 
@@ -90,20 +84,18 @@ def check_value(value: object, depth: int = 0) -> None:
         return
     if kind is int:
         if not -MAX_INTEGER <= value <= MAX_INTEGER:  # type: ignore[operator]
-            message = f"integer out of ±(2^53-1): {value}"
-            raise MalformedError(message)
+            raise MalformedError(f"integer out of ±(2^53-1): {value}")
     elif depth >= MAX_DEPTH and kind in (dict, list):
-        message = f"nested deeper than {MAX_DEPTH}"
-        raise MalformedError(message)
+        raise MalformedError(f"nested deeper than {MAX_DEPTH}")
     elif kind is dict:
         for key, inner in value.items():  # type: ignore[attr-defined]
             if type(key) is not str or not key.isascii():
-                message = f"object key is not ASCII text: {key!r}"
-                raise MalformedError(message)
+                raise MalformedError(f"object key is not ASCII text: {key!r}")
             check_value(inner, depth + 1)
     elif kind is list:
         for inner in value:  # type: ignore[attr-defined]
             check_value(inner, depth + 1)
     else:
-        message = f"{kind.__name__} has no place in canonical JSON here (no floats, no null)"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"{kind.__name__} has no place in canonical JSON here (no floats, no null)"
+        )

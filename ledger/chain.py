@@ -26,8 +26,6 @@ from ledger.entry import (
 from ledger.errors import IdReusedError, MalformedError, TooLargeError, UnknownCauseError
 from ledger.merkle import Tree
 
-__all__ = ["Linked", "Tip", "check_link", "link", "link_all"]
-
 _NOT_BEFORE = "0000-01-01T00:00:00.000000Z"
 
 
@@ -73,22 +71,21 @@ def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
     seq = tree.size
     kind, stream, actor, data, _, cause, _, _, auth = draft
     if (seq == 0) != (kind == "ledger.opened"):
-        message = "ledger.opened is the first entry of a ledger, and no other is"
-        raise MalformedError(message)
+        raise MalformedError("ledger.opened is the first entry of a ledger, and no other is")
     body = format_value(data)
     if len(body) > MAX_BODY:
-        message = (
+        raise TooLargeError(
             f"the body of this {kind} takes {len(body)} bytes, at most {MAX_BODY} are "
             "allowed; long texts go into blobs"
         )
-        raise TooLargeError(message)
     if kind != "ledger.forked-from":  # a new line under a new name: its clock begins anew
         at = max(at, tip.at)
     value: dict[str, object] = {"actor": actor, "at": at}
     if auth is not None:
         if (entry_id, salt) != (draft.id, draft.salt):
-            message = f"a signed {kind} must come with the id and the salt that were signed"
-            raise MalformedError(message)
+            raise MalformedError(
+                f"a signed {kind} must come with the id and the salt that were signed"
+            )
         value["auth"] = auth_of(auth)
     value["body"] = commit(salt, kind, body)
     if cause is not None:
@@ -156,8 +153,9 @@ def link_all(
         entry = link(tip, draft, at, draft.id or new_id, draft.salt or salt)
         cause = draft.cause
         if cause is not None and cause not in made and not stands(cause):
-            message = f"{cause!r} is the id of no entry before this {draft.kind}: give its cause's"
-            raise UnknownCauseError(message)
+            raise UnknownCauseError(
+                f"{cause!r} is the id of no entry before this {draft.kind}: give its cause's"
+            )
         made.add(entry.id)
         if draft.id:
             given[draft.id] = entry
@@ -172,8 +170,7 @@ def _same_or_raise(draft: Draft, known: Entry) -> None:
     """The same id with the same body is a retry, with another body an error."""
     if draft.kind == known.kind and (known.body is None or format_value(draft.body) == known.body):
         return
-    message = f"id {draft.id} stands at entry {known.seq} with another body"
-    raise IdReusedError(message)
+    raise IdReusedError(f"id {draft.id} stands at entry {known.seq} with another body")
 
 
 def check_link(header: Header, seq: int, prev: str, origin: str) -> str | None:

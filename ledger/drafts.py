@@ -16,32 +16,6 @@ from ledger.ids import change_id
 from ledger.places import place_id
 from ledger.redaction import REDACTED, redaction_id
 
-__all__ = [
-    "INLINE_LIMIT",
-    "Body",
-    "acked",
-    "acked_all",
-    "adopted",
-    "anchor_received",
-    "channel_created",
-    "content",
-    "decided",
-    "displaced",
-    "enrolled",
-    "forked_from",
-    "key_set",
-    "log_begun",
-    "opened",
-    "place_added",
-    "pruned",
-    "published",
-    "redacted",
-    "revoked",
-    "rotated",
-    "seal_made",
-    "sent",
-]
-
 Body: TypeAlias = "dict[str, Any]"
 
 INLINE_LIMIT = 16 * 1024  # bytes of UTF-8; a longer text is a blob

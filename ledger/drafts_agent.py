@@ -9,15 +9,6 @@ from typing import Any
 from ledger.drafts import Body, content
 from ledger.entry import Draft
 
-__all__ = [
-    "KEPT_LIMIT",
-    "agent_abandoned",
-    "agent_ended",
-    "agent_requested",
-    "agent_started",
-    "delivered",
-]
-
 KEPT_LIMIT = 16 * 1024 * 1024  # bytes of a program's output; of more only the digest is kept
 
 

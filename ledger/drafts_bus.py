@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ledger.entry import Draft
 
-__all__ = ["claimed", "released", "seen"]
-
 
 def claimed(*, name: str, event: int, by: str, until: int, attempt: int) -> Draft:
     """Take the event that the entry ``event`` published, until ``until`` (µs since 1970)."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from ledger.entry import Draft
 
-__all__ = ["deleted", "read"]
-
 
 def read(
     *, channel: str, handle: str, upto: int, beyond: Sequence[tuple[int, int]], lines: int

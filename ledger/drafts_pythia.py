@@ -8,8 +8,6 @@ from hashlib import sha256
 from ledger.drafts import Body, content
 from ledger.entry import Draft
 
-__all__ = ["pythia_assessed", "pythia_failed", "pythia_isolated"]
-
 _STREAM = "pythia"
 
 

@@ -8,16 +8,6 @@ from hashlib import sha256
 from ledger.drafts import Body, content
 from ledger.entry import Draft
 
-__all__ = [
-    "evidence_kept",
-    "worker_continued",
-    "worker_dismissed",
-    "worker_ended",
-    "worker_escalated",
-    "worker_running",
-    "worker_spawned",
-]
-
 
 def _draft(kind: str, actor: str, body: Body, blobs: Sequence[bytes] = ()) -> Draft:
     return Draft(kind, f"workers/{body['name']}", actor, body | {"v": 1}, blobs=tuple(blobs))

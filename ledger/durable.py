@@ -10,8 +10,6 @@ import errno
 import os
 from contextlib import suppress
 
-__all__ = ["name_file", "rename_file", "replace_file", "sync_name", "sync_path"]
-
 
 def sync_path(path: str) -> None:
     """Wait until the disk has a file's bytes, or the names in a folder (OSError: it refuses)."""

@@ -28,18 +28,6 @@ from ledger.note import Note, format_note, parse_note, sign, verify
 from ledger.spelling import name_problem
 from ledger.vkey import SigningKey, VerifierKey
 
-__all__ = [
-    "CHANGES",
-    "ENROLLED",
-    "REVOKED",
-    "change_text",
-    "cosign_note",
-    "handle_problem",
-    "note_problem",
-    "read_request",
-    "sign_change",
-]
-
 ENROLLED, REVOKED = "actor.enrolled", "actor.revoked"
 CHANGES = (ENROLLED, REVOKED)
 """The kinds."""
@@ -99,12 +87,10 @@ def read_request(note: str, origin: str) -> tuple[int, VerifierKey]:
     parsed = parse_note(note.encode())
     lines = parsed.text.split("\n")
     if len(lines) != 6 or not lines[2].isdecimal():
-        message = "the note is no request to enrol a key"
-        raise MalformedError(message)
+        raise MalformedError("the note is no request to enrol a key")
     number, key = int(lines[2]), VerifierKey.parse(lines[4])
     if parsed.text != change_text(origin, number, key):
-        message = f"the note is no request to enrol a key in the ledger {origin!r}"
-        raise MalformedError(message)
+        raise MalformedError(f"the note is no request to enrol a key in the ledger {origin!r}")
     verify(parsed, (key,))
     return number, key
 

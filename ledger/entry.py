@@ -26,22 +26,6 @@ import orjson
 from ledger.canonical import format_ordered, format_value
 from ledger.errors import MalformedError, TooLargeError
 
-__all__ = [
-    "GENESIS",
-    "HEADER_VERSION",
-    "MAX_BODY",
-    "MAX_HEADER",
-    "Draft",
-    "Entry",
-    "Header",
-    "auth_of",
-    "commit",
-    "format_header",
-    "header_bytes",
-    "leaf_hash",
-    "parse_header",
-]
-
 HEADER_VERSION = 1
 MAX_HEADER = 65_535  # an entry bundle of tlog-tiles gives a length of two bytes
 MAX_BODY = 64 * 1024
@@ -144,8 +128,9 @@ def header_bytes(value: dict[str, object]) -> bytes:
     """
     data = format_ordered(value)
     if len(data) > MAX_HEADER:
-        message = f"the header takes {len(data)} bytes; at most {MAX_HEADER} fit an entry bundle"
-        raise TooLargeError(message)
+        raise TooLargeError(
+            f"the header takes {len(data)} bytes; at most {MAX_HEADER} fit an entry bundle"
+        )
     return data
 
 
@@ -158,15 +143,13 @@ def parse_header(data: bytes) -> Header:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        message = f"header is not JSON: {error}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"header is not JSON: {error}") from error
     problem = _header_problem(value)
     if problem is not None:
         raise MalformedError(problem)
     header = Header(**value)
     if len(data) > MAX_HEADER or format_value(value) != data:
-        message = "header is not in its canonical spelling"
-        raise MalformedError(message)
+        raise MalformedError("header is not in its canonical spelling")
     return header
 
 

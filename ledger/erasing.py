@@ -17,8 +17,6 @@ import orjson
 from ledger.errors import LedgerError
 from ledger.redaction import named_blobs, naming, redaction_id
 
-__all__ = ["erasable", "erase", "kept", "orphans", "sweep", "unswept"]
-
 _KEPT = "SELECT body FROM entries WHERE id = ? AND kind = 'redacted'"
 
 
@@ -40,8 +38,7 @@ def erasable(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
     row = db.execute("SELECT body FROM entries WHERE seq = ?", (seq,)).fetchone()
     if row is None or row[0] is None:
         what = "there is no such entry" if row is None else "its body was erased before"
-        message = f"entry {seq} cannot be erased: {what}"
-        raise LedgerError(message)
+        raise LedgerError(f"entry {seq} cannot be erased: {what}")
     body: dict[str, Any] = orjson.loads(row[0])
     return body
 

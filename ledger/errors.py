@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ConflictError",
-    "IdReusedError",
-    "LedgerDamagedError",
-    "LedgerError",
-    "MalformedError",
-    "MissingExtraError",
-    "NoLedgerError",
-    "NotVerifiedError",
-    "PagesDamagedError",
-    "TooLargeError",
-    "UnknownCauseError",
-    "UnwritableError",
-]
-
 
 class LedgerError(Exception):
     """Base of every error that this package raises; the message says what to do next."""

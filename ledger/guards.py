@@ -10,8 +10,6 @@ from contextlib import closing
 
 from ledger.schema import check_ours, foreign_triggers, migrate
 
-__all__ = ["put_back"]
-
 _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Guard", "Head"]
-
 
 class Head(NamedTuple):
     """(size, root) of the ledger at some moment."""

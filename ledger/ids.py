@@ -6,17 +6,6 @@ import os
 import time
 from hashlib import sha256
 
-__all__ = [
-    "CHANGE_IDS",
-    "change_id",
-    "format_at",
-    "now_at",
-    "now_us",
-    "observed_id",
-    "parse_at",
-    "uuid7",
-]
-
 CHANGE_IDS = ("actor-", "actor.")
 """All that ``change_id`` gives sorts from the one to the other, and hardly another id does."""
 

@@ -13,20 +13,6 @@ import stat
 from ledger.places import CHAT, EVENTS, RECORD
 from ledger.schema import APPLICATION_ID
 
-__all__ = [
-    "DATABASE",
-    "FOLDER",
-    "LEDGER",
-    "has_ledger",
-    "home_of",
-    "is_apart",
-    "named",
-    "nearest",
-    "root_in",
-    "subject",
-    "team_of",
-]
-
 FOLDER = ".nbs"
 DATABASE = "ledger.db"
 LEDGER = "TRIPOD_LEDGER"

@@ -14,8 +14,6 @@ import os
 from types import TracebackType
 from typing import Self
 
-__all__ = ["FileLock"]
-
 
 class FileLock:
     """A lock on ``path`` for the length of a ``with``; the file stays, empty.

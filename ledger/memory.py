@@ -20,8 +20,6 @@ from ledger.ids import fresh_ids, now_at
 from ledger.redaction import named_blobs, naming
 from ledger.store import Fold
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore:
     """A ledger in lists; see ``ledger.store.Store``."""
@@ -62,8 +60,7 @@ class MemoryStore:
         entries, blobs = list(self._entries), dict(self._blobs)
         old = self._tip
         if self.db.in_transaction:
-            message = "this store has a transaction open: append within that one"
-            raise LedgerError(message)
+            raise LedgerError("this store has a transaction open: append within that one")
         self.db.execute("BEGIN")
         try:
             self._whole = True
@@ -78,8 +75,9 @@ class MemoryStore:
 
     def _check_whole(self) -> None:
         if not self._whole:
-            message = "an append of this transaction failed half way: nothing of it was recorded"
-            raise LedgerError(message)
+            raise LedgerError(
+                "an append of this transaction failed half way: nothing of it was recorded"
+            )
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """Append drafts, all or none; within a transaction or as one."""
@@ -99,8 +97,9 @@ class MemoryStore:
         repeats = bool(drafts) and not fresh  # a retry of what stands there conflicts with nothing
         later = [] if guard is None or repeats else self._entries[guard.size :]
         if guard is not None and any(entry.stream == guard.stream for entry in later):
-            message = f"{guard.stream} has grown since it was read: read it again and decide again"
-            raise ConflictError(message)
+            raise ConflictError(
+                f"{guard.stream} has grown since it was read: read it again and decide again"
+            )
         self._tip = tip
         # A caller may change its dict afterwards; what is stored stays what was hashed.
         kept = [entry._replace(data=orjson.loads(entry.body or b"{}")) for entry in fresh]
@@ -120,8 +119,9 @@ class MemoryStore:
                 return self.erase(redaction)
         seq = redaction.body["seq"]
         if not 0 <= seq < self.size or self._entries[seq].body is None:
-            message = f"entry {seq} cannot be erased: it is not there, or was erased before"
-            raise LedgerError(message)
+            raise LedgerError(
+                f"entry {seq} cannot be erased: it is not there, or was erased before"
+            )
         entry = self.append([redaction])[0]
         erased = self._entries[seq]
         keep = orjson.loads(entry.body or b"{}")["keep"]

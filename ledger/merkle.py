@@ -13,19 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import TypeAlias
 
-__all__ = [
-    "EMPTY_ROOT",
-    "Nodes",
-    "Tree",
-    "check_consistency",
-    "check_inclusion",
-    "consistency_proof",
-    "inclusion_proof",
-    "list_nodes",
-    "node_hash",
-    "root_of",
-]
-
 EMPTY_ROOT = sha256(b"").digest()
 
 Nodes: TypeAlias = Callable[[int, int], bytes]
@@ -53,10 +40,9 @@ class Tree:
         self.stack = list(stack)
         self.full: list[tuple[int, int, bytes]] = []
         if len(self.stack) != size.bit_count():
-            message = (
+            raise ValueError(
                 f"a tree of {size} leaves has {size.bit_count()} subtrees, not {len(self.stack)}"
             )
-            raise ValueError(message)
 
     def append(self, leaf: bytes) -> None:
         """Add one leaf hash."""
@@ -109,8 +95,7 @@ def root_of(nodes: Nodes, start: int, stop: int) -> bytes:
 def inclusion_proof(nodes: Nodes, index: int, size: int) -> list[bytes]:
     """Proof that leaf ``index`` lies in the tree of ``size``: sibling first, root's child last."""
     if not 0 <= index < size:
-        message = f"no leaf {index} in a tree of {size}"
-        raise ValueError(message)
+        raise ValueError(f"no leaf {index} in a tree of {size}")
     proof: list[bytes] = []
     start, stop = 0, size
     while stop - start > 1:
@@ -150,8 +135,7 @@ def check_inclusion(
 def consistency_proof(nodes: Nodes, old: int, new: int) -> list[bytes]:
     """Proof that the tree of ``old`` leaves is a prefix of the tree of ``new`` (RFC 6962 2.1.2)."""
     if not 0 <= old <= new:
-        message = f"a tree of {old} leaves is no prefix of one of {new}"
-        raise ValueError(message)
+        raise ValueError(f"a tree of {old} leaves is no prefix of one of {new}")
     if old in (0, new):
         return []
     proof: list[bytes] = []

@@ -19,21 +19,6 @@ from ledger.errors import MalformedError, NotVerifiedError
 from ledger.spelling import format_base64, name_problem, parse_base64, parse_text, text_problem
 from ledger.vkey import COSIGNATURE, ED25519, SigningKey, VerifierKey, cosignature_message
 
-__all__ = [
-    "MAX_NOTE",
-    "MAX_SIGNATURES",
-    "Note",
-    "Signature",
-    "cosign",
-    "cosignature_time",
-    "format_carried",
-    "format_note",
-    "parse_carried",
-    "parse_note",
-    "sign",
-    "verify",
-]
-
 MAX_SIGNATURES = 100  # as golang.org/x/mod; the format demands that 16 be accepted
 MAX_NOTE = 1024 * 1024  # bytes; a hundred post-quantum signatures take 350,000
 
@@ -71,15 +56,13 @@ def format_note(note: Note) -> bytes:
     for number, signature in enumerate(note.signatures, 1):
         problem = _signature_problem(signature)
         if problem is not None:
-            message = f"note: signature {number}: {problem}"
-            raise MalformedError(message)
+            raise MalformedError(f"note: signature {number}: {problem}")
         payload = format_base64(signature.key_id + signature.data)
         lines.append(f"{_DASH}{signature.name} {payload}\n")
     _check_count(len(lines))
     data = f"{note.text}\n{''.join(lines)}".encode()
     if len(data) > MAX_NOTE:
-        message = f"note: {len(data)} bytes, at most {MAX_NOTE} are written"
-        raise MalformedError(message)
+        raise MalformedError(f"note: {len(data)} bytes, at most {MAX_NOTE} are written")
     return data
 
 
@@ -92,11 +75,9 @@ def parse_note(data: bytes) -> Note:
     whole = parse_text(data, MAX_NOTE, "note")
     end = whole.rfind("\n\n") + 1
     if end == 0:
-        message = "note: no blank line between text and signatures"
-        raise MalformedError(message)
+        raise MalformedError("note: no blank line between text and signatures")
     if not whole.endswith("\n"):
-        message = "note: the last line does not end in a newline"
-        raise MalformedError(message)
+        raise MalformedError("note: the last line does not end in a newline")
     text, lines = whole[:end], whole[end + 1 :].split("\n")[:-1]
     _check_count(len(lines))
     first = text.count("\n") + 2
@@ -123,16 +104,14 @@ def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
         if key is None:
             continue
         if not key.accepts(note.text, signature.data):
-            message = (
+            raise NotVerifiedError(
                 f"note: signature {number} says it is by {signature.name} "
                 f"({signature.key_id.hex()}), and it is not: refuse all of this note"
             )
-            raise NotVerifiedError(message)
         good.setdefault(identity, signature)
     if not good:
         trusted = ", ".join(f"{name} ({key_id.hex()})" for name, key_id in known) or "none"
-        message = f"note: signed by no key that is trusted here ({trusted})"
-        raise NotVerifiedError(message)
+        raise NotVerifiedError(f"note: signed by no key that is trusted here ({trusted})")
     return list(good.values())
 
 
@@ -148,8 +127,9 @@ def sign(text: str, key: SigningKey) -> Signature:
         MalformedError: the text is none that a note may hold, or the key is for cosignatures.
     """
     if key.kind != ED25519:
-        message = f"{key.name} is a key for cosignatures: it signs with a time or not at all"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"{key.name} is a key for cosignatures: it signs with a time or not at all"
+        )
     _check_text(text)
     return Signature(key.name, key.verifier().key_id, key.sign(text.encode()))
 
@@ -162,12 +142,10 @@ def cosign(text: str, key: SigningKey, seconds: int) -> Signature:
             cosignatures, or the time does not fit 64 bits.
     """
     if key.kind != COSIGNATURE:
-        message = f"{key.name} is not a key for cosignatures"
-        raise MalformedError(message)
+        raise MalformedError(f"{key.name} is not a key for cosignatures")
     _check_text(text)
     if not 0 <= seconds <= _MAX_SECONDS:
-        message = f"a cosignature has no room for the time {seconds}"
-        raise MalformedError(message)
+        raise MalformedError(f"a cosignature has no room for the time {seconds}")
     data = seconds.to_bytes(8, "big") + key.sign(cosignature_message(text, seconds))
     return Signature(key.name, key.verifier().key_id, data)
 
@@ -179,8 +157,7 @@ def cosignature_time(signature: Signature) -> int:
         MalformedError: the signature has no room for a time.
     """
     if len(signature.data) != 8 + 64:
-        message = f"the signature of {signature.name} is no Ed25519 cosignature"
-        raise MalformedError(message)
+        raise MalformedError(f"the signature of {signature.name} is no Ed25519 cosignature")
     return int.from_bytes(signature.data[:8], "big")
 
 
@@ -192,8 +169,7 @@ def _check_text(text: str) -> None:
     if problem is None and not text.endswith("\n"):
         problem = "the text does not end in a newline"
     if problem is not None:
-        message = f"note: {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"note: {problem}")
 
 
 def _by_name(keys: Iterable[VerifierKey]) -> dict[tuple[str, bytes], VerifierKey]:
@@ -201,8 +177,9 @@ def _by_name(keys: Iterable[VerifierKey]) -> dict[tuple[str, bytes], VerifierKey
     for key in keys:
         other = known.setdefault((key.name, key.key_id), key)
         if other != key:
-            message = f"two trusted keys are both {key.name} ({key.key_id.hex()}): keep one"
-            raise MalformedError(message)
+            raise MalformedError(
+                f"two trusted keys are both {key.name} ({key.key_id.hex()}): keep one"
+            )
     return known
 
 
@@ -210,14 +187,12 @@ def _parse_signature(line: str, number: int) -> Signature:
     where = f"note: line {number}"
     name, _, payload = line.removeprefix(_DASH).partition(" ")
     if not line.startswith(_DASH):
-        message = f"{where}: a signature line begins with an em dash and a space"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: a signature line begins with an em dash and a space")
     data = parse_base64(payload, where)
     signature = Signature(name, data[:4], data[4:])
     problem = _signature_problem(signature)
     if problem is not None:
-        message = f"{where}: {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: {problem}")
     return signature
 
 
@@ -249,12 +224,10 @@ def parse_carried(data: bytes, limit: int, where: str) -> tuple[list[str], bytes
     """
     head, blank, note = parse_text(data, limit, where).partition("\n\n")
     if not blank:
-        message = f"{where}: no blank line between the hashes and the seal"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: no blank line between the hashes and the seal")
     return head.split("\n"), note.encode()
 
 
 def _check_count(count: int) -> None:
     if not 1 <= count <= MAX_SIGNATURES:
-        message = f"note: {count} signatures, from 1 to {MAX_SIGNATURES} are allowed"
-        raise MalformedError(message)
+        raise MalformedError(f"note: {count} signatures, from 1 to {MAX_SIGNATURES} are allowed")

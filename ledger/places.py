@@ -15,22 +15,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "ARCHIVE",
-    "CHAT",
-    "EVENTS",
-    "LOGS",
-    "PLACE_IDS",
-    "PROCESSED",
-    "RECORD",
-    "SEARCH",
-    "SPOOL",
-    "added_problem",
-    "place_id",
-    "place_problem",
-    "places_problem",
-]
-
 RECORD = "record"
 """The folder of the team directory that holds the ledger as plain files."""
 

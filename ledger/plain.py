@@ -12,8 +12,6 @@ import errno
 import os
 import stat
 
-__all__ = ["open_plain", "read_plain"]
-
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _NO_FILE = "it is no regular file, and nothing else is read"
 

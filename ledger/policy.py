@@ -34,17 +34,6 @@ from ledger.seal import OpenedSeal, open_seal
 from ledger.spelling import parse_text
 from ledger.vkey import COSIGNATURE, ED25519, VerifierKey
 
-__all__ = [
-    "MAX_POLICY",
-    "Group",
-    "Log",
-    "Policy",
-    "Witness",
-    "format_policy",
-    "open_under",
-    "parse_policy",
-]
-
 MAX_POLICY = 256 * 1024  # bytes
 
 _NONE = "none"
@@ -122,11 +111,10 @@ def open_under(policy: Policy, note: Note, *, extensions: bool = False) -> Opene
     keys = {cosignature.key for cosignature in opened.cosignatures}
     names = [witness.name for witness in policy.witnesses if witness.key in keys]
     if not policy.reached(names):
-        message = (
+        raise NotVerifiedError(
             f"seal of {opened.seal.origin} at size {opened.seal.size}: cosigned by "
             f"{', '.join(names) or 'no known witness'}, which is not the quorum {policy.quorum}"
         )
-        raise NotVerifiedError(message)
     return opened
 
 
@@ -147,11 +135,9 @@ def parse_policy(data: bytes) -> Policy:
         try:
             reading.take(words)
         except MalformedError as error:
-            message = f"policy: line {number}: {error}"
-            raise MalformedError(message) from error
+            raise MalformedError(f"policy: line {number}: {error}") from error
     if not reading.quorum:
-        message = "policy: no quorum line: say `quorum none` if no witness is asked for"
-        raise MalformedError(message)
+        raise MalformedError("policy: no quorum line: say `quorum none` if no witness is asked for")
     (quorum,) = reading.quorum
     return Policy(
         tuple(reading.logs),
@@ -175,8 +161,7 @@ def format_policy(policy: Policy) -> bytes:
     lines.append(_line("quorum", _NONE if policy.quorum is None else policy.quorum))
     data = "".join(lines).encode("utf-8", "surrogatepass")
     if parse_policy(data) != policy:
-        message = "policy: a name or URL in it is not one word"
-        raise MalformedError(message)
+        raise MalformedError("policy: a name or URL in it is not one word")
     return data
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
-__all__ = ["EACH", "Listener", "listening", "over", "silence", "tell"]
-
 EACH = 1000
 
 Listener: TypeAlias = Callable[[str, int, int], None]

@@ -26,8 +26,6 @@ from ledger.policy import Policy, open_under
 from ledger.seal import OpenedSeal
 from ledger.spelling import MAX_SIZE, format_base64, parse_base64, parse_decimal
 
-__all__ = ["MAX_HASHES", "MAX_PROOF", "Proof", "format_proof", "parse_proof", "verify_proof"]
-
 MAX_HASHES = 63  # a tree of 2^63 leaves is that high
 MAX_PROOF = MAX_NOTE + 256 * 1024  # bytes
 
@@ -62,8 +60,7 @@ def format_proof(proof: Proof) -> bytes:
     lines += [format_base64(digest) for digest in proof.hashes]
     data = format_carried(lines, proof.note)
     if len(data) > MAX_PROOF:
-        message = f"proof: {len(data)} bytes, at most {MAX_PROOF} are written"
-        raise MalformedError(message)
+        raise MalformedError(f"proof: {len(data)} bytes, at most {MAX_PROOF} are written")
     return data
 
 
@@ -75,15 +72,13 @@ def parse_proof(data: bytes) -> Proof:
     """
     lines, note = parse_carried(data, MAX_PROOF, "proof")
     if lines.pop(0) != _FIRST:
-        message = f"proof: the first line is not {_FIRST}: another version?"
-        raise MalformedError(message)
+        raise MalformedError(f"proof: the first line is not {_FIRST}: another version?")
     number, extra = 2, None
     if lines and lines[0].startswith(_EXTRA):
         extra = parse_base64(lines.pop(0).removeprefix(_EXTRA), "proof: line 2, the extra bytes")
         number = 3
     if not lines or not lines[0].startswith(_INDEX):
-        message = f"proof: line {number} does not say `index` and a number"
-        raise MalformedError(message)
+        raise MalformedError(f"proof: line {number} does not say `index` and a number")
     index = parse_decimal(lines.pop(0).removeprefix(_INDEX), f"proof: line {number}, the index")
     hashes = [parse_base64(line, f"proof: line {n}") for n, line in enumerate(lines, number + 1)]
     proof = Proof(index, tuple(hashes), parse_note(note), extra)
@@ -109,14 +104,14 @@ def verify_proof(
         ValueError: the leaf hash has not 32 bytes.
     """
     if len(leaf) != 32:
-        message = f"a leaf hash has 32 bytes, not {len(leaf)}"
-        raise ValueError(message)
+        raise ValueError(f"a leaf hash has 32 bytes, not {len(leaf)}")
     _check(proof)
     opened = open_under(policy, proof.note, extensions=extensions)
     origin, size, root, _ = opened.seal
     if not check_inclusion(leaf, proof.seq, size, proof.hashes, root):
-        message = f"proof: this entry is not number {proof.seq} of {origin} at size {size}"
-        raise NotVerifiedError(message)
+        raise NotVerifiedError(
+            f"proof: this entry is not number {proof.seq} of {origin} at size {size}"
+        )
     return opened
 
 
@@ -131,5 +126,4 @@ def _check(proof: Proof) -> None:
     elif proof.extra is not None and not proof.extra:
         problem = "the extra bytes are empty: the line is left out instead"
     if problem is not None:
-        message = f"proof: {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"proof: {problem}")

@@ -21,17 +21,6 @@ from ledger.erasing import kept
 from ledger.errors import LedgerDamagedError, NoLedgerError
 from ledger.merkle import Nodes, node_hash
 
-__all__ = [
-    "block_nodes",
-    "keeps_log",
-    "odd_beside",
-    "parsed",
-    "read_entries",
-    "read_only",
-    "side_problem",
-    "sound_entries",
-]
-
 _BLOCK = 256
 _TILES = 64  # kept at once
 _NO_ROOM = (
@@ -69,13 +58,11 @@ def read_only(path: str) -> sqlite3.Connection:
         LedgerDamagedError: it cannot be opened as a database, or has two readings.
     """
     if not os.path.isfile(path):
-        message = f"no ledger at {path}"
-        raise NoLedgerError(message)
+        raise NoLedgerError(f"no ledger at {path}")
     real = os.path.realpath(path)  # SQLite follows links, and looks for the log behind them
     problem = side_problem(real)
     if problem is not None:
-        message = f"{path}: {problem}"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError(f"{path}: {problem}")
     try:
         try:
             return _open(real, "mode=ro")
@@ -85,8 +72,7 @@ def read_only(path: str) -> sqlite3.Connection:
             # SQLite cannot make its shared memory here; without a log there is nothing to share.
             return _open(real, "mode=ro&immutable=1")
     except sqlite3.DatabaseError as error:
-        message = f"{path}: {error}"
-        raise LedgerDamagedError(message) from error
+        raise LedgerDamagedError(f"{path}: {error}") from error
 
 
 def odd_beside(path: str) -> str | None:
@@ -257,16 +243,19 @@ def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
     for entry in entries:
         header = orjson.loads(entry.header)
         if header["prev"] != prev:
-            message = f"entry {entry.seq} is not linked to the one before it: {_HINT}"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(
+                f"entry {entry.seq} is not linked to the one before it: {_HINT}"
+            )
         salt, body = entry.salt, entry.body
         if salt is None and body is None:
             if not entry.data:
-                message = f"entry {entry.seq} lost its body, and no entry says why: {_HINT}"
-                raise LedgerDamagedError(message)
+                raise LedgerDamagedError(
+                    f"entry {entry.seq} lost its body, and no entry says why: {_HINT}"
+                )
         elif commit(salt or b"", entry.kind, body or b"") != header["body"]:
-            message = f"entry {entry.seq} has a body that it did not commit to: {_HINT}"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(
+                f"entry {entry.seq} has a body that it did not commit to: {_HINT}"
+            )
         prev = leaf_hash(entry.header).hex()
         yield entry
 
@@ -302,8 +291,9 @@ def block_nodes(db: sqlite3.Connection) -> Nodes:
         if layers is not None:
             return layers[rest][first % _BLOCK >> rest]
         if not height:
-            message = f"entry {index} is missing: `tripod verify` says what is wrong"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(
+                f"entry {index} is missing: `tripod verify` says what is wrong"
+            )
         return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
 
     return nodes

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["REDACTED", "named_blobs", "naming", "redaction_id"]
-
 REDACTED = "redacted"
 """The kind."""
 

@@ -20,8 +20,6 @@ from ledger.progress import over
 from ledger.reader import read_entries, read_only, sound_entries
 from ledger.schema import SCHEMA_VERSION, check_ours, migrate
 
-__all__ = ["copy_rows", "walk"]
-
 _NEXT = (
     "nothing was changed. `tripod verify` says what it can; put a backup back with "
     "`tripod restore FILE`"
@@ -61,8 +59,9 @@ def copy_rows(path: str, fresh: str) -> int:
         closing(sqlite3.connect(fresh, isolation_level=None)) as new,
     ):
         if check_ours(old) != SCHEMA_VERSION:
-            message = f"{path} has the schema of an older version, and is damaged: {_NEXT}"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(
+                f"{path} has the schema of an older version, and is damaged: {_NEXT}"
+            )
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "trusted_schema=OFF"):
             new.execute(f"PRAGMA {pragma}")
         migrate(new)
@@ -83,8 +82,7 @@ def _opened(path: str) -> sqlite3.Connection:
     try:
         return read_only(path)
     except LedgerDamagedError as error:
-        message = f"{error}: {_NEXT}"
-        raise LedgerDamagedError(message) from error
+        raise LedgerDamagedError(f"{error}: {_NEXT}") from error
 
 
 def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> bool:
@@ -107,8 +105,9 @@ def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: 
         new.execute("ROLLBACK TO copying")
         if table in ("nodes", "unswept"):
             return False
-        message = f"{path}: the table {table} cannot be copied ({error}): {_NEXT}"
-        raise LedgerDamagedError(message) from error
+        raise LedgerDamagedError(
+            f"{path}: the table {table} cannot be copied ({error}): {_NEXT}"
+        ) from error
     finally:
         new.execute("RELEASE copying")
     return True
@@ -123,8 +122,7 @@ def _sound_rows(table: str, rows: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
     for row in rows:
         value = dict(zip(names, row, strict=True))
         if table == "blobs" and sha256(value["bytes"]).digest() != value["sha256"]:
-            message = f"blob {value['number']} does not hash to its name"
-            raise ValueError(message)
+            raise ValueError(f"blob {value['number']} does not hash to its name")
         if table == "head":
             value |= {"tables": 0, "files": min(value["files"], value["size"])}
         yield tuple(value.values())
@@ -142,8 +140,9 @@ def _judged(path: str, new: sqlite3.Connection) -> Tree:
         header = parse_header(newest)
         if head == (tree.size, header.ledger, last, header.at, b"".join(tree.stack)):
             return tree
-    message = f"{path}: its head row and the {tree.size} entries that can be read differ: {_NEXT}"
-    raise LedgerDamagedError(message)
+    raise LedgerDamagedError(
+        f"{path}: its head row and the {tree.size} entries that can be read differ: {_NEXT}"
+    )
 
 
 def _mend(path: str, new: sqlite3.Connection, tree: Tree, lost: set[str]) -> None:
@@ -151,7 +150,6 @@ def _mend(path: str, new: sqlite3.Connection, tree: Tree, lost: set[str]) -> Non
     if "nodes" in lost:
         new.executemany("INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tree.full)
     elif sorted(tree.full) != new.execute("SELECT * FROM nodes ORDER BY 1, 2").fetchall():
-        message = f"{path}: the stored nodes are not those of the entries: {_NEXT}"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError(f"{path}: the stored nodes are not those of the entries: {_NEXT}")
     if "unswept" in lost:  # which of the erased bodies were swept is not known: all once more
         new.execute("INSERT INTO unswept (entry) SELECT seq FROM entries WHERE body IS NULL")

@@ -28,15 +28,6 @@ from ledger.note import Note, format_note, parse_note, sign, verify
 from ledger.spelling import format_base64
 from ledger.vkey import SigningKey, VerifierKey
 
-__all__ = [
-    "fork_signers",
-    "fork_text",
-    "rotation_problem",
-    "rotation_text",
-    "sign_fork",
-    "sign_rotation",
-]
-
 
 def rotation_text(origin: str, old: str, new: str) -> str:
     """What both keys sign; ``old`` and ``new`` are vkeys."""

@@ -26,16 +26,6 @@ import sqlite3
 
 from ledger.errors import LedgerDamagedError
 
-__all__ = [
-    "APPLICATION_ID",
-    "MIGRATIONS",
-    "SCHEMA_VERSION",
-    "check_guards",
-    "check_ours",
-    "foreign_triggers",
-    "migrate",
-]
-
 APPLICATION_ID = 0x74726970  # "trip", in the file's header: tells `file` and us what this is
 
 _ENTRIES = """
@@ -175,14 +165,12 @@ def check_ours(db: sqlite3.Connection) -> int:
     # Asked last: where another process fills the file meanwhile, this answer is never the older.
     application = db.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID and (version or strangers):
-        message = "this database belongs to another program; it was left as it is"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError("this database belongs to another program; it was left as it is")
     if version > SCHEMA_VERSION:
-        message = (
+        raise LedgerDamagedError(
             f"this ledger has schema {version}, this version of tripod knows up to "
             f"{SCHEMA_VERSION}: use a newer tripod"
         )
-        raise LedgerDamagedError(message)
     if version:
         _check_tables(db)
     return version
@@ -195,11 +183,10 @@ def _check_tables(db: sqlite3.Connection) -> None:
     for name, type_, text in db.execute(sql, _OWN):
         made = f"{text};"
         if type_ != "table" or (made not in _SOURCE and made.replace(*_ADDED) not in _SOURCE):
-            message = (
+            raise LedgerDamagedError(
                 f"the {type_} {name} in this database is not the table that a ledger has there: "
                 "nothing was read from it. Keep the file, and put a copy of the ledger back"
             )
-            raise LedgerDamagedError(message)
 
 
 def foreign_triggers(db: sqlite3.Connection) -> list[str]:
@@ -225,12 +212,11 @@ def check_guards(db: sqlite3.Connection) -> None:
     foreign = foreign_triggers(db)
     if foreign:
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
-        message = (
+        raise LedgerDamagedError(
             f"the database has triggers that are not ours, {', '.join(foreign[:3])}{more}: nothing "
             "was written. Look at them (`sqlite3 ledger.db .schema`) and run `tripod verify`; "
             "`tripod rebuild` removes them"
         )
-        raise LedgerDamagedError(message)
 
 
 def migrate(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:

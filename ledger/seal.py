@@ -37,18 +37,6 @@ from ledger.spelling import (
 )
 from ledger.vkey import COSIGNATURE, ED25519, SigningKey, VerifierKey
 
-__all__ = [
-    "MAX_ORIGIN",
-    "Cosignature",
-    "OpenedSeal",
-    "Seal",
-    "cosign_seal",
-    "format_seal",
-    "open_seal",
-    "parse_seal",
-    "sign_seal",
-]
-
 MAX_ORIGIN = 255  # bytes: cosignatures of type 0x06 give its length in one byte
 
 
@@ -88,8 +76,7 @@ def format_seal(seal: Seal) -> str:
     """
     problem = _problem(seal)
     if problem is not None:
-        message = f"seal: {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"seal: {problem}")
     lines = (seal.origin, str(seal.size), format_base64(seal.root), *seal.extensions)
     return "\n".join(lines) + "\n"
 
@@ -106,18 +93,15 @@ def parse_seal(text: str, *, extensions: bool = False) -> Seal:
     """
     lines = text.split("\n")
     if len(lines) < 4 or lines[-1]:
-        message = "seal: not three whole lines: origin, size, root"
-        raise MalformedError(message)
+        raise MalformedError("seal: not three whole lines: origin, size, root")
     size = parse_decimal(lines[1], "seal: line 2, the size")
     root = parse_base64(lines[2], "seal: line 3, the root")
     seal = Seal(lines[0], size, root, tuple(lines[3:-1]))
     if seal.extensions and not extensions:
-        message = "seal: line 4 is an extension line, and none is accepted here"
-        raise MalformedError(message)
+        raise MalformedError("seal: line 4 is an extension line, and none is accepted here")
     problem = _problem(seal)
     if problem is not None:
-        message = f"seal: {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"seal: {problem}")
     return seal
 
 
@@ -128,11 +112,11 @@ def sign_seal(seal: Seal, key: SigningKey) -> Signature:
         MalformedError: the seal has extensions or is none, or the key is not named as its origin.
     """
     if seal.extensions:
-        message = "seal: no extension lines are signed here"
-        raise MalformedError(message)
+        raise MalformedError("seal: no extension lines are signed here")
     if key.name != seal.origin:
-        message = f"seal: the key {key.name!r} does not speak for the log {seal.origin!r}"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"seal: the key {key.name!r} does not speak for the log {seal.origin!r}"
+        )
     return sign(format_seal(seal), key)
 
 
@@ -181,8 +165,7 @@ def open_seal(
         elif key.name == seal.origin:
             signers.append(key)
     if not signers:
-        message = f"seal: no trusted key of the log {seal.origin!r} signed it"
-        raise NotVerifiedError(message)
+        raise NotVerifiedError(f"seal: no trusted key of the log {seal.origin!r} signed it")
     return OpenedSeal(seal, tuple(signers), tuple(cosignatures))
 
 
@@ -190,8 +173,9 @@ def _check_types(logs: Sequence[VerifierKey], witnesses: Sequence[VerifierKey]) 
     for keys, kind, role in ((logs, ED25519, "log"), (witnesses, COSIGNATURE, "witness")):
         for key in keys:
             if key.kind != kind:
-                message = f"seal: the key of the {role} {key.name} is not of type 0x{kind:02x}"
-                raise MalformedError(message)
+                raise MalformedError(
+                    f"seal: the key of the {role} {key.name} is not of type 0x{kind:02x}"
+                )
 
 
 def _problem(seal: Seal) -> str | None:

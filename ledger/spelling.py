@@ -13,16 +13,6 @@ from base64 import b64decode, b64encode
 
 from ledger.errors import MalformedError
 
-__all__ = [
-    "MAX_SIZE",
-    "format_base64",
-    "name_problem",
-    "parse_base64",
-    "parse_decimal",
-    "parse_text",
-    "text_problem",
-]
-
 MAX_SIZE = 2**63 - 1
 """Largest size or index: what a signed 64-bit number of another tool holds."""
 
@@ -44,12 +34,12 @@ def parse_base64(text: str, where: str) -> bytes:
     try:
         data = b64decode(text, validate=True)
     except ValueError as error:  # binascii.Error, or text that is not ASCII
-        message = f"{where}: not base64: {text[:100]!r}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"{where}: not base64: {text[:100]!r}") from error
     # Bits that padding leaves over may be set, and the decoder lets them pass.
     if format_base64(data) != text:
-        message = f"{where}: base64 in another spelling than {format_base64(data)[:100]!r}"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"{where}: base64 in another spelling than {format_base64(data)[:100]!r}"
+        )
     return data
 
 
@@ -60,8 +50,9 @@ def parse_decimal(text: str, where: str) -> int:
         MalformedError: anything else; ``where`` begins the message.
     """
     if not _DECIMAL.fullmatch(text) or int(text) > MAX_SIZE:
-        message = f"{where}: not a decimal from 0 to 2^63-1 without leading zeros: {text[:100]!r}"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"{where}: not a decimal from 0 to 2^63-1 without leading zeros: {text[:100]!r}"
+        )
     return int(text)
 
 
@@ -72,17 +63,14 @@ def parse_text(data: bytes, limit: int, where: str) -> str:
         MalformedError: anything else; ``where`` begins the message.
     """
     if len(data) > limit:
-        message = f"{where}: {len(data)} bytes, at most {limit} are read"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: {len(data)} bytes, at most {limit} are read")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = f"{where}: not UTF-8 at byte {error.start}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"{where}: not UTF-8 at byte {error.start}") from error
     problem = text_problem(text)
     if problem is not None:
-        message = f"{where}: {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: {problem}")
     return text
 
 

@@ -29,12 +29,10 @@ from ledger.lock import FileLock
 from ledger.merkle import Tree
 from ledger.reader import block_nodes, odd_beside, parsed, read_entries
 from ledger.schema import SCHEMA_VERSION, check_guards, check_ours, migrate
-from ledger.writing import SQLiteTransaction, Writing, explained, stored_tree
+from ledger.writing import Writing, explained, stored_tree
 
 if TYPE_CHECKING:
     from ledger.store import Fold
-
-__all__ = ["SQLiteStore", "SQLiteTransaction"]
 
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -62,12 +60,10 @@ class SQLiteStore:
         self._guarded = -1  # the schema's cookie when its triggers were looked at
         self._lock = FileLock(path + ".lock")
         if not create and not os.path.exists(path):
-            message = f"no ledger at {path}: `tripod init` makes one"
-            raise NoLedgerError(message)
+            raise NoLedgerError(f"no ledger at {path}: `tripod init` makes one")
         odd = odd_beside(os.path.realpath(path))
         if odd is not None:
-            message = f"{path}: {odd}"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(f"{path}: {odd}")
         with _errors(path):
             self._db = sqlite3.connect(
                 path, timeout=30, isolation_level=None, cached_statements=256

@@ -14,8 +14,6 @@ from typing import Any, Protocol, TypeAlias
 from ledger.entry import Draft, Entry
 from ledger.head import Guard, Head
 
-__all__ = ["Fold", "Guard", "Head", "Store", "Transaction"]
-
 Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]
 """Called inside the append's transaction with the table connection and the new entries."""
 

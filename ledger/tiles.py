@@ -28,25 +28,6 @@ from ledger.errors import MalformedError, TooLargeError
 from ledger.merkle import Nodes, Tree, node_hash
 from ledger.spelling import MAX_SIZE
 
-__all__ = [
-    "ENTRIES",
-    "MAX_ENTRY",
-    "WIDTH",
-    "ReadTile",
-    "Tile",
-    "bundles_of",
-    "format_bundle",
-    "format_path",
-    "format_tile",
-    "parse_bundle",
-    "parse_path",
-    "parse_tile",
-    "tile_hashes",
-    "tile_nodes",
-    "tiles_of",
-    "tree_from_tiles",
-]
-
 WIDTH = 256  # hashes in a full tile, entries in a full bundle
 MAX_ENTRY = 65_535  # bytes
 ENTRIES = -1  # the level of a bundle: below the leaves
@@ -109,8 +90,7 @@ def _level_tiles(level: int, since: int, size: int) -> Iterator[Tile]:
 
 def _check_growth(since: int, size: int) -> None:
     if not 0 <= since <= size <= MAX_SIZE:
-        message = f"no log grows from {since} to {size} entries"
-        raise ValueError(message)
+        raise ValueError(f"no log grows from {since} to {size} entries")
 
 
 def format_path(tile: Tile) -> str:
@@ -121,8 +101,7 @@ def format_path(tile: Tile) -> str:
     """
     level, number, width = tile
     if not (ENTRIES <= level <= _MAX_LEVEL and 0 <= number <= MAX_SIZE and 1 <= width <= WIDTH):
-        message = f"there is no tile {tile}"
-        raise ValueError(message)
+        raise ValueError(f"there is no tile {tile}")
     groups = [f"{number % 1000:03}"]
     while number := number // 1000:
         groups.append(f"x{number % 1000:03}")
@@ -147,8 +126,7 @@ def parse_path(path: str) -> Tile:
         fits = tile.level <= _MAX_LEVEL and tile.number <= MAX_SIZE and tile.width <= WIDTH
         if fits and format_path(tile) == path:
             return tile
-    message = f"not the path of a tile: {path[:200]!r}"
-    raise MalformedError(message)
+    raise MalformedError(f"not the path of a tile: {path[:200]!r}")
 
 
 # What is in them -------------------------------------------------------------------------------
@@ -157,8 +135,7 @@ def parse_path(path: str) -> Tile:
 def format_tile(hashes: Sequence[bytes]) -> bytes:
     """Write a tile of 1 to 256 hashes (ValueError: another number, or not 32 bytes each)."""
     if not 1 <= len(hashes) <= WIDTH or any(len(digest) != _HASH for digest in hashes):
-        message = f"a tile holds from 1 to {WIDTH} hashes of {_HASH} bytes"
-        raise ValueError(message)
+        raise ValueError(f"a tile holds from 1 to {WIDTH} hashes of {_HASH} bytes")
     return b"".join(hashes)
 
 
@@ -174,8 +151,9 @@ def parse_tile(data: bytes, width: int) -> list[bytes]:
 
 def _check_width(data: bytes, width: int) -> None:
     if len(data) != width * _HASH:
-        message = f"a tile of {width} hashes takes {width * _HASH} bytes, not {len(data)}"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"a tile of {width} hashes takes {width * _HASH} bytes, not {len(data)}"
+        )
 
 
 def tile_hashes(nodes: Nodes, tile: Tile) -> list[bytes]:
@@ -192,13 +170,13 @@ def format_bundle(entries: Sequence[bytes]) -> bytes:
         ValueError: no entry, or more than 256.
     """
     if not 1 <= len(entries) <= WIDTH:
-        message = f"a bundle holds from 1 to {WIDTH} entries, not {len(entries)}"
-        raise ValueError(message)
+        raise ValueError(f"a bundle holds from 1 to {WIDTH} entries, not {len(entries)}")
     parts = []
     for at, entry in enumerate(entries):
         if len(entry) > MAX_ENTRY:
-            message = f"entry {at} of the bundle takes {len(entry)} bytes, at most {MAX_ENTRY} fit"
-            raise TooLargeError(message)
+            raise TooLargeError(
+                f"entry {at} of the bundle takes {len(entry)} bytes, at most {MAX_ENTRY} fit"
+            )
         parts += [len(entry).to_bytes(2, "big"), entry]
     return b"".join(parts)
 
@@ -215,14 +193,14 @@ def parse_bundle(data: bytes, width: int) -> list[bytes]:
         start = at + 2
         at = start + int.from_bytes(data[at:start], "big")
         if at > len(data):
-            message = f"entry {len(entries)} of the bundle is cut off"
-            raise MalformedError(message)
+            raise MalformedError(f"entry {len(entries)} of the bundle is cut off")
         entries.append(data[start:at])
         if len(entries) > width:
             break
     if len(entries) != width:
-        message = f"a bundle of {width} entries holds {'more' if entries[width:] else len(entries)}"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"a bundle of {width} entries holds {'more' if entries[width:] else len(entries)}"
+        )
     return entries
 
 
@@ -243,8 +221,7 @@ def tile_nodes(read: ReadTile, size: int) -> Nodes:
 
     def nodes(height: int, index: int) -> bytes:
         if height < 0 or index < 0 or (index + 1) << height > size:
-            message = f"a tree of {size} leaves has no node {index} at height {height}"
-            raise ValueError(message)
+            raise ValueError(f"a tree of {size} leaves has no node {index} at height {height}")
         level, rest = divmod(height, 8)
         number, first = divmod(index << rest, WIDTH)
         width = min(WIDTH, (size >> 8 * level) - number * WIDTH)

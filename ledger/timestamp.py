@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
     from rfc3161_client import TimeStampResponse
 
-__all__ = ["MAX_RECEIPT", "Stamp", "open_receipt", "parse_authorities", "require_extra"]
-
 MAX_RECEIPT = 64 * 1024  # bytes; with a chain of certificates usually under 8 KiB
 
 _GRANTED = 0
@@ -43,8 +41,9 @@ def require_extra() -> None:
     try:
         import rfc3161_client  # noqa: F401 - whether it is there is the question
     except ImportError as error:
-        message = "timestamps need rfc3161-client: pip install 'tripod-ledger[tsa]'"
-        raise MissingExtraError(message) from error
+        raise MissingExtraError(
+            "timestamps need rfc3161-client: pip install 'tripod-ledger[tsa]'"
+        ) from error
 
 
 def parse_authorities(pem: bytes) -> list[Certificate]:
@@ -54,8 +53,7 @@ def parse_authorities(pem: bytes) -> list[Certificate]:
     try:
         return load_pem_x509_certificates(pem)
     except ValueError as error:
-        message = f"no certificates in PEM form: {error}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"no certificates in PEM form: {error}") from error
 
 
 def open_receipt(
@@ -81,25 +79,25 @@ def open_receipt(
     from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
 
     if not roots:
-        message = "timestamp: no authority is trusted here"
-        raise NotVerifiedError(message)
+        raise NotVerifiedError("timestamp: no authority is trusted here")
     try:
         response = decode_timestamp_response(_sorted(receipt))
         status = response.status
     except ValueError as error:
-        message = f"timestamp: not a reply of an authority: {error}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"timestamp: not a reply of an authority: {error}") from error
     if status != _GRANTED:
-        message = f"timestamp: the authority did not grant it (status {status}{_said(response)})"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"timestamp: the authority did not grant it (status {status}{_said(response)})"
+        )
     builder = VerifierBuilder(roots=list(roots))
     if nonce is not None:
         builder = builder.nonce(nonce)
     try:
         builder.build().verify_message(response, text.encode())
     except (VerificationError, ValueError) as error:
-        message = f"timestamp: not what a trusted authority stamped for this seal: {error}"
-        raise NotVerifiedError(message) from error
+        raise NotVerifiedError(
+            f"timestamp: not what a trusted authority stamped for this seal: {error}"
+        ) from error
     return _stamp(response)
 
 

@@ -26,8 +26,6 @@ from typing import NamedTuple
 from ledger.errors import MalformedError
 from ledger.spelling import format_base64, name_problem, parse_base64
 
-__all__ = ["COSIGNATURE", "ED25519", "SigningKey", "VerifierKey", "cosignature_message"]
-
 ED25519 = 0x01  # key type: signs the text
 COSIGNATURE = 0x04  # key type: signs a time and the text
 
@@ -131,8 +129,7 @@ class SigningKey:
             MalformedError: anything else, among it a key ID that is not this key's.
         """
         if not text.startswith(_PRIVATE):
-            message = f"private key: does not begin with {_PRIVATE}"
-            raise MalformedError(message)
+            raise MalformedError(f"private key: does not begin with {_PRIVATE}")
         name, key_id, kind, seed = _parse_key(text.removeprefix(_PRIVATE), "private key")
         key = cls(name, seed, kind)
         _check_key_id(key_id, key.verifier().key_id, "private key")
@@ -177,39 +174,37 @@ def _key_id(name: str, kind: int, public: bytes) -> bytes:
 def _check_key(name: str, kind: int, key: bytes, where: str) -> None:
     problem = name_problem(name)
     if problem is not None:
-        message = f"{where}: the name {name[:100]!r} {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: the name {name[:100]!r} {problem}")
     if kind not in _KINDS:
-        message = f"{where}: type 0x{kind:02x} is not known here, only 0x01 and 0x04 (Ed25519)"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"{where}: type 0x{kind:02x} is not known here, only 0x01 and 0x04 (Ed25519)"
+        )
     if len(key) != 32:
-        message = f"{where}: {len(key)} bytes of Ed25519 key, not 32"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: {len(key)} bytes of Ed25519 key, not 32")
 
 
 def _parse_key(text: str, where: str) -> tuple[str, bytes, int, bytes]:
     """Take a vkey apart, or what stands behind the mark of an skey; no message shows the key."""
     parts = text.split("+", 2)  # base64 may hold a '+' as well
     if len(parts) != 3:
-        message = f"{where}: not of the form name+id+base64"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: not of the form name+id+base64")
     name, key_id, payload = parts
     if not _KEY_ID.fullmatch(key_id):
-        message = f"{where}: the key ID is not 8 small hex digits"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: the key ID is not 8 small hex digits")
     try:
         data = parse_base64(payload, where)
     except MalformedError:
-        message = f"{where}: the part behind the key ID is not base64 in its one spelling"
-        raise MalformedError(message) from None
+        raise MalformedError(
+            f"{where}: the part behind the key ID is not base64 in its one spelling"
+        ) from None
     if not data:
-        message = f"{where}: no key stands behind the key ID"
-        raise MalformedError(message)
+        raise MalformedError(f"{where}: no key stands behind the key ID")
     _check_key(name, data[0], data[1:], where)
     return name, bytes.fromhex(key_id), data[0], data[1:]
 
 
 def _check_key_id(given: bytes, key_id: bytes, where: str) -> None:
     if given != key_id:
-        message = f"{where}: the key ID is {given.hex()}, that of this key {key_id.hex()}"
-        raise MalformedError(message)
+        raise MalformedError(
+            f"{where}: the key ID is {given.hex()}, that of this key {key_id.hex()}"
+        )

@@ -49,25 +49,6 @@ from ledger.seal import Seal, cosign_seal, parse_seal
 from ledger.spelling import MAX_SIZE, format_base64, parse_base64, parse_decimal
 from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
 
-__all__ = [
-    "MAX_HASHES",
-    "MAX_REQUEST",
-    "SIZE_TYPE",
-    "TEXT_TYPE",
-    "Answer",
-    "Decision",
-    "Request",
-    "decide",
-    "format_request",
-    "format_signatures",
-    "kept_seal",
-    "log_folder",
-    "origin_of",
-    "parse_request",
-    "parse_signatures",
-    "refusal",
-]
-
 MAX_HASHES = 63  # a tree of 2^63 leaves is that high
 MAX_REQUEST = MAX_NOTE + 8 * 1024  # bytes
 SIZE_TYPE = "text/x.tlog.size"
@@ -127,8 +108,7 @@ def parse_request(data: bytes) -> Request:
     """
     (first, *rest), note = parse_carried(data, MAX_REQUEST, "request")
     if not first.startswith(_OLD):
-        message = "request: line 1 does not say `old` and a size"
-        raise MalformedError(message)
+        raise MalformedError("request: line 1 does not say `old` and a size")
     old = parse_decimal(first.removeprefix(_OLD), "request: line 1, the old size")
     hashes = [parse_base64(line, f"request: line {n}") for n, line in enumerate(rest, 2)]
     request = Request(old, tuple(hashes), parse_note(note))
@@ -147,11 +127,9 @@ def parse_signatures(data: bytes) -> tuple[Signature, ...]:
     try:
         note = parse_note(b"\n\n" + data)
     except MalformedError as error:
-        message = f"not signature lines: {error}"
-        raise MalformedError(message) from error
+        raise MalformedError(f"not signature lines: {error}") from error
     if note.text != "\n":
-        message = "not signature lines: a blank line stands among them"
-        raise MalformedError(message)
+        raise MalformedError("not signature lines: a blank line stands among them")
     return note.signatures
 
 
@@ -228,13 +206,11 @@ def kept_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
         NotVerifiedError: it bears no good cosignature by ``key``.
     """
     if key.kind != COSIGNATURE:
-        message = f"{key.name} is not a key for cosignatures"
-        raise MalformedError(message)
+        raise MalformedError(f"{key.name} is not a key for cosignatures")
     (own,) = verify(last, [key])
     seal = parse_seal(last.text, extensions=True)
     if seal.origin != origin:
-        message = f"what was kept for the log {origin!r} is a seal of {seal.origin!r}"
-        raise MalformedError(message)
+        raise MalformedError(f"what was kept for the log {origin!r} is a seal of {seal.origin!r}")
     return seal, cosignature_time(own)
 
 
@@ -261,5 +237,4 @@ def _check(request: Request) -> None:
     elif any(len(digest) != 32 for digest in request.hashes):
         problem = "a hash has not 32 bytes"
     if problem is not None:
-        message = f"request: {problem}"
-        raise MalformedError(message)
+        raise MalformedError(f"request: {problem}")

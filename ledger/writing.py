@@ -30,16 +30,6 @@ from ledger.reader import read_entries
 if TYPE_CHECKING:
     from ledger.store import Fold
 
-__all__ = [
-    "SQLiteTransaction",
-    "Writing",
-    "explained",
-    "is_malformed",
-    "pages_damaged",
-    "split_stack",
-    "stored_tree",
-]
-
 _INSERT = (
     "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -60,8 +50,9 @@ def stored_tree(size: int, stack: bytes) -> Tree:
     try:
         return Tree(size, split_stack(stack))
     except ValueError as error:
-        message = f"the head row is damaged ({error}); run `tripod verify`"
-        raise LedgerDamagedError(message) from error
+        raise LedgerDamagedError(
+            f"the head row is damaged ({error}); run `tripod verify`"
+        ) from error
 
 
 class SQLiteTransaction:
@@ -88,8 +79,9 @@ class SQLiteTransaction:
             LedgerError: nothing of this transaction can be recorded any more.
         """
         if not (self._whole and self.tables.in_transaction):
-            message = "an append of this transaction failed half way: nothing of it was recorded"
-            raise LedgerError(message)
+            raise LedgerError(
+                "an append of this transaction failed half way: nothing of it was recorded"
+            )
 
     @property
     def size(self) -> int:
@@ -199,11 +191,10 @@ class SQLiteTransaction:
             (guard.size, guard.stream),
         ).fetchone()
         if row is not None:
-            message = (
+            raise ConflictError(
                 f"{guard.stream} has grown since it was read (entry {row[0]}, seen up to "
                 f"{guard.size}): read it again and decide again"
             )
-            raise ConflictError(message)
 
 
 class Writing:
@@ -233,8 +224,7 @@ class Writing:
 
     def __enter__(self) -> SQLiteTransaction:
         if self._db.in_transaction:
-            message = "this store has a transaction open: append within that one"
-            raise LedgerError(message)
+            raise LedgerError("this store has a transaction open: append within that one")
         try:
             self._lock.acquire()
             self._db.execute("BEGIN IMMEDIATE")

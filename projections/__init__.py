@@ -19,23 +19,6 @@ from projections.team_files import TeamFiles
 from projections.trust import Trust
 from projections.workers import Workers
 
-__all__ = [
-    "AGENTS",
-    "BUS",
-    "CHAT",
-    "CLAIMS",
-    "COUNTS",
-    "FILES",
-    "LOG",
-    "OWN",
-    "PROJECTIONS",
-    "PYTHIA",
-    "READING",
-    "REDACTIONS",
-    "TRUST",
-    "WORKERS",
-]
-
 FILES = TeamFiles()
 BUS = BusQueue()
 CHAT = ChatFiles()

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from ledger.entry import Entry
 from projections.projection import Op, TableAlone
 
-__all__ = ["Agents"]
-
 _REQUESTED = (
     "INSERT OR IGNORE INTO agents (spawn, role, subject, attempt, seq, state)"
     " VALUES (?, ?, ?, ?, ?, 'requested')"

@@ -13,8 +13,6 @@ import sqlite3
 from projections.counts import PATH, counted_entry
 from projections.disk import Disk, UnreadableError
 
-__all__ = ["ahead_of"]
-
 _LIMIT = 16 * 1024 * 1024
 
 

@@ -15,8 +15,6 @@ from typing import Final, Literal
 from projections.disk import Disk, Stat, stat_of
 from projections.manifest import Known
 
-__all__ = ["NOT_AS_KNOWN", "OTHERS_CAME", "Outcome", "append"]
-
 NOT_AS_KNOWN: Final = "not as known"
 OTHERS_CAME: Final = "others came"
 Outcome = tuple[Stat, str] | Literal["not as known", "others came"]

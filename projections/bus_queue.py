@@ -13,8 +13,6 @@ from ledger.entry import Entry
 from projections.formats.event import PRIORITIES, Event, format_event, format_time
 from projections.projection import TOGETHER, File, Op, Render, Source, content_bytes
 
-__all__ = ["BusQueue", "event_bytes", "in_folder", "in_queue", "name_us"]
-
 MODE = 0o644
 RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
 

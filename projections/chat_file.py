@@ -11,16 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ledger.entry import Entry
-from projections.formats.chat import (
-    MAX_PLAIN,
-    Header,
-    encode_line,
-    format_header,
-    format_time,
-)
+from projections.formats.chat import MAX_PLAIN, Header, encode_line, format_header, format_time
 from projections.projection import File, Op, Source, content_bytes
-
-__all__ = ["ChatFiles", "line_bytes"]
 
 MODE = 0o600
 _END = b"\n---\n"

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from ledger.entry import Entry
 from projections.projection import Op, TableAlone
 
-__all__ = ["Claims"]
-
 _CLAIM = (
     "INSERT INTO claims (event, seq, name, holder, until_us, attempt) VALUES (?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (event) DO UPDATE SET seq = excluded.seq, holder = excluded.holder,"

@@ -18,8 +18,6 @@ from ledger.entry import Entry
 from projections.decision_log import LIVE
 from projections.projection import File, Op, Source
 
-__all__ = ["PATH", "Counts", "counted_entry"]
-
 PATH = "counts.json"
 MODE = 0o644
 

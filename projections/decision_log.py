@@ -29,17 +29,6 @@ from projections.projection import File, Op, Source, content_bytes
 if TYPE_CHECKING:
     from projections.disk import Disk
 
-__all__ = [
-    "LIVE",
-    "DecisionLog",
-    "archived_log",
-    "log_files",
-    "log_of",
-    "piece_bytes",
-    "text_of",
-    "watched_logs",
-]
-
 LIVE = "log.md"
 """The log of an entry that names none."""
 MODE = 0o644

@@ -19,19 +19,6 @@ from ledger.plain import open_plain
 from projections.places import Places
 from projections.projection import File
 
-__all__ = [
-    "ANEW",
-    "KEPT",
-    "RACY_NS",
-    "TEMPORARY",
-    "Disk",
-    "Stat",
-    "TooBigError",
-    "UnmergedError",
-    "UnreadableError",
-    "stat_of",
-]
-
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
 TEMPORARY = ".tripod-new-"
 KEPT = ".tripod-swap-"  # ``projections.swap`` says what such a name means
@@ -92,8 +79,7 @@ class Disk:
             ValueError: it would leave the team directory.
         """
         if path.startswith("/") or ".." in path.split("/") or "\0" in path:
-            message = f"{path!r} leaves the team directory"
-            raise ValueError(message)
+            raise ValueError(f"{path!r} leaves the team directory")
         return self.places.full(path) or f"{self.root}/{path}"
 
     def stat(self, path: str) -> Stat | None:
@@ -227,17 +213,14 @@ class Disk:
         except OSError as error:
             if error.errno in _NO_FILE:
                 return None
-            message = f"{path} cannot be read: {error.strerror}"
-            raise UnreadableError(message) from error
+            raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         try:
             found = os.fstat(fd)
             if found.st_size > limit:
-                message = f"{path} holds {found.st_size} bytes; at most {limit} are read"
-                raise TooBigError(message)
+                raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
             data = _all_of(fd, found.st_size, limit)
             if len(data) > limit:
-                message = f"{path} grew while it was read; at most {limit} bytes are read"
-                raise TooBigError(message)
+                raise TooBigError(f"{path} grew while it was read; at most {limit} bytes are read")
             return data, stat_of(found)
         finally:
             os.close(fd)

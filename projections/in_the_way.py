@@ -15,8 +15,6 @@ from collections import Counter
 
 from projections.disk import Disk
 
-__all__ = ["UNMERGED_CURE", "in_the_way", "merge_marker"]
-
 UNMERGED_CURE = (
     "finish the merge: keep this ledger's lines first and the other side's behind them, remove the "
     "marker lines, then `tripod sync`"

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from projections.formats.chat import HEADER_LINES
 
-__all__ = ["Span", "count_lines", "last_line", "line_at", "ref_to", "span_of"]
-
 
 class Span(NamedTuple):
     """The lines of a channel that one file shows: numbers [first, stop) without those gone."""

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from projections.disk import Stat
 
-__all__ = ["DDL", "Known", "Manifest", "forget", "load", "load_any", "save", "seal_of"]
-
 DDL = """
 CREATE TABLE IF NOT EXISTS manifest (
     path TEXT PRIMARY KEY,

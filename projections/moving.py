@@ -12,8 +12,6 @@ from ledger.progress import over
 from projections.disk import ANEW, TEMPORARY, Disk, Stat, stat_of
 from projections.projection import File
 
-__all__ = ["move_all", "write_missing"]
-
 
 def move_all(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[str]:
     """Move files, each by one rename; give the names that were not moved.

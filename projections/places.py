@@ -25,8 +25,6 @@ from ledger.places import (
     places_problem,
 )
 
-__all__ = ["Places", "recorded"]
-
 
 class Places:
     """Maps the first parts of paths: ``{"events": "../bus"}``, from ``root`` or absolute.
@@ -181,12 +179,10 @@ def recorded(db: sqlite3.Connection) -> dict[str, str]:
     body = _body(row[0])
     events, chat = body.get(EVENTS), body.get(CHAT)
     if not isinstance(events, str) or not isinstance(chat, str):
-        message = "entry 0 does not say where the events and the chats are"
-        raise ValueError(message)  # noqa: TRY004 - it is the value in the ledger that is wrong
+        raise ValueError("entry 0 does not say where the events and the chats are")  # noqa: TRY004 - it is the value in the ledger that is wrong
     problem = places_problem(events, chat)
     if problem is not None:
-        message = f"entry 0: {problem}"
-        raise ValueError(message)
+        raise ValueError(f"entry 0: {problem}")
     places = {EVENTS: events, CHAT: chat}
     # By the index of ids: what is read here costs nothing in a ledger of a million entries.
     sql = (
@@ -197,12 +193,10 @@ def recorded(db: sqlite3.Connection) -> dict[str, str]:
         body = _body(data)
         holds, name, path = (body.get(key) for key in ("holds", "name", "path"))
         if not (isinstance(holds, str) and isinstance(name, str) and isinstance(path, str)):
-            message = f"entry {seq} does not say which folder was added"
-            raise ValueError(message)  # noqa: TRY004 - as above
+            raise ValueError(f"entry {seq} does not say which folder was added")  # noqa: TRY004 - as above
         problem = added_problem(holds, name, path)
         if problem is not None:
-            message = f"entry {seq}: {problem}"
-            raise ValueError(message)
+            raise ValueError(f"entry {seq}: {problem}")
         places[f"{holds}/{name}"] = path
     return places
 

@@ -15,17 +15,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ledger.entry import Entry
 
-__all__ = [
-    "TOGETHER",
-    "File",
-    "Op",
-    "Projection",
-    "Render",
-    "Source",
-    "TableAlone",
-    "content_bytes",
-]
-
 TOGETHER = 500
 """How many bodies are fetched at once."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from ledger.entry import Entry
 from projections.projection import Op, TableAlone
 
-__all__ = ["Pythia"]
-
 _ISOLATED = "INSERT OR IGNORE INTO isolations (spawn, seq, level) VALUES (?, ?, ?)"
 _ASSESSED = (
     "INSERT OR IGNORE INTO assessments (event, seq, spawn, origin, last, message)"

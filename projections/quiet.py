@@ -14,8 +14,6 @@ from projections.decision_log import watched_logs
 from projections.disk import KEPT, RACY_NS, Disk, UnreadableError
 from projections.manifest import Manifest
 
-__all__ = ["is_quiet"]
-
 _WORKERS = ("workers", ".md")
 _SINGLE = ("supervisor.md", "counts.json")
 _READ_LIMIT = 64 * 1024 * 1024

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from ledger.entry import Entry
 from projections.projection import Op, Source, TableAlone
 
-__all__ = ["Position", "Reading", "index_of", "position", "unread"]
-
 _POSITION = (
     "INSERT OR REPLACE INTO cursors (channel, handle, upto, beyond, lines, seq)"
     " VALUES (?, ?, ?, ?, ?, ?)"

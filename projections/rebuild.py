@@ -18,17 +18,6 @@ from projections.disk import RACY_NS, Disk, UnreadableError
 from projections.manifest import Known, Manifest
 from projections.projection import File, Render, Source
 
-__all__ = [
-    "Difference",
-    "agreed_chats",
-    "compare",
-    "desired",
-    "differences",
-    "own_files",
-    "renders",
-    "restore",
-]
-
 READ_LIMIT = 256 * 1024 * 1024
 
 

@@ -13,8 +13,6 @@ from ledger.entry import Entry
 from ledger.redaction import REDACTED
 from projections.projection import Op, TableAlone
 
-__all__ = ["Redactions", "place_of"]
-
 _ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
 
 

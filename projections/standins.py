@@ -28,8 +28,6 @@ from projections.formats.decision_log import (
 )
 from projections.formats.event import Event, format_event, format_time
 
-__all__ = ["MARK", "is_erasable", "stand_in"]
-
 MARK = "[redacted]"
 """What stands where an erased text stood."""
 

@@ -28,19 +28,6 @@ from typing import NamedTuple
 from projections.disk import KEPT, Disk, Stat
 from projections.projection import File
 
-__all__ = [
-    "GRACE_S",
-    "MOST_KEPT",
-    "Kept",
-    "Swapped",
-    "exchange",
-    "mark_of",
-    "parse",
-    "replace",
-    "split",
-    "take",
-]
-
 GRACE_S = 120
 """Seconds that a replaced file is kept where the kernel cannot tell whether it is still open."""
 MOST_KEPT = 16

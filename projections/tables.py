@@ -21,22 +21,6 @@ from ledger.progress import over
 from projections import BUS, PROJECTIONS, manifest
 from projections.projection import Op, Source
 
-__all__ = [
-    "TABLES",
-    "Unfoldable",
-    "batches",
-    "bulk",
-    "create_tables",
-    "drop_tables",
-    "fold_into",
-    "folded_before",
-    "refold",
-    "source_of",
-    "tables_current",
-    "together",
-    "versions",
-]
-
 TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
 BATCH = 1000
 
@@ -251,19 +235,20 @@ def source_of(db: sqlite3.Connection) -> Source:
         sql = "SELECT kind, header, salt, body FROM entries WHERE seq = ?"
         row = db.execute(sql, (seq,)).fetchone()
         if row is None:
-            message = f"entry {seq} is missing: see `tripod verify`"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(f"entry {seq} is missing: see `tripod verify`")
         kind, header, salt, data = row
         if salt is None and data is None:
             keep = kept(db, seq)
             if not keep:
-                message = f"entry {seq} lost its body, and no entry says why: see `tripod verify`"
-                raise LedgerDamagedError(message)
+                raise LedgerDamagedError(
+                    f"entry {seq} lost its body, and no entry says why: see `tripod verify`"
+                )
             return keep
         # What goes into a file must be what was committed to: a false body is not spread.
         if commit(salt, kind, data) != orjson.loads(header)["body"]:
-            message = f"entry {seq} has a body that it did not commit to: see `tripod verify`"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(
+                f"entry {seq} has a body that it did not commit to: see `tripod verify`"
+            )
         return orjson.loads(data)  # type: ignore[no-any-return]
 
     def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:

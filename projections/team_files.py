@@ -15,8 +15,6 @@ from projections.disk import Disk
 from projections.projection import File, Op, Source, content_bytes
 from projections.workers import FOLDER
 
-__all__ = ["TeamFiles", "odd_config"]
-
 MODE = 0o644
 
 _REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"

@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from ledger.entry import Entry
 from projections.projection import Op, TableAlone
 
-__all__ = ["Trust"]
-
 _KEY = "INSERT INTO keys (seq, vkey) VALUES (?, ?)"
 _SEAL = "INSERT INTO seals (seq, size, root, note) VALUES (?, ?, ?, ?)"
 _ANCHOR = "INSERT INTO anchors (seq, method, name, size, root) VALUES (?, ?, ?, ?, ?)"

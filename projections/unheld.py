@@ -20,8 +20,6 @@ from projections.formats.event import parse_event
 from projections.projection import Source
 from projections.standins import MARK
 
-__all__ = ["told", "unheld"]
-
 NAMED = 3
 _QUEUE, _DONE, _CHAT, _LOG = "events", "processed/", "chat", "scribe"
 _RULE = b"---"

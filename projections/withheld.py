@@ -19,8 +19,6 @@ from projections.formats.decision_log import parse_decision, parse_log_archive_n
 from projections.projection import Source
 from projections.standins import MARK
 
-__all__ = ["holds_erased", "places", "withhold"]
-
 _QUEUE, _DONE, _CHAT, _LOG = "events", "events/processed", "chat", "scribe"
 _GONE = f"{MARK}\n".encode()
 

@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator
 from ledger.entry import Entry
 from projections.projection import File, Op, Source, content_bytes
 
-__all__ = ["FOLDER", "STEPS", "Workers", "worker_of"]
-
 FOLDER = "workers"
 MODE = 0o644
 

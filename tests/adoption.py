@@ -9,7 +9,7 @@ from ledger.kinds import BY_NAME
 from projections.disk import Disk
 from projections.formats import chat as chat_format
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover, scribe
+from tripod import adopt, bus, chat, chat_reading, recover, scribe
 from tripod.team import Team
 
 __all__ = ["check_adoption", "check_going_on"]
@@ -97,7 +97,7 @@ def check_going_on(project: Path) -> None:
             if channel.endswith("-archive"):
                 continue  # an archive whose chat is gone is read, and not written to
             chat.send(team, channel, "ann", f"on in {channel}")
-            message = chat.messages(team, channel, last=1)[0]
+            message = chat_reading.messages(team, channel, last=1)[0]
             assert message.text == f"on in {channel}"
             data = (project / ".nbs/chat" / f"{channel}.chat").read_bytes()
             line = chat_format.parse_line(data.splitlines()[-1])

@@ -27,7 +27,8 @@ from projections import appending, swap
 from projections.disk import Disk
 from projections.projection import content_bytes
 from projections.rebuild import differences
-from tripod import adopt, chat, files, recover, scribe, strays
+from tripod import adopt, chat, recover, scribe, strays
+from tripod import files as tripod_files
 from tripod.team import Team
 
 __all__ = ["ENDS", "POINTS"]
@@ -101,10 +102,10 @@ def around(owner: Any, name: str, strikes: Strikes, before: str = "", after: str
 
 def arm(strikes: Strikes) -> None:
     """Put the named points into this process."""
-    real_swap, real_stage, real_append = files.Files._swap, Disk.stage, appending.append
+    real_swap, real_stage, real_append = tripod_files.Files._swap, Disk.stage, appending.append
     write = os.write
 
-    def swapped(self: files.Files, path: str, *more: Any) -> Any:
+    def swapped(self: tripod_files.Files, path: str, *more: Any) -> Any:
         strikes.path = path
         strikes.at("before the file is staged")
         return real_swap(self, path, *more)
@@ -130,15 +131,15 @@ def arm(strikes: Strikes) -> None:
         strikes.at("within the log's end")
         return write(fd, data)
 
-    files.Files._swap = swapped  # type: ignore[assignment,method-assign]
+    tripod_files.Files._swap = swapped  # type: ignore[assignment,method-assign]
     Disk.stage = staged  # type: ignore[method-assign]
     appending.append = appended  # type: ignore[assignment]
     os.write = written
     around(os, "fdatasync", strikes, "behind the log's end")
     around(swap, "exchange", strikes, "named", "exchanged")
     around(swap, "take", strikes, after="looked at")
-    around(files.Files, "drop", strikes, after="dropped")
-    around(files.Files, "note", strikes, "written")
+    around(tripod_files.Files, "drop", strikes, after="dropped")
+    around(tripod_files.Files, "note", strikes, "written")
     around(Team, "_write_files", strikes, "committed", "noted")
     around(strays, "take_strays", strikes, "before strays are taken", "strays taken")
 
@@ -146,13 +147,13 @@ def arm(strikes: Strikes) -> None:
 def rename_blindly() -> None:
     """Replace files as one does who knows nothing better."""
 
-    def blind(self: files.Files, path: str, want: Any, _digest: str) -> Any:
+    def blind(self: tripod_files.Files, path: str, want: Any, _digest: str) -> Any:
         temporary, stat = self.disk.stage(path, want)
         os.rename(temporary, self.disk.full(path))
         return stat
 
-    files.Files._swap = blind  # type: ignore[assignment,method-assign]
-    files.Files._append = lambda *_: False  # type: ignore[method-assign]
+    tripod_files.Files._swap = blind  # type: ignore[assignment,method-assign]
+    tripod_files.Files._append = lambda *_: False  # type: ignore[method-assign]
 
 
 def act(root: Path, number: int, chance: random.Random, *, twice: bool) -> None:

@@ -18,7 +18,7 @@ from projections.formats import chat as chat_format
 from projections.formats import decision_log as log_format
 from projections.formats.cursors import format_cursors, parse_cursors
 from projections.formats.event import Event, event_name, format_event, format_time
-from tripod import adopt, bus, chat, claims, readers, redact, scribe
+from tripod import adopt, bus, chat, chat_keeping, chat_reading, claims, readers, redact, scribe
 from tripod.errors import TripodError
 from tripod.team import Team
 
@@ -274,21 +274,21 @@ class Story:
         """Read what is unread, or the newest of it."""
         with self.team() as team:
             team.refresh()
-            shown = chat.unread(team, channel, handle, chat.Window(last))
-            chat.mark_read(team, channel, handle, [message.number for message in shown])
+            shown = chat_reading.unread(team, channel, handle, chat_reading.Window(last))
+            chat_keeping.mark_read(team, channel, handle, [message.number for message in shown])
 
     def seek(self, channel: str, handle: str, index: int) -> None:
         with self.team() as team:
-            chat.set_position(team, channel, handle, index)
+            chat_keeping.set_position(team, channel, handle, index)
 
     def archive(self, channel: str, keep: int) -> None:
         with self.team() as team:
-            chat.archive(team, channel, keep)
+            chat_keeping.archive(team, channel, keep)
 
     def delete(self, channel: str, seconds: int) -> None:
         """Have the file forget what was said in the last seconds."""
         with self.team() as team:
-            chat.delete(team, channel, self.clock.seconds - seconds, actor="ann")
+            chat_keeping.delete(team, channel, self.clock.seconds - seconds, actor="ann")
 
     def decide(self, title: str, rationale: str, refs: tuple[str, ...]) -> None:
         with self.team() as team:

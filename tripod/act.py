@@ -11,7 +11,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ledger.entry import Draft, Entry
-from ledger.sqlite import SQLiteStore, SQLiteTransaction
+from ledger.sqlite import SQLiteStore
+from ledger.writing import SQLiteTransaction
 from projections import BUS, CHAT, COUNTS
 from projections.ahead import ahead_of
 from projections.counts import PATH as COUNTS_PATH
@@ -25,10 +26,8 @@ from tripod.files import Files, digest_of
 from tripod.touched import touched_by
 
 if TYPE_CHECKING:
-    from projections.intake import Conflict, Found
+    from projections.intake.piece import Conflict, Found
     from tripod.authors import Signing
-
-__all__ = ["Act"]
 
 MAX_DISPLACED = 16 * 1024 * 1024
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
@@ -133,7 +132,7 @@ class Act:
             self.warn(f"{path} {odd}")
         self.left_alone, self.files = found.left_alone, found.files
         if found.pieces:
-            from projections.intake import sort_pieces
+            from projections.intake.piece import sort_pieces
 
             drafts = sort_pieces(found.pieces)
             self.append(drafts)
@@ -156,7 +155,8 @@ class Act:
 
     def _heed(self, conflict: Conflict, gone: dict[str, str]) -> None:
         """Tell what is not taken in; ``gone`` collects the files that are written again."""
-        from projections.intake import BLOCKED, UNMERGED
+        from projections.intake.blocked import BLOCKED
+        from projections.intake.piece import UNMERGED
 
         if conflict.what == BLOCKED:
             self.conflicts[conflict.path] = conflict
@@ -333,12 +333,11 @@ class Act:
         ahead = ahead_of(self.transaction.tables, self.disk)
         if ahead is None or anew:
             return ahead is not None
-        message = (
+        raise RefusedError(
             f"{ahead}: a backup was restored, or the database swapped; nothing was recorded. "
             "Put the newer ledger.db back; or, to go on from this one, `tripod rebuild`, which "
             "says what would go from the files"
         )
-        raise RefusedError(message)
 
     # Displacing --------------------------------------------------------------------------------
 
@@ -355,19 +354,19 @@ class Act:
         try:
             data = self.disk.read(path, MAX_DISPLACED)
         except UnreadableError as error:
-            message = f"{error}; it would be written over and lost: move it away first"
-            raise RefusedError(message) from error
+            raise RefusedError(
+                f"{error}; it would be written over and lost: move it away first"
+            ) from error
         if data is None:
             return False
         want = desired(self.source, path)
         line = merge_marker(path, data, b"" if want is None else want.data)
         if line is not None:
-            message = (
+            raise RefusedError(
                 f"{self.disk.full(path)}: line {line} is a conflict marker of a merge that is not "
                 f"finished: writing the file would remove the other side's part, so nothing was "
                 f"recorded; {UNMERGED_CURE}"
             )
-            raise RefusedError(message)
         from projections.withheld import withhold
 
         shown, places = withhold(self.source, path, data)
@@ -415,20 +414,18 @@ class Act:
             paths.add(COUNTS_PATH)
         for path in sorted(path for path in paths if not path.endswith(".event")):
             if path in self.writer.unmerged:
-                message = (
+                raise RefusedError(
                     f"{self.disk.full(path)}: {self.writer.unmerged[path]}: writing the file would "
                     "remove the other side's part, so nothing was recorded; "
                     f"{UNMERGED_CURE}, and do this again"
                 )
-                raise RefusedError(message)
             odd = in_the_way(self.disk, path)
             if odd is not None:
-                message = (
+                raise RefusedError(
                     f"{self.disk.full(path)} is {odd}, where a file of the ledger belongs: writing "
                     "it would replace that, so nothing was recorded. Remove it, or move the file "
                     "itself there, and link to it from where you want to have it"
                 )
-                raise RefusedError(message)
 
     def keep_displaced(self) -> None:
         """Keep what others left where files are about to be written, before they are replaced.

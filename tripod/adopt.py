@@ -20,7 +20,7 @@ from ledger import drafts
 from ledger.entry import Draft
 from ledger.errors import LedgerError
 from ledger.ids import fresh_ids, now_at
-from ledger.locating import FOLDER, root_in
+from ledger.locating import DATABASE, FOLDER, root_in
 from ledger.places import ARCHIVE, PROCESSED, added_problem, place_problem, places_problem
 from projections import BUS, CHAT, LOG
 from projections.ahead import ahead_of
@@ -35,21 +35,7 @@ from tripod.act import Act
 from tripod.bus import settings
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.ignoring import ignore
-from tripod.team import DATABASE, Team
-
-__all__ = [
-    "Adoption",
-    "add_place",
-    "addable",
-    "alone",
-    "free_name",
-    "init",
-    "init_at",
-    "recordable",
-    "strange",
-    "sync",
-    "team_root",
-]
+from tripod.team import Team
 
 FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
 MERGE_LIMIT = 64 * 1024 * 1024
@@ -84,8 +70,7 @@ def team_root(path: str) -> str:
     """
     full = os.path.abspath(path)
     if not os.path.isdir(full):
-        message = f"{path} is no folder: make the project's folder first"
-        raise RefusedError(message)
+        raise RefusedError(f"{path} is no folder: make the project's folder first")
     return root_in(full)
 
 
@@ -121,8 +106,7 @@ def init(
             continue
         problem = strange(front, folder)
         if problem is not None:
-            message = f"--{front}: {problem}"
-            raise BadArgumentError(message)
+            raise BadArgumentError(f"--{front}: {problem}")
     names = {"project": project, "origin": origin, "scribe": scribe}
     return init_at(root, places, names, key=key)
 
@@ -242,11 +226,10 @@ def _check_not_ahead(root: str) -> None:
     """Refuse to begin anew over files of ours that show a ledger which is gone."""
     ahead = ahead_of(None, Disk(root))
     if ahead is not None:
-        message = (
+        raise RefusedError(
             f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
             f"files as somebody else's, move {root}/{COUNTS} away first"
         )
-        raise RefusedError(message)
 
 
 def _check_log(root: str) -> None:
@@ -258,11 +241,10 @@ def _check_log(root: str) -> None:
         odd = in_the_way(disk, path)
         if odd is None or disk.is_file(f"{LOG.folder}/{disk.alias(path)}"):
             continue  # another name of a log that is there
-        message = (
+        raise RefusedError(
             f"{root}/{path} is {odd}: no decision can be taken in through it, and no ledger was "
             "begun. Move the file itself there, and link to it from where you want to have it"
         )
-        raise RefusedError(message)
 
 
 def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
@@ -278,12 +260,11 @@ def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
             except UnreadableError:
                 continue  # the intake says so
             if line is not None:
-                message = (
+                raise RefusedError(
                     f"{disk.full(path)}: line {line} is a conflict marker of a merge that is not "
                     "finished, so no ledger was begun: keep the lines of both sides, remove the "
                     "marker lines, then `tripod init`"
                 )
-                raise RefusedError(message)
 
 
 def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
@@ -293,14 +274,12 @@ def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
         if given is not None:
             place, problem = recordable(os.path.realpath(root), given)
             if problem is not None:
-                message = f"--{front}: {problem}"
-                raise BadArgumentError(message)
+                raise BadArgumentError(f"--{front}: {problem}")
             places[front] = place
     whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
     problem = places_problem(whole[BUS.folder], whole[CHAT.folder])
     if problem is not None:
-        message = f"{' and '.join(f'--{front}' for front in places)}: {problem}"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{' and '.join(f'--{front}' for front in places)}: {problem}")
     return places
 
 
@@ -330,8 +309,7 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
     full = os.path.realpath(folder)
     place, problem = addable(team.root, front, folder)
     if problem is not None:
-        message = f"no folder of the team in {team.root}: {problem}"
-        raise RefusedError(message)
+        raise RefusedError(f"no folder of the team in {team.root}: {problem}")
     with team.act(full=True) as act:
         kept = [front, *(one for one in team.disk.places.added if one.startswith(f"{front}/"))]
         same = next((one for one in kept if _is_same(team.disk.full(one), full)), None)
@@ -339,8 +317,7 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
             name = free_name(full, {one.rpartition("/")[2] for one in kept})
             problem = added_problem(front, name, place)
             if problem is not None:
-                message = f"no folder of the team in {team.root}: {problem}"
-                raise RefusedError(message)
+                raise RefusedError(f"no folder of the team in {team.root}: {problem}")
             act.append([drafts.place_added(front, name, place)])
             team.settle_places()
             same = f"{front}/{name}"
@@ -385,19 +362,17 @@ def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[
     have = team.source.body(0)
     for option, name in names.items():
         if name is not None and have.get(option) != name:
-            message = (
+            raise RefusedError(
                 f"--{option}: this ledger records {have.get(option)!r}, which cannot change: "
                 "leave the option out"
             )
-            raise RefusedError(message)
     folders = recorded(team.store.db)
     for front, place in places.items():
         if folders.get(front) != place:
-            message = (
+            raise RefusedError(
                 f"--{front}: this ledger records {folders.get(front)!r}, which cannot change: "
                 "leave the option out, and put the folder where it was"
             )
-            raise RefusedError(message)
 
 
 def strange(front: str, folder: str) -> str | None:

@@ -19,10 +19,8 @@ from ledger.reader import read_only
 
 if TYPE_CHECKING:
     from projections.disk import Disk
-    from projections.intake import Found
+    from projections.intake.piece import Found
     from verify.evidence import Evidence
-
-__all__ = ["TIMES", "changed_meanwhile", "look"]
 
 TIMES = 5
 _PAUSE_S = 0.01  # before the second look; twice as long before each one after it

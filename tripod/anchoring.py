@@ -23,33 +23,11 @@ from ledger.reader import block_nodes
 from ledger.seal import Seal, format_seal, parse_seal
 from ledger.spelling import parse_decimal
 from ledger.vkey import VerifierKey
-from ledger.witness import (
-    SIZE_TYPE,
-    TEXT_TYPE,
-    Answer,
-    Request,
-    format_request,
-    parse_signatures,
-)
+from ledger.witness import SIZE_TYPE, TEXT_TYPE, Answer, Request, format_request, parse_signatures
 from projections.projection import content_bytes
 from tripod.errors import NotFoundError, RefusedError, UnreachableError
 from tripod.sealing import in_force
 from tripod.team import Team
-
-__all__ = [
-    "POLICY",
-    "Receipt",
-    "Sealed",
-    "ask_url",
-    "known_witnesses",
-    "last_size",
-    "newest_seal",
-    "receipt_files",
-    "record",
-    "request_for",
-    "take_late",
-    "witness",
-]
 
 POLICY = "policy.tlog"
 ROUNDS = 4  # how often we begin again because others of this team are witnessed meanwhile
@@ -94,8 +72,7 @@ def newest_seal(team: Team) -> Sealed:
     """
     row = team.store.db.execute(f"{_SEALS} LIMIT 1").fetchone()
     if row is None:
-        message = "nothing is sealed yet: `tripod key new`, then `tripod seal`"
-        raise NotFoundError(message)
+        raise NotFoundError("nothing is sealed yet: `tripod key new`, then `tripod seal`")
     return _opened(team, row[0])
 
 
@@ -104,15 +81,13 @@ def _opened(team: Team, text: str) -> Sealed:
         note = parse_note(text.encode())
         seal = parse_seal(note.text)
     except MalformedError as error:
-        message = f"the newest seal is none ({error}): see `tripod verify`"
-        raise RefusedError(message) from error
+        raise RefusedError(f"the newest seal is none ({error}): see `tripod verify`") from error
     db = team.store.db
     if seal.size > team.store.head().size or seal.root != root_of(block_nodes(db), 0, seal.size):
-        message = (
+        raise RefusedError(
             f"the newest seal, over {seal.size} entries, is not over what the ledger holds: "
             "nothing is anchored; see `tripod verify`"
         )
-        raise RefusedError(message)
     return Sealed(note, seal)
 
 
@@ -126,8 +101,9 @@ def known_witnesses(team: Team) -> Policy:
     except FileNotFoundError:
         return Policy(())
     except (MalformedError, OSError) as error:
-        message = f"{team.root}/{POLICY}: {getattr(error, 'strerror', None) or error}"
-        raise RefusedError(message) from error
+        raise RefusedError(
+            f"{team.root}/{POLICY}: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 def ask_url(url: str, timeout: float) -> Ask:
@@ -199,8 +175,7 @@ def witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Re
         try:
             old = parse_decimal(answer.body.decode("ascii", "replace").rstrip("\n"), where)
         except MalformedError as error:
-            message = f"{error}; nothing was recorded"
-            raise UnreachableError(message) from error
+            raise UnreachableError(f"{error}; nothing was recorded") from error
         answer = ask(request_for(team, sealed, old))
     if answer.status != 200:
         raise _refused(team, sealed.seal, answer, where)
@@ -215,11 +190,10 @@ def _take(
     try:
         good = _cosignatures(sealed, body, keys)
     except LedgerError as error:
-        message = (
+        raise RefusedError(
             f"{where}: the answer is no cosignature by {names}: {error}. Nothing was recorded; "
             "compare the key with the one that `tripod witness show` prints there"
-        )
-        raise RefusedError(message) from error
+        ) from error
     seconds = cosignature_time(good[0])
     apart = abs(seconds - int(time.time()))
     if apart > APART:
@@ -270,8 +244,9 @@ def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
     size = team.store.head().size
     entry = next(team.store.read(seq, seq + 1)) if seq < size else None
     if entry is None or entry.kind != "anchor.received" or entry.body is None:
-        message = f"entry {seq} holds no receipt: `tripod anchor list` names those that do"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            f"entry {seq} holds no receipt: `tripod anchor list` names those that do"
+        )
     body = entry.data
     data = content_bytes(team.source, body["receipt"])
     if body["method"] != "tsa":

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ledger.vkey import SigningKey
     from tripod.keys import Passphrase
 
-__all__ = ["Actor", "Signing", "admit", "enrol", "key_path", "listed", "request", "revoke"]
-
 MAX_REASON = 1000  # bytes
 
 
@@ -134,23 +132,20 @@ def _private(held: Actor, passphrase: Passphrase) -> SigningKey:
     path = key_path(held.vkey)
     what = f"entries of {held.handle!r} are signed since entry {held.since}"
     if not os.path.exists(path):
-        message = (
+        raise RefusedError(
             f"{what}, and the private key {path} is not there: nothing was recorded. Act under "
             f"another handle, or put the file there; if it is lost, `tripod actor enrol "
             f"{held.handle}` puts another in its place"
         )
-        raise RefusedError(message)
     try:
         key = keys.load(path, held.handle, passphrase)
     except keys.LockedKeyError as error:
-        message = (
+        raise keys.LockedKeyError(
             f"{what}, and {path} is encrypted: name a file that holds its passphrase in "
             f"{keys.PASSPHRASE_FILE}; nothing was recorded"
-        )
-        raise keys.LockedKeyError(message) from error
+        ) from error
     if key.verifier().format() != held.vkey:
-        message = f"{path} holds another key than {held.vkey}: put the right file there"
-        raise RefusedError(message)
+        raise RefusedError(f"{path} holds another key than {held.vkey}: put the right file there")
     return key
 
 
@@ -188,8 +183,7 @@ def request(team: Authored, handle: str, passphrase: bytes | None = None) -> str
 
     problem = handle_problem(handle)
     if problem is not None:
-        message = f"the handle {handle!r} can have no key: it {problem}"
-        raise RefusedError(message)
+        raise RefusedError(f"the handle {handle!r} can have no key: it {problem}")
     keys.check_outside(team.root)
     key = keys.make(handle)
     keys.store(key_path(key.verifier().format()), key, passphrase)
@@ -210,12 +204,10 @@ def admit(team: Authored, note: str, ask: Passphrase) -> str:
     try:
         number, key = read_request(note, team.store.origin)
     except (LedgerError, ValueError) as error:
-        message = f"the request cannot be admitted: {error}"
-        raise RefusedError(message) from error
+        raise RefusedError(f"the request cannot be admitted: {error}") from error
     problem = handle_problem(key.name)
     if problem is not None:
-        message = f"the handle {key.name!r} can have no key: it {problem}"
-        raise RefusedError(message)
+        raise RefusedError(f"the handle {key.name!r} can have no key: it {problem}")
     before = _newest(team.store.db, key.name)
     voucher = _voucher(team, key.name, ask)
     if voucher is not None:
@@ -248,8 +240,7 @@ def revoke(team: Authored, handle: str, reason: str, ask: Passphrase) -> str:
         raise RefusedError(problem)
     held = _newest(team.store.db, handle)
     if held is None or held.revoked:
-        message = f"{handle!r} has no key in force: `tripod actor list` shows who has"
-        raise NotFoundError(message)
+        raise NotFoundError(f"{handle!r} has no key in force: `tripod actor list` shows who has")
     voucher = _voucher(team, handle, ask)
     assert voucher is not None  # the key in force may always vouch, so somebody must
     number, key = held.number + 1, VerifierKey.parse(held.vkey)
@@ -268,8 +259,7 @@ def _check_next(team: Authored, handle: str, number: int) -> None:
     """Within the append: refuse where the key of the handle changed since it was looked at."""
     held = _newest(team.store.db, handle)
     if number != (1 if held is None else held.number + 1):
-        message = f"the key of {handle!r} changed meanwhile: look at `tripod actor list`"
-        raise RefusedError(message)
+        raise RefusedError(f"the key of {handle!r} changed meanwhile: look at `tripod actor list`")
 
 
 def _voucher(team: Authored, handle: str, ask: Passphrase) -> SigningKey | None:
@@ -296,11 +286,10 @@ def _voucher(team: Authored, handle: str, ask: Passphrase) -> SigningKey | None:
         return None
     ways = [f"the key {held.vkey}" if held is not None and own else "", "the ledger's own key"]
     who = " or ".join(way for way in ways[: 2 if log else 1] if way)
-    message = (
+    raise RefusedError(
         f"the key of {handle!r} is changed by {who}, and that is not on this host. Who has it "
         "runs `tripod actor admit FILE` with what `tripod actor enrol --request` prints"
     )
-    raise RefusedError(message)
 
 
 def _seal(team: Authored) -> None:

@@ -21,28 +21,6 @@ from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
 from tripod.files import digest_of
 from tripod.team import Team
 
-__all__ = [
-    "NOBODY",
-    "Claim",
-    "Pending",
-    "Pruned",
-    "Status",
-    "ack",
-    "ack_all",
-    "check",
-    "claim_on",
-    "find_for",
-    "find_pending",
-    "full_name",
-    "prune",
-    "publish",
-    "queue_of",
-    "read",
-    "settings",
-    "status",
-    "take_event",
-]
-
 NOBODY = "unknown"
 """The actor of an act whose author is not known."""
 
@@ -165,11 +143,10 @@ def publish(
                 (source, type_, *within, *values),
             ).fetchone()
             if row is not None:
-                message = (
+                raise DuplicateDroppedError(
                     f"{source}:{type_} dropped: {row[0]} is pending within {window} s "
                     "(--dedup-window=0 publishes all the same)"
                 )
-                raise DuplicateDroppedError(message)
         draft = draft_event(act, source, type_, priority, payload)
         act.append([draft])
         return str(draft.body["name"])[len(team.queue) :]
@@ -210,8 +187,9 @@ def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
 
 def _check_source(handle: str | None) -> None:
     if handle is not None and (not handle.strip() or "/" in handle):
-        message = "--handle: a source is not empty and holds no /; leave it out to mean all"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "--handle: a source is not empty and holds no /; leave it out to mean all"
+        )
 
 
 def full_name(team: Team, name: str) -> str:
@@ -243,8 +221,7 @@ def find_pending(team: Team, name: str) -> int:
         (name_us(name), name),
     ).fetchone()
     if row is None:
-        message = f"no pending event {name}: `check` lists those that are"
-        raise NotFoundError(message)
+        raise NotFoundError(f"no pending event {name}: `check` lists those that are")
     return int(row[0])
 
 
@@ -277,14 +254,14 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
         event = find_for(team, act, name)
         claim = None if actor == NOBODY else claim_on(team, event)
         if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
-            message = f"{name} {claim.told}: it is theirs to acknowledge, or to release"
-            raise RefusedError(message)
+            raise RefusedError(f"{name} {claim.told}: it is theirs to acknowledge, or to release")
         whole = full_name(team, name)
         if take_event(team, act, event, whole):
             act.append([drafts.acked(whole, actor)])
             return
-        message = f"no pending event {name}: another program acknowledged it at this moment"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            f"no pending event {name}: another program acknowledged it at this moment"
+        )
 
 
 def take_event(team: Team, act: Act, event: int, name: str) -> bool:
@@ -366,8 +343,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
         BadArgumentError: the limit is no positive number.
     """
     if max_bytes is not None and max_bytes <= 0:
-        message = f"max-bytes: {max_bytes} is no positive number of bytes"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"max-bytes: {max_bytes} is no positive number of bytes")
     with team.act(by=actor) as act:
         limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
         db = act.transaction.tables

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from tripod.claims import Recovery
     from tripod.readers import Unseen
 
-__all__ = [
-    "acked_line",
-    "pending_lines",
-    "pruned_line",
-    "show_claim",
-    "show_recovery",
-    "show_unseen",
-    "status_lines",
-    "unseen_lines",
-]
-
 
 def pending_lines(events: Iterable[Pending], now_us: int) -> Iterator[str]:
     """One line an event: its priority, its file, its age."""

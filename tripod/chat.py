@@ -19,58 +19,15 @@ from projections.formats.mentions import EVENTS, MAX_MENTIONS, TEAM, How, Mentio
 from tripod.act import Act
 from tripod.chat_channels import channel_name, live_of, missing, writable
 from tripod.chat_keeping import (
-    ROTATE_COUNT,
-    Deletion,
-    archive,
-    delete,
-    mark_read,
     rotate,
-    set_position,
 )
 from tripod.chat_reading import (
     Message,
-    Window,
-    addressed,
-    count,
-    hits,
-    indexed,
-    messages,
-    participants,
-    poll,
-    search,
-    unread,
 )
 from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.positions import show_positions, take_positions
 from tripod.team import Team
-
-__all__ = [
-    "ERROR",
-    "ROTATE_COUNT",
-    "WARNING",
-    "Deletion",
-    "Message",
-    "Window",
-    "addressed",
-    "archive",
-    "channel_name",
-    "count",
-    "create",
-    "delete",
-    "hits",
-    "indexed",
-    "mark_read",
-    "messages",
-    "participants",
-    "poll",
-    "post",
-    "say_in",
-    "search",
-    "send",
-    "set_position",
-    "unread",
-]
 
 MAX_SIGNAL = 2_047  # bytes of a payload that tells of a message, as in the original
 WARNING = "[MEDIC-WARNING]"
@@ -95,11 +52,9 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
         live = live_of(act, channel)
         is_there = os.path.lexists(team.disk.full(path)) or _is_unwritten(act, channel)
         if live is not None and is_there:
-            message = f"chat {channel} exists already"
-            raise RefusedError(message)
+            raise RefusedError(f"chat {channel} exists already")
         if os.path.lexists(team.disk.full(path)):
-            message = f"{path} is there, and is no chat file: move it away first"
-            raise RefusedError(message)
+            raise RefusedError(f"{path} is there, and is no chat file: move it away first")
         first = None if live is None else live.first
         if live is None:
             sql = "SELECT lines FROM channels WHERE channel = ?"

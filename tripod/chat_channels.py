@@ -11,9 +11,6 @@ from tripod.act import Act
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.team import Team
 
-__all__ = ["channel_name", "live_of", "missing", "span", "writable"]
-
-
 _NAMES = "SELECT channel FROM channels WHERE closed = 0 ORDER BY 1"
 
 
@@ -68,11 +65,10 @@ def _check_folder(team: Team, stem: str) -> None:
     """Refuse to write into an added folder that is not there."""
     front = stem[: stem.rfind("/")] if "/" in stem else ""
     if f"{CHAT.folder}/{front}" in team.disk.places.missing():
-        message = (
+        raise RefusedError(
             f"{team.disk.full(f'{CHAT.folder}/{front}')} is no folder that can be read, and {stem} "
             "is kept there: put it back; or, if it is lost, `tripod rebuild` writes it anew"
         )
-        raise RefusedError(message)
 
 
 def writable(team: Team, name: str) -> tuple[str, str]:
@@ -90,8 +86,7 @@ def writable(team: Team, name: str) -> tuple[str, str]:
     if db.execute(sql, (stem,)).fetchone() is None:
         row = db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
         if row is not None:
-            message = f"{stem} is an archive and never changes; the channel is {row[0]}"
-            raise RefusedError(message)
+            raise RefusedError(f"{stem} is an archive and never changes; the channel is {row[0]}")
         stem = channel_name(stem, team.disk.places.chats())
         if not team.disk.is_file(f"{CHAT.folder}/{stem}.chat"):
             raise missing(team, stem)

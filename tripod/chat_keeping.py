@@ -20,8 +20,6 @@ from tripod.errors import BadArgumentError
 from tripod.positions import show_positions, take_positions
 from tripod.team import Team
 
-__all__ = ["ROTATE_COUNT", "Deletion", "archive", "delete", "mark_read", "rotate", "set_position"]
-
 ROTATE_ABOVE = 2_000  # lines in the live file, as the original tool does it
 ROTATE_COUNT = 1_000
 MAX_BEYOND = 500  # ranges; of a reader who leaves more gaps, the oldest count as unread again

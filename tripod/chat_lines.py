@@ -10,8 +10,6 @@ from tripod.chat_keeping import Deletion
 from tripod.chat_reading import Hit, Message
 from tripod.output import format_utc, hanging, one_line, safe
 
-__all__ = ["as_hits", "as_json", "as_lines", "coloured", "deletion_line"]
-
 COLOURS = ("36", "33", "35", "32", "34", "31")
 ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}
 """The colours that the original's export has for what failed and for what warns."""

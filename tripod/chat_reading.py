@@ -18,22 +18,6 @@ from tripod.chat_channels import span
 from tripod.errors import BadArgumentError
 from tripod.team import Team
 
-__all__ = [
-    "Addressed",
-    "Hit",
-    "Message",
-    "Window",
-    "addressed",
-    "count",
-    "hits",
-    "indexed",
-    "messages",
-    "participants",
-    "poll",
-    "search",
-    "unread",
-]
-
 Row = tuple[int, int, int]
 """Number, entry and time of a message."""
 

@@ -16,32 +16,11 @@ from typing import Any, NamedTuple
 
 from ledger import drafts_bus
 from tripod.act import Act
-from tripod.bus import (
-    NOBODY,
-    Claim,
-    Pending,
-    check,
-    claim_on,
-    find_for,
-    full_name,
-    queue_of,
-)
+from tripod.bus import NOBODY, Claim, Pending, check, claim_on, find_for, full_name, queue_of
 from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.readers import wait
 from tripod.team import Team
-
-__all__ = [
-    "LEASE",
-    "MAX_LEASE",
-    "Recovery",
-    "claim",
-    "held",
-    "recover",
-    "release",
-    "take",
-    "wait_claim",
-]
 
 LEASE = 300  # seconds
 MAX_LEASE = 2**32
@@ -83,8 +62,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
     """
     _check_holder(holder)
     if not 0 < lease <= MAX_LEASE:
-        message = f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}")
     with team.act(hasty=True, by=holder) as act:
         event, found = _free(team, act, holder, name)
         last = claim_on(team, event)
@@ -104,8 +82,9 @@ def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int 
         NotFoundError: there is none to take, or somebody else has it.
     """
     if name is not None and timeout is not None:
-        message = "--wait waits until there is any event: leave it out where one is named"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "--wait waits until there is any event: leave it out where one is named"
+        )
     if timeout:
         return wait_claim(team, holder, timeout, lease=lease)
     return claim(team, holder, name, lease=lease)
@@ -148,8 +127,7 @@ def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str
         event = find_for(team, act, name)
         taken = claim_on(team, event)
         if taken is not None and taken.until_us > act.now_us and taken.holder != holder:
-            message = f"{name} {taken.told}: `claim` without a name takes another one"
-            raise NotFoundError(message)
+            raise NotFoundError(f"{name} {taken.told}: `claim` without a name takes another one")
         return event, full_name(team, name)
     where, values = queue_of(team, "e.name")
     sql = _FREE.format(where=where)
@@ -158,8 +136,7 @@ def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str
         act.take_in()
         row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
     if row is None:
-        message = "no event to take: none is pending that nobody has"
-        raise NotFoundError(message)
+        raise NotFoundError("no event to take: none is pending that nobody has")
     return row[0], row[1]
 
 
@@ -174,8 +151,7 @@ def release(team: Team, holder: str, name: str) -> None:
         event = find_for(team, act, name)
         taken = claim_on(team, event)
         if taken is None or taken.holder != holder or taken.until_us <= act.now_us:
-            message = f"{name} is not claimed by {holder}: there is nothing to give back"
-            raise NotFoundError(message)
+            raise NotFoundError(f"{name} is not claimed by {holder}: there is nothing to give back")
         draft = drafts_bus.released(name=full_name(team, name), event=event, actor=holder)
         act.append([draft])
 

@@ -40,8 +40,6 @@ from tripod.signer import continues, last_note, last_seal
 from tripod.swapping import close_log, copy_pages, put_in_place, remove
 from tripod.team import Team
 
-__all__ = ["Restored", "backup", "place", "restore"]
-
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
 _RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
 
@@ -72,8 +70,9 @@ def backup(team: Team, path: str) -> Head:
         UnwritableError: the disk refuses; nothing is left behind.
     """
     if os.path.lexists(path):
-        message = f"{path} is there already: a backup never replaces another, give a new name"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{path} is there already: a backup never replaces another, give a new name"
+        )
     temporary = f"{path}.part"
     try:
         with closing(read_only(team.store.path)) as source:
@@ -83,8 +82,7 @@ def backup(team: Team, path: str) -> Head:
         sync_name(path)
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
-        message = f"{path}: the backup cannot be written: {reason}"
-        raise UnwritableError(message) from error
+        raise UnwritableError(f"{path}: the backup cannot be written: {reason}") from error
     finally:
         remove(temporary)
     return head
@@ -118,8 +116,7 @@ def place(given: str | None) -> str:
         found = team_of(os.path.abspath(given)) or os.path.join(os.path.abspath(given), FOLDER)
     if found is None or not os.path.isdir(found):
         where = os.path.abspath(given or named() or os.getcwd())
-        message = f"no folder {FOLDER} in {where}: make it first, the backup is put there"
-        raise NoTeamError(message)
+        raise NoTeamError(f"no folder {FOLDER} in {where}: make it first, the backup is put there")
     return found
 
 
@@ -211,16 +208,14 @@ def _take(path: str, fresh: str) -> None:
         with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
             put_back(db)  # the entries are judged below; a copy may lack its triggers
     except (LedgerError, sqlite3.Error) as error:
-        message = f"{path} cannot be restored: {error}"
-        raise RefusedError(message) from error
+        raise RefusedError(f"{path} cannot be restored: {error}") from error
     with collect(fresh) as evidence:
         report = run(evidence, {check.NAME for check in (*LEDGER_CHECKS, seals_open)})
     if report.exit_code or not report.head or not report.head[0]:
         every = (finding for o in report.outcomes for finding in o.findings)
         found = [finding.message for finding in every if finding.severity == "failure"]
         why = report.problem or (found[0] if found else "it holds no entry")
-        message = f"{path} is not restored: {why}; `tripod verify {path}` tells all"
-        raise RefusedError(message)
+        raise RefusedError(f"{path} is not restored: {why}; `tripod verify {path}` tells all")
 
 
 def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
@@ -257,11 +252,10 @@ def _lacking(database: str, db: sqlite3.Connection) -> str | None:
         first = _first(live)
         there = _head_of(live), _origin_of(live)
     if there is not None and there[0].size and first != _first(db):
-        message = (
+        raise RefusedError(
             f"{database} is the ledger {there[1]}, and the backup is of another one, {origin}: "
             "move the ledger away first if it is to go"
         )
-        raise RefusedError(message)
     last = last_seal(origin)
     problem = None if last is None else continues(last, size, nodes)
     problem = problem or ahead_of(db, Disk(os.path.dirname(database)))
@@ -306,8 +300,7 @@ def _signed(db: sqlite3.Connection, head: Head, new: str) -> str:
     """The note by which the old line's key leaves it (RefusedError: there is no such key here)."""
     vkey = sealing.in_force(db)
     if vkey is None:
-        message = "--sign-fork: the ledger in the backup has no key that could sign"
-        raise RefusedError(message)
+        raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
     return sign_fork_note(keys.settle(vkey, keys.from_file), head.size, head.root, new)
 
 
@@ -348,8 +341,7 @@ def _rekey(team: Team, old: str) -> None:
         if os.path.exists(before) and keys.is_encrypted(before):
             passphrase = keys.from_file()
             if passphrase is None:
-                message = "the old key was encrypted: `tripod key new --passphrase`"
-                raise RefusedError(message)
+                raise RefusedError("the old key was encrypted: `tripod key new --passphrase`")
         sealing.new_key(team, passphrase)
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")

@@ -31,8 +31,6 @@ from tripod.errors import (
 )
 from tripod.output import remark
 
-__all__ = ["DOORS", "FAILURES", "Codes", "code_for", "end_at_once", "report"]
-
 FAILURES = (TripodError, LedgerError, OSError)
 """What a command may end with: ``report`` says it."""
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ledger import drafts
 from ledger.entry import Draft
-from ledger.sqlite import SQLiteTransaction
+from ledger.writing import SQLiteTransaction
 from projections.formats.event import (
     PRIORITIES,
     Event,
@@ -18,8 +18,6 @@ from projections.formats.event import (
     valid_word,
 )
 from tripod.errors import BadArgumentError
-
-__all__ = ["MAX_PAYLOAD", "Drafting", "draft_event", "judge_event"]
 
 MAX_PAYLOAD = 1024 * 1024  # bytes
 

@@ -7,17 +7,6 @@ section 11).
 
 from __future__ import annotations
 
-__all__ = [
-    "BadArgumentError",
-    "DuplicateDroppedError",
-    "MalformedEntryError",
-    "NoTeamError",
-    "NotFoundError",
-    "RefusedError",
-    "TripodError",
-    "UnreachableError",
-]
-
 
 class TripodError(Exception):
     """Base of what commands report; its text is shown as it is."""

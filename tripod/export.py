@@ -33,21 +33,11 @@ from ledger.progress import over
 from ledger.reader import block_nodes, read_only
 from ledger.redaction import named_blobs
 from ledger.seal import Seal, parse_seal
-from ledger.tiles import (
-    WIDTH,
-    Tile,
-    bundles_of,
-    format_bundle,
-    format_path,
-    parse_path,
-    tiles_of,
-)
+from ledger.tiles import WIDTH, Tile, bundles_of, format_bundle, format_path, parse_path, tiles_of
 from projections.disk import Disk, UnreadableError
 from projections.projection import File
 from tripod.errors import RefusedError
 from tripod.staging import PRIVATE, PUBLIC, Staging, alone
-
-__all__ = ["SEAL", "Exported", "export", "held_seal", "read_seal"]
 
 SEAL = "checkpoint"  # the name that the format gives the seal's file
 _ROWS = (
@@ -114,8 +104,7 @@ def update(root: str, database: str, note: str, *, bodies: bool = True) -> Expor
     """
     folder = f"{root}/{RECORD}"
     if os.path.islink(folder):
-        message = f"{folder} is a symbolic link: put a folder there, or nothing"
-        raise RefusedError(message)
+        raise RefusedError(f"{folder} is a symbolic link: put a folder there, or nothing")
     return export(database, folder, note, bodies=bodies)
 
 
@@ -148,8 +137,7 @@ def _checked(db: sqlite3.Connection, seal: Seal) -> None:
         what = f"the ledger has another root at {seal.size} entries than the seal"
     else:
         return
-    message = f"{what}: nothing was exported; `tripod verify` judges the ledger"
-    raise RefusedError(message)
+    raise RefusedError(f"{what}: nothing was exported; `tripod verify` judges the ledger")
 
 
 def _present(disk: Disk, directory: str, *, bodies: bool) -> set[str]:
@@ -159,13 +147,13 @@ def _present(disk: Disk, directory: str, *, bodies: bool) -> set[str]:
     foreign = sorted({*files, *folders, *strange} - {SEAL, "tile", BODIES, BLOBS})
     started = SEAL in files or "tile" in folders
     if foreign and not started:
-        message = f"{directory} holds {foreign[0]!r}: give a folder of its own for the export"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{directory} holds {foreign[0]!r}: give a folder of its own for the export"
+        )
     if not bodies and (BODIES in folders or BLOBS in folders):
-        message = (
+        raise RefusedError(
             f"{directory} holds bodies, and none are asked for: give --bodies, or another folder"
         )
-        raise RefusedError(message)
     found: set[str] = set()
     for top in ("tile", BODIES, BLOBS):
         if top in folders:
@@ -189,13 +177,13 @@ def _grown(disk: Disk, directory: str, seal: Seal, db: sqlite3.Connection) -> in
         note = held_seal(disk)
         if note is None:
             if os.path.lexists(disk.full(SEAL)):
-                message = f"{directory}/{SEAL} is no file: move it away"
-                raise RefusedError(message)
+                raise RefusedError(f"{directory}/{SEAL} is no file: move it away")
             return 0
         old = read_seal(note)
     except (MalformedError, UnreadableError) as error:
-        message = f"{directory}/{SEAL} is no seal of ours ({error}): give another folder"
-        raise RefusedError(message) from error
+        raise RefusedError(
+            f"{directory}/{SEAL} is no seal of ours ({error}): give another folder"
+        ) from error
     if old.origin not in (seal.origin, _line_at(db, old.size)):
         what = f"it holds another log, {old.origin!r}"
     elif old.size > seal.size:
@@ -204,8 +192,7 @@ def _grown(disk: Disk, directory: str, seal: Seal, db: sqlite3.Connection) -> in
         what = f"it holds another history: at {old.size} entries its root is not this ledger's"
     else:
         return old.size
-    message = f"{directory}: {what}; nothing was written"
-    raise RefusedError(message)
+    raise RefusedError(f"{directory}: {what}; nothing was written")
 
 
 def _line_at(db: sqlite3.Connection, size: int) -> str:
@@ -255,8 +242,9 @@ def _write_bundle(work: _Work, tile: Tile, paths: list[str]) -> None:
     headers = [row[2] for row in rows]
     leaves = [leaf_hash(header) for header in headers]
     if [row[0] for row in rows] != list(range(first, first + tile.width)):
-        message = f"an entry from {first} to {first + tile.width - 1} is missing: {_HINT}"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError(
+            f"an entry from {first} to {first + tile.width - 1} is missing: {_HINT}"
+        )
     if tile.width == WIDTH:
         _check_stored(work.db, Tile(0, tile.number, WIDTH), leaves)
     put = work.staging.put
@@ -276,8 +264,9 @@ def _upper(db: sqlite3.Connection, tile: Tile) -> bytes:
     ).fetchall()
     hashes = [row[0] for row in rows]
     if len(hashes) != tile.width:
-        message = f"a stored root of level {tile.level} from {first} on is missing: {_HINT}"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError(
+            f"a stored root of level {tile.level} from {first} on is missing: {_HINT}"
+        )
     if tile.width == WIDTH:
         _check_stored(db, tile, hashes)
     return b"".join(hashes)
@@ -292,8 +281,9 @@ def _check_stored(db: sqlite3.Connection, tile: Tile, hashes: list[bytes]) -> No
         "SELECT hash FROM nodes WHERE level = ? AND number = ?", (tile.level + 1, tile.number)
     ).fetchone()
     if row is None or row[0] != tree.root():
-        message = f"the tile {format_path(tile)} is not that of the sealed tree: {_HINT}"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError(
+            f"the tile {format_path(tile)} is not that of the sealed tree: {_HINT}"
+        )
 
 
 def _line(work: _Work, row: tuple[int, str, bytes, *tuple[bytes | None, ...]]) -> bytes:
@@ -303,17 +293,14 @@ def _line(work: _Work, row: tuple[int, str, bytes, *tuple[bytes | None, ...]]) -
     salt, body, auth = said
     head = orjson.loads(header)
     if (None if auth is None else auth_of(auth)) != head.get("auth"):
-        message = f"entry {seq} lost its signature record, or has another: {_HINT}"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError(f"entry {seq} lost its signature record, or has another: {_HINT}")
     if salt is not None and body is not None:
         if commit(salt, kind, body) != head["body"] or b"\n" in body:
-            message = f"entry {seq} has a body that it did not commit to: {_HINT}"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(f"entry {seq} has a body that it did not commit to: {_HINT}")
         if _MARK in body:
             _write_blobs(work, seq, body)
     elif salt is not None or body is not None:
-        message = f"entry {seq} has half of a body and its salt: {_HINT}"
-        raise LedgerDamagedError(message)
+        raise LedgerDamagedError(f"entry {seq} has half of a body and its salt: {_HINT}")
     return format_line(seq, said) + b"\n"
 
 
@@ -326,8 +313,9 @@ def _write_blobs(work: _Work, seq: int, body: bytes) -> None:
             "SELECT bytes FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),)
         ).fetchone()
         if row is None:
-            message = f"blob {digest[:12]}… that entry {seq} names is not there: {_HINT}"
-            raise LedgerDamagedError(message)
+            raise LedgerDamagedError(
+                f"blob {digest[:12]}… that entry {seq} names is not there: {_HINT}"
+            )
         work.staging.put(path, row[0], PRIVATE)
 
 

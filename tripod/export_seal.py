@@ -13,8 +13,6 @@ from tripod.errors import BadArgumentError, RefusedError
 from tripod.export import read_seal
 from tripod.team import Team
 
-__all__ = ["fresh_seal", "seal_from"]
-
 
 def fresh_seal(team: Team) -> str:
     """A seal over all that the ledger holds, a note; without its key here, the newest there is.
@@ -27,11 +25,10 @@ def fresh_seal(team: Team) -> str:
     if note is not None:
         return note
     if last is None:
-        message = (
+        raise RefusedError(
             "this ledger was never sealed, and a file that others can check needs a seal: make a "
             "key with `tripod key new`, or give a seal of it with --seal FILE"
         )
-        raise RefusedError(message)
     return last.note
 
 
@@ -47,8 +44,6 @@ def seal_from(path: str) -> tuple[str, Seal]:
         data = read_plain(path, MAX_NOTE, named=True)
         return data.decode(), read_seal(data)
     except OSError as error:
-        message = f"{path} cannot be read: {error.strerror}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{path} cannot be read: {error.strerror}") from error
     except (MalformedError, UnicodeDecodeError) as error:
-        message = f"{path} holds no seal: {error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{path} holds no seal: {error}") from error

@@ -31,8 +31,6 @@ from projections.projection import File, Source
 from projections.rebuild import desired
 from tripod.touched import touched_by
 
-__all__ = ["Files", "digest_of", "folders_of", "has_foreign_lock", "is_live_log"]
-
 READ_LIMIT = 2**30
 SOME = 16  # files; from there on the disk is waited for once for all that are new
 MANY = 100  # events; from there on they are moved with one look at the folders
@@ -284,8 +282,7 @@ class Files:
         stat = self.disk.stat(path)
         odd = None if stat is not None else in_the_way(self.disk, path)
         if odd is not None:  # it came while we did, or since who recorded this died
-            message = f"{odd} stands there, and would be replaced: remove it"
-            raise UnreadableError(message)
+            raise UnreadableError(f"{odd} stands there, and would be replaced: remove it")
         if path in self.unmerged:  # the entries are of a writer that died, or came before the merge
             raise UnmergedError(self.unmerged[path])
         like = stat is not None and (stat.mode, stat.size) == (want.mode, len(want.data))

@@ -21,9 +21,8 @@ from tripod.anchoring import Receipt, newest_seal, record
 from tripod.errors import BadArgumentError, RefusedError, UnreachableError
 from tripod.export import SEAL
 from tripod.team import Team
-from verify.git import GitError, Repository
-
-__all__ = ["push", "ref_of", "remember"]
+from verify.git import Repository
+from verify.git_folder import GitError
 
 _FOLDER = "refs/tripod/"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -44,8 +43,9 @@ _REMOTE = re.compile(r"[A-Za-z0-9+.-]+://|[^/]+:")
 def ref_of(name: str) -> str:
     """The full name of a ref for seals (BadArgumentError: that is no name)."""
     if _NAME.fullmatch(name) is None:
-        message = f"--ref: {name[:100]!r} is no name of letters, digits, - and _ (below {_FOLDER})"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            f"--ref: {name[:100]!r} is no name of letters, digits, - and _ (below {_FOLDER})"
+        )
     return _FOLDER + name
 
 
@@ -85,8 +85,7 @@ def push(team: Team, ref: str, remote: str) -> None:
     counts, and headers for it: no program that the repository names is run.
     """
     if remote.startswith("-"):
-        message = f"--push: {remote[:100]!r} is no remote"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"--push: {remote[:100]!r} is no remote")
     try:
         with Repository(team.root) as repository:
             address, named = _address(repository, remote)
@@ -95,8 +94,9 @@ def push(team: Team, ref: str, remote: str) -> None:
             words = ("push", "--quiet", "--no-verify", "--no-signed", address, f"{ref}:{ref}")
             repository.ask(*words, environment=_outward(named=named), configured=True)
     except GitError as error:
-        message = f"{error}; the ref stands here, and nobody else has it yet"
-        raise UnreachableError(message) from error
+        raise UnreachableError(
+            f"{error}; the ref stands here, and nobody else has it yet"
+        ) from error
 
 
 # Within ----------------------------------------------------------------------------------------
@@ -144,8 +144,9 @@ def _address(repository: Repository, remote: str) -> tuple[str, bool]:
     named = settings.get(f"remote.{remote}.pushurl") or settings.get(f"remote.{remote}.url")
     address, base = (named[-1], repository.top) if named else (remote, os.getcwd())
     if named and (_HELPED.match(address) or address.startswith("-")):
-        message = f"the remote {remote} names a program ({address[:100]!r}): nothing is given to it"
-        raise GitError(message)
+        raise GitError(
+            f"the remote {remote} names a program ({address[:100]!r}): nothing is given to it"
+        )
     if not _REMOTE.match(address) and (named or os.path.exists(address)):
         address = os.path.join(base, address)
     return address, bool(named)

@@ -9,8 +9,6 @@ from projections.disk import Disk, UnreadableError
 from projections.projection import File
 from tripod.team import Team
 
-__all__ = ["LINES", "PATH", "ignore", "lacking"]
-
 PATH = ".gitignore"
 LINES = ("ledger.db*", "*.lock", "spool/", "record.replaced-*/")
 _LIMIT = 1024 * 1024

@@ -8,8 +8,6 @@ import sys
 from ledger.plain import read_plain
 from tripod.errors import BadArgumentError
 
-__all__ = ["text_argument", "whole_number"]
-
 MAX_INPUT = 1024 * 1024
 
 
@@ -35,32 +33,29 @@ def text_argument(text: str | None, file: str | None, what: str) -> str:
     if file is None:
         return text or ""
     if text is not None:
-        message = f"{what}: given twice, as argument and by --file; give one of them"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{what}: given twice, as argument and by --file; give one of them")
     try:
         data = _input_bytes(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         hint = "" if file == "-" else "; `--file -` reads standard input"
-        message = f"{what}: --file {file!r} cannot be read: {reason}{hint}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{what}: --file {file!r} cannot be read: {reason}{hint}") from error
     if len(data) > MAX_INPUT:
-        message = (
+        raise BadArgumentError(
             f"{what}: --file {file!r} holds more than {MAX_INPUT} bytes; "
             "put it where the others can read it, and send its path"
         )
-        raise BadArgumentError(message)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        message = f"{what}: --file {file!r} is not UTF-8 (byte {error.start + 1})"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(
+            f"{what}: --file {file!r} is not UTF-8 (byte {error.start + 1})"
+        ) from error
 
 
 def _input_bytes(file: str) -> bytes:
     if file != "-":
         return read_plain(file, MAX_INPUT, named=True)
     if sys.stdin is None:
-        message = "standard input is closed"
-        raise OSError(message)
+        raise OSError("standard input is closed")
     return sys.stdin.buffer.read(MAX_INPUT + 1)

@@ -18,23 +18,6 @@ from ledger.plain import read_plain
 from ledger.vkey import SigningKey, VerifierKey
 from tripod.errors import RefusedError
 
-__all__ = [
-    "LockedKeyError",
-    "Passphrase",
-    "check_outside",
-    "from_file",
-    "home",
-    "is_encrypted",
-    "key_path",
-    "load",
-    "make",
-    "never",
-    "place_of",
-    "settle",
-    "store",
-    "write_private",
-]
-
 PASSPHRASE_FILE = "TRIPOD_PASSPHRASE_FILE"  # noqa: S105 - the name of a variable
 _MAX_KEY = 64 * 1024  # bytes of a key file
 
@@ -77,11 +60,10 @@ def check_outside(root: str) -> None:
     """
     inner = os.path.realpath(home())
     if f"{inner}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):
-        message = (
+        raise RefusedError(
             f"{inner} lies in the team directory, where a private key must not be: set "
             "TRIPOD_HOME to a folder that only you can read"
         )
-        raise RefusedError(message)
 
 
 # Passphrases -----------------------------------------------------------------------------------
@@ -105,11 +87,9 @@ def from_file() -> bytes | None:
         with open(path, "rb") as file:
             line = file.read(4096).split(b"\n", 1)[0].rstrip(b"\r")
     except OSError as error:
-        message = f"{PASSPHRASE_FILE}: {path} cannot be read: {error.strerror}"
-        raise RefusedError(message) from error
+        raise RefusedError(f"{PASSPHRASE_FILE}: {path} cannot be read: {error.strerror}") from error
     if not line:
-        message = f"{PASSPHRASE_FILE}: the first line of {path} is empty"
-        raise RefusedError(message)
+        raise RefusedError(f"{PASSPHRASE_FILE}: the first line of {path} is empty")
     return line
 
 
@@ -162,27 +142,25 @@ def load(path: str, origin: str, passphrase: Passphrase = never) -> SigningKey:
 
     mode = os.stat(path).st_mode & 0o777
     if mode & 0o077:
-        message = f"{path} has mode {mode:o}: others can read the private key; `chmod 600` it"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{path} has mode {mode:o}: others can read the private key; `chmod 600` it"
+        )
     given = None
     if is_encrypted(path):
         given = passphrase()
         if given is None:
-            message = (
+            raise LockedKeyError(
                 f"{path} is encrypted: name a file that holds its passphrase in "
                 f"{PASSPHRASE_FILE}, or run `tripod seal` at a terminal"
             )
-            raise LockedKeyError(message)
     try:
         data = read_plain(path, _MAX_KEY, named=True)
         found = forms.load_pem_private_key(data, given)
     except (ValueError, TypeError) as error:
         why = "the passphrase does not open it" if given else "it holds no private key"
-        message = f"{path}: {why}"
-        raise RefusedError(message) from error
+        raise RefusedError(f"{path}: {why}") from error
     if not isinstance(found, Ed25519PrivateKey):
-        message = f"{path}: it holds another sort of key than Ed25519"
-        raise RefusedError(message)
+        raise RefusedError(f"{path}: it holds another sort of key than Ed25519")
     return SigningKey(origin, found.private_bytes_raw())
 
 
@@ -205,8 +183,7 @@ def settle(vkey: str, passphrase: Passphrase = never) -> SigningKey:
                     rename_file(place, path)
                 return key
     what = "is not the one in force" if os.path.exists(path) else "is not there"
-    message = (
+    raise RefusedError(
         f"the private key {path} {what}; in force is {vkey}. Put its file there, or, if it is "
         "lost, go on under a new name: `tripod backup FILE`, `tripod restore FILE --as-origin NAME`"
     )
-    raise RefusedError(message)

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from tripod.act import Act
 
-__all__ = ["Lag"]
-
 
 class Lag:
     """When the files were last written, and what else is to be done behind them."""

@@ -15,8 +15,6 @@ from tripod.errors import NoTeamError, RefusedError
 from tripod.output import remark
 from tripod.team import Team
 
-__all__ = ["find_team", "opened", "opened_at", "readable", "tell"]
-
 MAX_WARNINGS = 20
 
 
@@ -34,23 +32,21 @@ def find_team(given: str | None, start: str | None = None) -> str:
         begin = os.path.abspath(given)
         found = team_of(begin)
         if found is None or not has_ledger(found):
-            message = f"no ledger in {begin}: `tripod init {given}` makes one"
-            raise NoTeamError(message)
+            raise NoTeamError(f"no ledger in {begin}: `tripod init {given}` makes one")
         return found
     found = named()
     if found is not None:
         if has_ledger(found):
             return found
-        message = f"no ledger in {found}, which {LEDGER} names: name another team directory there"
-        raise NoTeamError(message)
+        raise NoTeamError(
+            f"no ledger in {found}, which {LEDGER} names: name another team directory there"
+        )
     begin = os.path.abspath(start or os.getcwd())
     found = nearest(begin)
     if found is None:
-        message = f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one"
-        raise NoTeamError(message)
+        raise NoTeamError(f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one")
     if not has_ledger(found):
-        message = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
-        raise NoTeamError(message)
+        raise NoTeamError(f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one")
     return found
 
 
@@ -68,13 +64,13 @@ def readable(root: str) -> Iterator[None]:
     except LedgerDamagedError as error:
         if root in str(error):
             raise
-        message = f"{root}: {error}"
-        raise LedgerDamagedError(message) from error
+        raise LedgerDamagedError(f"{root}: {error}") from error
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise LedgerDamagedError(_unreadable(root, error)) from error
-        message = f"{root}: another program has held the database for 30 s; try again"
-        raise UnwritableError(message) from error
+        raise UnwritableError(
+            f"{root}: another program has held the database for 30 s; try again"
+        ) from error
     except (sqlite3.DatabaseError, *_MISREAD) as error:
         if is_malformed(error):
             raise pages_damaged(error, f"{root}/{DATABASE}") from error
@@ -98,8 +94,7 @@ def opened(path: str | None, start: str | None = None) -> Iterator[Team]:
     """The team at ``path``, or found upwards from ``start``; its warnings are said at the end."""
     if path and not os.path.isdir(path):
         what = "a file, no folder" if os.path.lexists(path) else "not there"
-        message = f"--team: {path!r} is {what}: give the project or its team directory"
-        raise NoTeamError(message)
+        raise NoTeamError(f"--team: {path!r} is {what}: give the project or its team directory")
     with opened_at(find_team(path, start)) as team:
         yield team
 
@@ -158,11 +153,10 @@ def _begun(root: str, begin: Callable[[], None] | None) -> Team:
         begin()
         team = _holding(root)
     if team is None:
-        message = (
+        raise LedgerDamagedError(
             f"{root}/{DATABASE} holds no entry. If a ledger stood here, put its backup back; "
             "if not, `tripod init` begins one"
         )
-        raise LedgerDamagedError(message)
     return team
 
 

@@ -12,21 +12,6 @@ from typing import TextIO
 
 from tripod.errors import TripodError
 
-__all__ = [
-    "emit",
-    "emit_bytes",
-    "emit_done",
-    "emit_json",
-    "emit_pretty",
-    "emit_report",
-    "format_utc",
-    "hanging",
-    "one_line",
-    "remark",
-    "safe",
-    "unbroken",
-]
-
 LINES = 500  # printed at once
 
 # C0 but tab and newline, DEL, C1, and what changes the direction or the lines of a text or is

@@ -19,8 +19,6 @@ from tripod.errors import RefusedError
 from verify.known import parse_head
 from verify.outside import read_pin
 
-__all__ = ["write_pin"]
-
 
 def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     """Let the pin at ``path`` remember ``data``; False where it remembers as much or more already.
@@ -53,17 +51,15 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
 def _moves(path: str, old: Seal, new: Seal, agrees: Callable[[Seal], bool]) -> bool:
     """Whether ``new`` is further than ``old``, in the same history."""
     if old.origin != new.origin:
-        message = (
+        raise RefusedError(
             f"the pin {path} remembers {old.origin}, and this ledger is {new.origin}: a pin never "
             "moves to another ledger. If you believe this one, remove the pin and make a new one"
         )
-        raise RefusedError(message)
     if old.size <= new.size and not agrees(old):
-        message = (
+        raise RefusedError(
             f"the pin {path} remembers another history of {old.origin} since this run began: "
             "nothing was written, judge the ledger again"
         )
-        raise RefusedError(message)
     return old.size <= new.size
 
 

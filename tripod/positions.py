@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from ledger.entry import Draft, Entry
-from ledger.sqlite import SQLiteTransaction
+from ledger.writing import SQLiteTransaction
 from projections import CHAT
 from projections.disk import RACY_NS, Disk, Stat, UnreadableError
 from projections.formats.cursors import format_cursors, parse_cursors
@@ -22,8 +22,6 @@ from projections.in_the_way import UNMERGED_CURE, merge_marker
 from projections.manifest import Manifest
 from projections.projection import File, Source
 from projections.reading import index_of
-
-__all__ = ["behind", "show_positions", "take_positions"]
 
 LIMIT = 1024 * 1024  # bytes
 MODE = 0o600

@@ -15,8 +15,6 @@ from ledger.witness import Request, format_request
 from tripod.errors import NotFoundError, RefusedError
 from tripod.export import read_seal
 
-__all__ = ["prove_entry", "prove_growth"]
-
 
 def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> bytes:
     """A ``.tlog-proof`` that entry ``seq`` lies under the seal in ``note``.
@@ -32,16 +30,14 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
     with closing(read_only(database)) as db:
         nodes = _checked(db, seal)
         if seq >= seal.size:
-            message = (
+            raise NotFoundError(
                 f"entry {seq} is not under the newest seal, of {seal.size} entries: seal first"
             )
-            raise NotFoundError(message)
         sql = "SELECT header, salt, body, auth FROM entries WHERE seq = ?"
         header, *rest = db.execute(sql, (seq,)).fetchone()
         said = Said(*rest)
         if body and said.body is None:
-            message = f"the body of entry {seq} was erased: leave --body out"
-            raise NotFoundError(message)
+            raise NotFoundError(f"the body of entry {seq} was erased: leave --body out")
         extra = header + b"\n" + format_line(seq, said) if body else header
         hashes = inclusion_proof(nodes, seq, seal.size)
     return format_proof(Proof(seq, tuple(hashes), parse_note(note.encode()), extra))
@@ -58,8 +54,9 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
         _checked(db, old)
         nodes = _checked(db, seal)
         if old.size > seal.size:
-            message = f"the older seal is of {old.size} entries, the newest of {seal.size}"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"the older seal is of {old.size} entries, the newest of {seal.size}"
+            )
         hashes = consistency_proof(nodes, old.size, seal.size)
     return format_request(Request(old.size, tuple(hashes), parse_note(note.encode())))
 
@@ -77,5 +74,6 @@ def _checked(db: sqlite3.Connection, seal: Seal) -> Nodes:
         what = f"the ledger has another root at {seal.size} entries than the seal"
     else:
         return nodes
-    message = f"{what}: this ledger was rolled back or rewritten, or the seal is another's"
-    raise RefusedError(message)
+    raise RefusedError(
+        f"{what}: this ledger was rolled back or rewritten, or the seal is another's"
+    )

@@ -29,22 +29,6 @@ from tripod.pythia_run import HANDLE, ROLE, Order, Stand, judge, post, review, s
 from tripod.team import Team
 from verify.reviews import LIMIT
 
-__all__ = [
-    "PROFILE",
-    "TIMEOUT",
-    "Answer",
-    "Due",
-    "Outcome",
-    "Program",
-    "due",
-    "instructions",
-    "order_for",
-    "record",
-    "run",
-    "show",
-    "summon",
-]
-
 PROFILE = "TRIPOD_PYTHIA_PROFILE"
 """The variable that names the profile of her program where none is given; else ``pythia``."""
 
@@ -283,11 +267,10 @@ def order_for(team: Team, program: Program, actor: str) -> Order:
         home=_home(needs, lends),
     )
     if program.require_namespace and place.level != "namespace":
-        message = (
+        raise RefusedError(
             f"no mount namespace can be had here: {place.problem}. Nothing was run; install "
             "bubblewrap, or leave out --require-namespace"
         )
-        raise RefusedError(message)
     # What a variable says is recorded, so that it can be searched as all else that is given.
     env = {name: os.environ[name] for name in BASIC_ENV if name in os.environ} | place.env
     if needs.config is not None:
@@ -331,8 +314,9 @@ def _home(needs: profiles.Isolation, lends: Sequence[str]) -> Home:
         try:
             files[f"{CONFIG}/{os.path.basename(path)}"] = read_plain(path, LIMIT, named=True)
         except OSError as error:
-            message = f"{path}: {error.strerror}: a profile's lends must be readable"
-            raise RefusedError(message) from error
+            raise RefusedError(
+                f"{path}: {error.strerror}: a profile's lends must be readable"
+            ) from error
     returns = f"{CONFIG}/{needs.transcripts}".rstrip("/") if needs.transcripts else ""
     return Home(files, CONFIG, returns)
 
@@ -343,8 +327,7 @@ def _full(path: str) -> str:
 
 def _profile(program: Program) -> profiles.Profile:
     if program.command and program.profile is not None:
-        message = "a program is given twice: by --profile, and by its command line"
-        raise BadArgumentError(message)
+        raise BadArgumentError("a program is given twice: by --profile, and by its command line")
     if program.command:
         return profiles.Profile(tuple(program.command))
     return profiles.load(program.profile or os.environ.get(PROFILE) or "pythia")
@@ -374,20 +357,22 @@ def record(
     text = text.strip()
     point = _oldest(team, now_us) if event is None else point_named(team, event)
     if point is None:
-        message = "no checkpoint event waits for an assessment: `tripod pythia due` lists them"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            "no checkpoint event waits for an assessment: `tripod pythia due` lists them"
+        )
     log = snapshot(team, point)
     stand = stand_of(team, point, log)
     if stand.answer is None and _due(team, point.event, now_us).state == "running":
-        message = f"{point.name} is being reviewed by a run: wait for it (`tripod pythia run`)"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{point.name} is being reviewed by a run: wait for it (`tripod pythia run`)"
+        )
     judged = judge(text, point, log)
     if judged.problems and stand.answer is None:
-        message = f"the assessment does not hold: {'; '.join(judged.problems)}"
-        raise RefusedError(message)
+        raise RefusedError(f"the assessment does not hold: {'; '.join(judged.problems)}")
     if stand.answer is not None or not post(team, point, text, judged, handle=handle):
-        message = f"{point.name} is answered: `tripod pythia show {point.name}` has the assessment"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{point.name} is answered: `tripod pythia show {point.name}` has the assessment"
+        )
     return _answer(team, _answered(team, point.event))
 
 
@@ -403,8 +388,9 @@ def show(team: Team, which: str = "last") -> Answer:
     if which == "last":
         row = team.store.db.execute("SELECT max(seq) FROM assessments").fetchone()
         if row[0] is None:
-            message = "no assessment yet: `tripod pythia run` has one made where one is due"
-            raise NotFoundError(message)
+            raise NotFoundError(
+                "no assessment yet: `tripod pythia run` has one made where one is due"
+            )
         return _answer(team, row[0])
     return _answer(team, _answered(team, point_named(team, which).event))
 
@@ -413,8 +399,9 @@ def _answered(team: Team, event: int) -> int:
     sql = "SELECT seq FROM assessments WHERE event = ?"
     row = team.store.db.execute(sql, (event,)).fetchone()
     if row is None:
-        message = f"{team.source.body(event)['name']} has no assessment: `tripod pythia run`"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            f"{team.source.body(event)['name']} has no assessment: `tripod pythia run`"
+        )
     return int(row[0])
 
 

@@ -24,8 +24,6 @@ from tripod.act import Act
 from tripod.errors import RefusedError
 from tripod.team import Team
 
-__all__ = ["CONFIG", "Folder", "keep_transcripts", "transcripts_in"]
-
 CONFIG = "config"
 """The folder, within her home, that her program is told to keep its own files in."""
 
@@ -83,8 +81,9 @@ class Folder:
         os.makedirs(base, mode=0o700, exist_ok=True)
         found = os.lstat(base)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-            message = f"{base} is not a private folder of yours: remove it, or set TMPDIR elsewhere"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"{base} is not a private folder of yours: remove it, or set TMPDIR elsewhere"
+            )
         shutil.rmtree(self.at, ignore_errors=True)
         for path in (self.at, f"{self.at}/work", f"{self.at}/home"):
             os.mkdir(path, 0o700)

@@ -26,8 +26,6 @@ from tripod.drafting import draft_event
 from tripod.errors import NotFoundError, RefusedError
 from tripod.team import Team
 
-__all__ = ["TYPE", "Point", "Snapshot", "ask", "pending", "point_named", "point_of", "snapshot"]
-
 TYPE = "pythia-checkpoint"
 """The type of the events that ask for a review."""
 
@@ -151,15 +149,17 @@ def point_of(team: Team, event: int) -> Point:
     if span is None:
         seqs = [seq for seq, _ in _new_since(team, event)]
         if not seqs:
-            message = f"{name} names no decisions, and none was logged since the checkpoint before"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"{name} names no decisions, and none was logged since the checkpoint before"
+            )
         first, stop = seqs[0], seqs[-1]
         log = _log_of(team, seqs)
     else:
         first, stop = (_piece(team, id_, event) or -1 for id_ in span)
         if not 0 <= first <= stop:
-            message = f"{name} asks for {span[0]} through {span[1]}: no such decisions in the log"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"{name} asks for {span[0]} through {span[1]}: no such decisions in the log"
+            )
         log = _log_of(team, (first, stop))
     return Point(event, name, body["us"], _range(team, first, stop, log), first, stop, log)
 
@@ -246,8 +246,9 @@ def point_named(team: Team, name: str) -> Point:
         "SELECT max(seq) FROM events WHERE name = ? AND type = ?", (name, TYPE)
     ).fetchone()
     if row[0] is None:
-        message = f"no checkpoint event {name}: `tripod pythia due` lists those that are unanswered"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            f"no checkpoint event {name}: `tripod pythia due` lists those that are unanswered"
+        )
     return point_of(team, row[0])
 
 
@@ -261,8 +262,7 @@ def ask(team: Team, act: Act, handle: str) -> Draft | None:
     rows = _new_since(team, act.transaction.size)
     if not rows:
         if not db.execute("SELECT 1 FROM pieces WHERE id IS NOT NULL LIMIT 1").fetchone():
-            message = "no decision is logged yet: there is nothing to review"
-            raise NotFoundError(message)
+            raise NotFoundError("no decision is logged yet: there is nothing to review")
         return None
     log = _log_of(team, [seq for seq, _ in rows])
     count = db.execute(
@@ -282,11 +282,10 @@ def snapshot(team: Team, point: Point) -> Snapshot:
         RefusedError: more are asked for than one review is given.
     """
     if point.asked.decisions > MAX_GIVEN:
-        message = (
+        raise RefusedError(
             f"{point.name} asks for {point.asked.decisions} decisions, and a review takes "
             f"{MAX_GIVEN} at most: publish checkpoint events for parts of them"
         )
-        raise RefusedError(message)
     sql = (
         "SELECT seq, id, supersedes FROM pieces WHERE id IS NOT NULL AND seq <= ?1"
         " AND (?2 IS NULL OR log = ?2) ORDER BY seq"

@@ -34,26 +34,13 @@ from tripod.agents.history import Run, recorded
 from tripod.agents.isolated import Isolated
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.bus import claim_on, settings, take_event
-from tripod.chat import channel_name, say_in
-from tripod.chat_channels import live_of
+from tripod.chat import say_in
+from tripod.chat_channels import channel_name, live_of
 from tripod.drafting import draft_event
 from tripod.errors import RefusedError
 from tripod.pythia_folder import Folder, keep_transcripts, transcripts_in
 from tripod.pythia_points import Point, Snapshot, pending
 from tripod.team import Team
-
-__all__ = [
-    "HANDLE",
-    "ROLE",
-    "TRIES",
-    "Order",
-    "Stand",
-    "judge",
-    "post",
-    "review",
-    "stand_of",
-    "tidy",
-]
 
 HANDLE = "pythia"
 ROLE = "pythia"
@@ -251,15 +238,15 @@ class Reviewing(Told):
 def _check_free(team: Team, act: Act, point: Point) -> None:
     """Refuse an event that needs no answer any more, or that another consumer has."""
     if point.event not in pending(team):
-        message = (
+        raise RefusedError(
             f"{point.name} is settled: an assessment in a chat answers it, or it was acknowledged "
             "before the ledger began (`tripod pythia run --manual` has what is new reviewed)"
         )
-        raise RefusedError(message)
     claim = claim_on(team, point.event)
     if claim is not None and claim.until_us > act.now_us and claim.holder != HANDLE:
-        message = f"{point.name} {claim.told}: it is theirs to have reviewed, or to release"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{point.name} {claim.told}: it is theirs to have reviewed, or to release"
+        )
 
 
 # Ending ----------------------------------------------------------------------------------------

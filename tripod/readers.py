@@ -21,8 +21,6 @@ from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team import Team
 from tripod.waking import Watch
 
-__all__ = ["Unseen", "mark_seen", "unseen", "wait", "wait_pending", "wait_unseen"]
-
 T = TypeVar("T")
 
 
@@ -79,8 +77,7 @@ def _check_reader(reader: str) -> None:
 
     problem = valid_handle(reader)
     if problem is not None:
-        message = f"reader: {problem.removeprefix('handle: ')}"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"reader: {problem.removeprefix('handle: ')}")
 
 
 def mark_seen(team: Team, reader: str, found: Unseen) -> None:
@@ -126,8 +123,7 @@ def wait(
                 return found
             left = until - time.monotonic()
             if left <= 0:
-                message = f"nothing came within {timeout:g} s"
-                raise NotFoundError(message)
+                raise NotFoundError(f"nothing came within {timeout:g} s")
             watch.wait(min(left, soon()))
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ledger.durable import rename_file, sync_path
 from ledger.errors import LedgerDamagedError
+from ledger.locating import DATABASE
 from ledger.places import RECORD
 from ledger.reader import read_only
 from ledger.vkey import VerifierKey
@@ -21,14 +22,12 @@ from projections.rebuild import differences
 from projections.tables import refold
 from tripod.errors import RefusedError
 from tripod.export import SEAL
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 from verify.checks import LEDGER_CHECKS, record_agrees
 from verify.evidence import Evidence, begin
 from verify.exported import load
 from verify.recorded import judged
 from verify.run import run
-
-__all__ = ["Restored", "has_record", "restore"]
 
 _RESTORING = f"{DATABASE}-restoring"
 
@@ -75,8 +74,9 @@ def restore(root: str, keys: Sequence[VerifierKey] = ()) -> Restored:
 def _load(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
     loaded = load(f"{root}/{RECORD}", scratch, keys)
     if loaded.seal is not None and not loaded.bodies:
-        message = f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"
+        )
     evidence = Evidence(root, database=scratch, loaded=True, record=judged(loaded))
     with evidence:
         evidence.db = read_only(scratch)
@@ -86,11 +86,10 @@ def _load(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
     found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
     if found or not loaded.entries:
         first = f"{found[0].where}: {found[0].message}" if found else "it holds no entry"
-        message = (
+        raise RefusedError(
             f"{root}/{RECORD} does not verify ({first}): nothing was restored; "
             f"`tripod verify {root}/{RECORD}` tells all"
         )
-        raise RefusedError(message)
     if report.problem:
         raise LedgerDamagedError(report.problem)
 

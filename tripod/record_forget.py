@@ -29,8 +29,6 @@ from tripod.staging import alone
 if TYPE_CHECKING:
     from ledger.sqlite import SQLiteStore
 
-__all__ = ["Forgotten", "forget", "forget_copies", "sweep"]
-
 WAIT_MS = 10_000  # how long a redaction waits for who reads older pages of the database
 
 _SEQ = re.compile(rb'"seq":([0-9]{1,16})\}$')
@@ -104,8 +102,9 @@ def _forget(directory: str, seqs: Collection[int]) -> Forgotten:
 def _read(path: str) -> bytes:
     data = read_plain(path, MAX_LINES)
     if len(data) > MAX_LINES:
-        message = f"more than {MAX_LINES} bytes are no bodies that were exported"
-        raise OSError(errno.EFBIG, message, path)
+        raise OSError(
+            errno.EFBIG, f"more than {MAX_LINES} bytes are no bodies that were exported", path
+        )
     return data
 
 

@@ -28,17 +28,6 @@ from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.swapping import RENEWING, remove
 from tripod.team import Team
 
-__all__ = [
-    "Rebuilt",
-    "at_stake",
-    "check_reason",
-    "past",
-    "rebuild",
-    "refusal",
-    "rendered",
-    "strangers",
-]
-
 MAX_REASON = 500  # characters
 MAX_READ = 2**30
 
@@ -111,8 +100,9 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
             team.warnings.clear()
     if team.files.failed:
         path, problem = next(iter(team.files.failed.items()))
-        message = f"{path}: {problem}; {len(team.files.failed)} files could not be written"
-        raise UnwritableError(message)
+        raise UnwritableError(
+            f"{path}: {problem}; {len(team.files.failed)} files could not be written"
+        )
     return Rebuilt(sorted(paths), kept, act.triggers)
 
 
@@ -194,8 +184,7 @@ def past(team: Team, seq: int | None) -> Iterator[Source]:
         return
     size = team.store.head().size
     if not 0 <= seq < size:
-        message = f"--at {seq}: the ledger has entries 0 to {size - 1}"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"--at {seq}: the ledger has entries 0 to {size - 1}")
     with closing(sqlite3.connect("", isolation_level=None)) as scratch:
         scratch.execute("BEGIN")
         create_tables(scratch)
@@ -215,5 +204,4 @@ def rendered(source: Source, name: str) -> list[tuple[str, File]]:
         files = ((path, one.render(source, path)) for one in chosen for path in one.paths(source))
         return [(path, file) for path, file in files if file is not None]
     names = ", ".join(dict.fromkeys(projection.name for projection in PROJECTIONS))
-    message = f"no projection {name!r}; there are {names}"
-    raise NotFoundError(message)
+    raise NotFoundError(f"no projection {name!r}; there are {names}")

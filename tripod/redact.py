@@ -22,6 +22,7 @@ import orjson
 
 from ledger import drafts
 from ledger.entry import Entry
+from ledger.locating import DATABASE
 from ledger.plain import read_plain
 from ledger.reader import read_entries
 from ledger.redaction import REDACTED, redaction_id
@@ -34,10 +35,8 @@ from projections.withheld import places
 from tripod.act import Act
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.record_forget import forget
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 from tripod.texts import COPIES, erased_texts, pattern_for, texts_in, texts_of
-
-__all__ = ["Erased", "Redaction", "Request", "redact"]
 
 MAX_REASON = 1000  # bytes
 READ_LIMIT = 64 * 1024 * 1024
@@ -78,13 +77,11 @@ class Request:
     def pattern(self) -> re.Pattern[str] | None:
         """The expression (BadArgumentError: it is none)."""
         if (self.match is None) != bool(self.seqs):
-            message = "give the numbers of entries, or --match with an expression"
-            raise BadArgumentError(message)
+            raise BadArgumentError("give the numbers of entries, or --match with an expression")
         try:
             return None if self.match is None else re.compile(self.match)
         except re.error as error:
-            message = f"--match: no regular expression: {error}"
-            raise BadArgumentError(message) from error
+            raise BadArgumentError(f"--match: no regular expression: {error}") from error
 
 
 def redact(
@@ -107,8 +104,7 @@ def redact(
     folders = list(exports)
     for folder in folders:
         if not os.path.isdir(folder):
-            message = f"--export: {folder} is no folder"
-            raise BadArgumentError(message)
+            raise BadArgumentError(f"--export: {folder} is no folder")
     if dry_run:
         team.refresh()
         return _plan(team, request, pattern, [])[0]
@@ -131,8 +127,9 @@ def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Red
         plan, entries = _plan(team, request, pattern, searched)
         told = f"{request.reason}\n{request.by}"
         if any(one.search(told) for one in searched):
-            message = "--reason, --by: they say what is to be erased, and would stay; say it else"
-            raise BadArgumentError(message)
+            raise BadArgumentError(
+                "--reason, --by: they say what is to be erased, and would stay; say it else"
+            )
         for entry in entries:
             _erase_one(act, entry, request)
         tables = act.transaction.tables
@@ -195,8 +192,7 @@ def _plan(
         searched.append(pattern)
         _take_matching(team, pattern, plan, chosen)
         if not chosen and not plan.cannot:
-            message = "nothing in the ledger matches"
-            raise NotFoundError(message)
+            raise NotFoundError("nothing in the ledger matches")
     else:
         _take_named(team, request.seqs, plan, chosen)
         _take_copies(team, plan, chosen, searched)
@@ -213,14 +209,12 @@ def _take_named(team: Team, seqs: Iterable[int], plan: Redaction, chosen: dict[i
     for seq in dict.fromkeys(seqs):
         entry = next(team.store.read(seq, seq + 1), None)
         if entry is None:
-            message = f"no entry {seq}; `tripod show` lists the newest"
-            raise NotFoundError(message)
+            raise NotFoundError(f"no entry {seq}; `tripod show` lists the newest")
         there = _redaction_of(team, seq)
         problem = f"it was redacted before, see entry {there}" if there is not None else None
         problem = problem or _hindrance(team, entry)
         if problem is not None:
-            message = f"entry {seq} cannot be redacted: {problem}"
-            raise RefusedError(message)
+            raise RefusedError(f"entry {seq} cannot be redacted: {problem}")
         _take(plan, chosen, entry, "named")
 
 

@@ -18,6 +18,7 @@ import os
 import sqlite3
 from contextlib import closing
 
+from ledger.locating import DATABASE
 from ledger.lock import FileLock
 from ledger.renewing import copy_rows
 from ledger.sqlite import SQLiteStore
@@ -25,9 +26,6 @@ from ledger.writing import explained
 from projections.tables import fold_into, refold
 from tripod.output import remark
 from tripod.swapping import RENEWING, close_log, put_in_place, remove
-from tripod.team import DATABASE
-
-__all__ = ["renew", "renew_aloud"]
 
 
 def renew_aloud(root: str) -> str:

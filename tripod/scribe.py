@@ -42,38 +42,8 @@ from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.scribe_reading import (
     CHANGES,
-    Decision,
-    Filters,
-    History,
-    Standing,
-    as_plain,
-    count,
-    find,
-    plain,
-    query,
-    standing,
-    summary,
 )
 from tripod.team import Team
-
-__all__ = [
-    "CHANGES",
-    "Decision",
-    "Filters",
-    "History",
-    "Logged",
-    "Request",
-    "Standing",
-    "as_plain",
-    "count",
-    "find",
-    "judged",
-    "log",
-    "plain",
-    "query",
-    "standing",
-    "summary",
-]
 
 MAX_TITLE = 1023  # bytes
 MAX_FIELD = 2047
@@ -208,8 +178,7 @@ def _log_for(act: Act, into: str | None) -> str:
             return LIVE
         if len(logs) == 1:
             return logs[0]
-        message = f"which log? There are {', '.join(logs)}; name one"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"which log? There are {', '.join(logs)}; name one")
     problem = log_name_problem(into)
     if problem is None and not _is_there(act.disk, into):
         folder = into.rpartition("/")[0]
@@ -247,14 +216,16 @@ def _settled(request: Request) -> Request:
     named = {"reversed": request.reverses, "mitigated": request.mitigates}
     given = [(status, id_) for status, id_ in named.items() if id_ is not None]
     if len(given) + (request.supersedes is not None) > 1:
-        message = "supersedes, reverses, mitigates: a decision does one of them; log two decisions"
-        raise MalformedEntryError(message)
+        raise MalformedEntryError(
+            "supersedes, reverses, mitigates: a decision does one of them; log two decisions"
+        )
     if not given:
         return request
     ((status, decision),) = given
     if request.status not in ("decided", status):
-        message = f"status: {request.status!r}, but what it refers to is {status}; leave it out"
-        raise MalformedEntryError(message)
+        raise MalformedEntryError(
+            f"status: {request.status!r}, but what it refers to is {status}; leave it out"
+        )
     return request._replace(supersedes=decision, status=status, reverses=None, mitigates=None)
 
 
@@ -300,11 +271,10 @@ def _judge(request: Request) -> None:
     try:
         format_decision(text_of(_body(request, "D-0", 1, [])))
     except ValueError as error:
-        message = (
+        raise MalformedEntryError(
             "the decision cannot be written as one entry of the log: a title must not begin with "
             "[SUPERSEDES, and no field may look like another's line"
-        )
-        raise MalformedEntryError(message) from error
+        ) from error
 
 
 def _body(
@@ -352,8 +322,7 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
         stem = ref.file.removesuffix(".chat")
         shown = span_of(db, stem)
         if shown is None or ref.file != f"{stem}.chat":
-            message = f"ref: {format_ref(ref)} names no chat file of this team"
-            raise MalformedEntryError(message)
+            raise MalformedEntryError(f"ref: {format_ref(ref)} names no chat file of this team")
         line = line_at(db, shown, ref.line)
         if line is None:
             last = last_line(db, shown)

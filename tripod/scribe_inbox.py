@@ -17,8 +17,6 @@ from projections.projection import content_bytes
 from tripod.errors import BadArgumentError
 from tripod.team import Team
 
-__all__ = ["TYPES", "Item", "handled", "inbox"]
-
 TYPES = ("chat-message", "chat-mention", "task-complete", "assessment-posted")
 """What the Scribe subscribes to."""
 
@@ -99,7 +97,6 @@ def handled(team: Team, up_to: int, who: str | None = None) -> None:
     with team.act(hasty=True, by=who) as act:
         size = act.transaction.size
         if up_to >= size:
-            message = f"--done {up_to}: the ledger has entries 0 to {size - 1}"
-            raise BadArgumentError(message)
+            raise BadArgumentError(f"--done {up_to}: the ledger has entries 0 to {size - 1}")
         if up_to > _place(team, who):
             act.append([drafts_bus.seen(_reader(who), up_to)._replace(actor=who)])

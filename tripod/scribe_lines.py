@@ -13,8 +13,6 @@ from tripod.scribe_reading import Decision, History, Ref
 if TYPE_CHECKING:
     from tripod.scribe_inbox import Item
 
-__all__ = ["decision_lines", "history_lines", "inbox_lines"]
-
 SHOWN = 160  # characters of a payload
 _BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}
 _AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}

@@ -19,22 +19,6 @@ from projections.projection import content_bytes
 from tripod.errors import NotFoundError
 from tripod.team import Team
 
-__all__ = [
-    "CHANGES",
-    "Decision",
-    "Filters",
-    "History",
-    "Ref",
-    "Standing",
-    "as_plain",
-    "count",
-    "find",
-    "plain",
-    "query",
-    "standing",
-    "summary",
-]
-
 CHANGES = ("mitigated", "superseded", "reversed")
 """Statuses that say what became of another decision."""
 
@@ -202,11 +186,9 @@ def _items(text: str) -> list[str]:
 def _has_log(team: Team, log: str | None = None) -> None:
     logs = LOG.live(team.source)
     if not logs:
-        message = "no decision log yet: `tripod scribe log` begins it"
-        raise NotFoundError(message)
+        raise NotFoundError("no decision log yet: `tripod scribe log` begins it")
     if log is not None and log not in logs:
-        message = f"no decision log {log}; the team's logs are {', '.join(logs)}"
-        raise NotFoundError(message)
+        raise NotFoundError(f"no decision log {log}; the team's logs are {', '.join(logs)}")
 
 
 def _seqs(team: Team, rest: str = "ORDER BY seq", values: Sequence[object] = ()) -> list[int]:

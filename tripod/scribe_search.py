@@ -19,8 +19,6 @@ from contextlib import closing, suppress
 from ledger.entry import leaf_hash
 from ledger.places import SEARCH
 
-__all__ = ["MANY", "drop", "likely"]
-
 MANY = 2_000
 """So many decisions are read in less than a tenth of a second."""
 

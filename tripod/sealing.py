@@ -26,21 +26,6 @@ from tripod.errors import RefusedError, TripodError
 if TYPE_CHECKING:
     from tripod.keys import Passphrase
 
-__all__ = [
-    "EVERY",
-    "LATEST_S",
-    "Made",
-    "Sealable",
-    "in_force",
-    "name_of",
-    "new_key",
-    "newest",
-    "rotate_key",
-    "seal",
-    "seal_if_due",
-    "seal_now",
-]
-
 EVERY = 256  # entries since the last seal
 LATEST_S = 3600  # seconds since the last seal
 
@@ -107,8 +92,7 @@ def seal_now(team: Sealable, passphrase: Passphrase) -> str:
     """
     vkey = in_force(team.store.db)
     if vkey is None:
-        message = "this ledger has no key: `tripod key new` makes one"
-        raise RefusedError(message)
+        raise RefusedError("this ledger has no key: `tripod key new` makes one")
     return _seal(team, vkey, "asked", passphrase)
 
 
@@ -126,8 +110,7 @@ def _seal(team: Sealable, vkey: str, reason: str, passphrase: Passphrase | None)
             made.append(last.note)
             return ()
         if in_force(team.store.db) != vkey:
-            message = "the key was rotated meanwhile: try again"
-            raise RefusedError(message)
+            raise RefusedError("the key was rotated meanwhile: try again")
         made.append(sign_head(key, head, team.store.node))
         return (drafts.seal_made(made[0], head.size, reason),)
 
@@ -235,8 +218,9 @@ def new_key(team: Sealable, passphrase: bytes | None = None) -> str:
     def begin() -> Sequence[Draft]:
         have = in_force(team.store.db)
         if have is not None:
-            message = f"a key is in force: {have}; `tripod key rotate` puts another in its place"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"a key is in force: {have}; `tripod key rotate` puts another in its place"
+            )
         return (drafts.key_set(vkey, None),)
 
     team.append_apart(begin)
@@ -259,8 +243,7 @@ def rotate_key(team: Sealable, old: Passphrase, new: bytes | None) -> str:
 
     vkey = in_force(team.store.db)
     if vkey is None:
-        message = "no key is in force: `tripod key new` makes one"
-        raise RefusedError(message)
+        raise RefusedError("no key is in force: `tripod key new` makes one")
     before = keys.settle(vkey, old)
     after = keys.make(before.name)
     path = keys.key_path(before.name)
@@ -269,8 +252,7 @@ def rotate_key(team: Sealable, old: Passphrase, new: bytes | None) -> str:
 
     def change() -> Sequence[Draft]:
         if in_force(team.store.db) != vkey:
-            message = "the key was rotated meanwhile: look at `tripod key show`"
-            raise RefusedError(message)
+            raise RefusedError("the key was rotated meanwhile: look at `tripod key show`")
         return (drafts.key_set(after.verifier().format(), note),)
 
     team.append_apart(change)

@@ -26,8 +26,6 @@ from ledger.vkey import SigningKey
 from tripod.errors import RefusedError
 from tripod.keys import place_of, write_private
 
-__all__ = ["check_memory", "continues", "last_note", "last_seal", "seal_path", "sign_head"]
-
 _GO_ON = (
     "Put the newer ledger.db back; or, to go on from this one under a new name, `tripod backup "
     "FILE` and `tripod restore FILE`"
@@ -69,11 +67,11 @@ def _last(origin: str) -> tuple[str, Seal] | None:
     try:
         seal = parse_seal(parse_note(data).text)
     except LedgerError as error:
-        message = f"{path} remembers what was sealed last, and cannot be read: {error}"
-        raise RefusedError(message) from error
+        raise RefusedError(
+            f"{path} remembers what was sealed last, and cannot be read: {error}"
+        ) from error
     if seal.origin != origin:
-        message = f"{path} is the last seal of {seal.origin!r}, not of {origin!r}"
-        raise RefusedError(message)
+        raise RefusedError(f"{path} is the last seal of {seal.origin!r}, not of {origin!r}")
     return data.decode(), seal
 
 
@@ -101,11 +99,10 @@ def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
     old = last_seal(origin)
     problem = None if old is None else continues(old, head.size, nodes)
     if problem is not None:
-        message = (
+        raise RefusedError(
             f"{problem}. Nothing is sealed: two seals of one ledger must never contradict each "
             f"other. {_GO_ON}"
         )
-        raise RefusedError(message)
 
 
 def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:

@@ -14,8 +14,6 @@ from projections.disk import Disk
 from projections.moving import write_missing
 from projections.projection import File
 
-__all__ = ["PRIVATE", "PUBLIC", "Staging", "alone"]
-
 PUBLIC = 0o644
 PRIVATE = 0o600  # what people wrote: as the chat files
 _BATCH = 16 * 1024 * 1024  # bytes kept in memory

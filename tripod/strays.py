@@ -15,8 +15,6 @@ from projections.disk import KEPT, Disk
 from projections.projection import Source
 from tripod.files import Files, folders_of
 
-__all__ = ["take_strays"]
-
 
 class _Act(Protocol):
     """What this needs of an act; ``tripod.act``, which uses this, is above."""

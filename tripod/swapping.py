@@ -16,8 +16,6 @@ from ledger.errors import LedgerError
 from ledger.reader import read_only
 from ledger.writing import explained
 
-__all__ = ["RENEWING", "close_log", "copy_pages", "put_in_place", "remove"]
-
 RENEWING = "renewing"  # ledger.db.renewing: kept out of git as every ledger.db*
 _FILES = ("", "-wal", "-shm", "-journal")
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Self
 from ledger.entry import Draft, Entry
 from ledger.errors import LedgerDamagedError, UnwritableError
 from ledger.ids import format_at, now_us
-from ledger.locating import DATABASE, FOLDER
+from ledger.locating import DATABASE
 from ledger.places import PLACE_IDS
 from ledger.reader import sound_entries
 from ledger.redaction import REDACTED
@@ -45,8 +45,6 @@ from tripod.lag import Lag
 
 if TYPE_CHECKING:
     from tripod.authors import Signing
-
-__all__ = ["DATABASE", "FOLDER", "Team"]
 
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
 LAG_S = 0.25  # how far files may fall behind an act, where that is allowed
@@ -96,8 +94,9 @@ class Team:
         try:
             self.disk.places = Places(self.root, recorded(self.store.db))
         except ValueError as error:
-            message = f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
-            raise LedgerDamagedError(message) from error
+            raise LedgerDamagedError(
+                f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
+            ) from error
 
     def _are_more_places(self, db: sqlite3.Connection) -> bool:
         """Whether another process added a folder since we looked."""
@@ -116,12 +115,11 @@ class Team:
                     "writes it anew"
                 )
                 continue
-            message = (
+            raise NoTeamError(
                 f"the team keeps its {what} in {full}, and no folder is there (a symbolic link "
                 "is none); nothing was recorded. Put it back; or, if it is lost, `tripod rebuild` "
                 "writes it anew"
             )
-            raise NoTeamError(message)
 
     # Acting ------------------------------------------------------------------------------------
 
@@ -285,8 +283,9 @@ class Team:
         try:
             held.enter_context(self.disk.foreign_lock(path))
         except OSError as error:
-            message = f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
-            raise UnwritableError(message) from error
+            raise UnwritableError(
+                f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
+            ) from error
 
     def refresh(self) -> None:
         """Take in what is new on disk, if anything is; for commands that only read."""
@@ -334,8 +333,7 @@ class Team:
         if opened or self._are_more_places(transaction.tables):
             self.settle_places()
         if transaction.size == 0:
-            message = f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it"
-            raise NoTeamError(message)
+            raise NoTeamError(f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it")
         if not (anew or act.blind):
             self._check_places()
         if transaction.at > format_at(now_us() + FUTURE_US):

@@ -14,8 +14,6 @@ from typing import Any
 from projections.formats.chat import parse_line
 from projections.projection import Source, content_bytes
 
-__all__ = ["COPIES", "LEAST", "erased_texts", "pattern_for", "texts_in", "texts_of"]
-
 COPIES = frozenset(
     (
         "agent.ended",

@@ -10,8 +10,6 @@ from projections import BUS, PROJECTIONS
 from projections.projection import Source
 from projections.rebuild import desired
 
-__all__ = ["touched_by"]
-
 
 def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
     """Paths that entries may have changed, in order; of acknowledged events both places.

@@ -16,8 +16,6 @@ from tripod.team import Team
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-__all__ = ["stamp"]
-
 _QUERY = "application/timestamp-query"
 _REPLY = "application/timestamp-reply"
 _MAX_AUTHORITIES = 4 * 1024 * 1024  # bytes; the list of a whole system has about 200,000
@@ -63,16 +61,16 @@ def stamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
         what="the timestamp authority",
     )
     if reply.status != 200 or reply.content_type != _REPLY:
-        message = (
+        raise UnreachableError(
             f"{url} answered {reply.status} with {reply.content_type}, not with a timestamp; "
             "nothing was recorded. Is it the address of a timestamp authority?"
         )
-        raise UnreachableError(message)
     try:
         stamped = open_receipt(reply.body, text, roots, request.nonce)
     except LedgerError as error:
-        message = f"{url}: {error}. Nothing was recorded; is {authorities} its authority?"
-        raise RefusedError(message) from error
+        raise RefusedError(
+            f"{url}: {error}. Nothing was recorded; is {authorities} its authority?"
+        ) from error
     seconds = stamped.micros // 1_000_000
     apart = abs(seconds - int(time.time()))
     if apart > APART:
@@ -84,8 +82,6 @@ def _roots(path: str) -> list[Certificate]:
     try:
         return parse_authorities(read_plain(path, _MAX_AUTHORITIES, named=True))
     except OSError as error:
-        message = f"--ca {path}: {error.strerror}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"--ca {path}: {error.strerror}") from error
     except MalformedError as error:
-        message = f"--ca {path}: {error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"--ca {path}: {error}") from error

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from tripod.files import Files
 
-__all__ = ["unwritten"]
-
 _WEAK = (
     "this file system cannot exchange two files: what an editor saves in the moment in which we "
     "write the same file can be lost (docs/formats/files.md says what cannot)"

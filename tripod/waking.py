@@ -14,8 +14,6 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-__all__ = ["Watch"]
-
 # <sys/inotify.h>: IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE; IN_CLOEXEC and IN_NONBLOCK are open's.
 _CHANGES = 0x008 | 0x080 | 0x100
 _ROOM = 65_536

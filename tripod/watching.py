@@ -23,8 +23,6 @@ from tripod.files import folders_of
 from tripod.team import Team
 from tripod.waking import Watch
 
-__all__ = ["Stop", "TakenIn", "watch"]
-
 
 class TakenIn(NamedTuple):
     """Entries that others' writes became since the last one: how many of each kind.

@@ -13,8 +13,6 @@ from tripod.errors import BadArgumentError, UnreachableError
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
 
-__all__ = ["Reply", "check_url", "post"]
-
 
 class Reply(NamedTuple):
     """What came back: the HTTP status, the type that was claimed for the body, the body."""
@@ -38,14 +36,12 @@ def check_url(url: str, what: str) -> None:
     except ValueError:
         good, parts = False, urlsplit("")
     if not good or any(c.isspace() or not c.isprintable() for c in url):
-        message = f"{what}: {url[:200]!r} is no http or https URL"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{what}: {url[:200]!r} is no http or https URL")
     if parts.username is not None or parts.query or parts.fragment:
-        message = (
+        raise BadArgumentError(
             f"{what}: the URL holds a name, a password, a ? or a #: it would be recorded in the "
             "ledger for ever; give it without"
         )
-        raise BadArgumentError(message)
 
 
 def post(
@@ -84,11 +80,10 @@ def post(
                 return _read(error, limit, end)
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        message = (
+        raise UnreachableError(
             f"{what} at {url} gave no answer ({reason}); nothing was recorded. Try again; what is "
             "sealed stays sealed, only it is not anchored yet"
-        )
-        raise UnreachableError(message) from error
+        ) from error
 
 
 def _opener() -> OpenerDirector:
@@ -110,14 +105,11 @@ def _read(reply: Any, limit: int, end: float) -> Reply:
         parts.append(part)
         total += len(part)
         if total > limit:
-            message = f"more than {limit} bytes came back"
-            raise OSError(message)
+            raise OSError(f"more than {limit} bytes came back")
         if time.monotonic() > end:
-            message = "the answer took too long"
-            raise TimeoutError(message)
+            raise TimeoutError("the answer took too long")
     # Where the length was said, http.client does not miss what read1 did not get.
     length = reply.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) != total:
-        message = f"the answer broke off at byte {total} of {length}"
-        raise OSError(message)
+        raise OSError(f"the answer broke off at byte {total} of {length}")
     return Reply(reply.status, reply.headers.get_content_type(), b"".join(parts))

@@ -8,8 +8,6 @@ import time
 from projections.formats import moments
 from tripod.errors import BadArgumentError
 
-__all__ = ["moment"]
-
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
@@ -28,11 +26,10 @@ def moment(text: str, what: str) -> int:
         return int(text)
     found = moments.parse(text) if "T" in text else None
     if found is None:
-        message = (
+        raise BadArgumentError(
             f"{what}: {text:.40} is no time; give 30s, 5m, 2h or 1d ago, an epoch of ten digits "
             "or more, or 2026-02-12T14:00:00"
         )
-        raise BadArgumentError(message)
     if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}", text):
         found = int(time.mktime((*time.gmtime(found)[:6], 0, 0, -1)))
     return found

@@ -37,17 +37,6 @@ from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.team import Team
 from tripod.worker_life import QUOTED, ROLE, Life, judge_name, logs_of, state_in, step
 
-__all__ = [
-    "PROFILE",
-    "SELF",
-    "continue_",
-    "dismiss",
-    "escalate",
-    "look_after",
-    "spawn",
-    "state_of",
-]
-
 SELF = "TRIPOD_WORKER"
 """The variable by which a worker's program knows its own name."""
 
@@ -161,8 +150,7 @@ def _program(
     tools: Sequence[str] | None,
 ) -> SpawnSpec:
     if command and profile is not None:
-        message = "a program is given twice: by --profile, and by its command line"
-        raise BadArgumentError(message)
+        raise BadArgumentError("a program is given twice: by --profile, and by its command line")
     if command:
         known = profiles.Profile(tuple(command))
     else:
@@ -190,8 +178,7 @@ def _begin(team: Team, errand: Errand, life: Life, *, task: str, folder: str) ->
         body = team.source.body(row[0])
         same = content_bytes(team.source, body["task"]) == task.encode()
         if not same or body["folder"] != folder:
-            message = f"{name} is there, and has another task: take another name"
-            raise RefusedError(message)
+            raise RefusedError(f"{name} is there, and has another task: take another name")
         look_after(team, [name])
         return
 

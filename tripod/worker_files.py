@@ -17,16 +17,13 @@ from projections.disk import UnreadableError
 from projections.formats.worker import parse_worker
 from projections.projection import content_bytes
 from projections.workers import FOLDER, worker_of
-from tripod.agents.errands import newest, recorded, spool_of
+from tripod.agents.errands import spool_of
+from tripod.agents.history import newest, recorded
 from tripod.agents.spool import RUNNING
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team import Team
 from tripod.worker import look_after
 from tripod.worker_life import ROLE, judge_name, logs_of
-
-__all__ = [
-    "About", "about", "answer", "every", "findings", "named", "search", "session", "watch",
-]  # fmt: skip
 
 MAX_LOG = 256 * 1024 * 1024
 _STYLE = re.compile(
@@ -80,8 +77,7 @@ def _task_file(team: Team, name: str) -> tuple[str, bytes]:
     path = f"{FOLDER}/{name}.md"
     file = WORKERS.render(team.source, path) or FILES.render(team.source, path)
     if file is None:
-        message = f"no worker {name}: `tripod worker list` shows those that are there"
-        raise NotFoundError(message)
+        raise NotFoundError(f"no worker {name}: `tripod worker list` shows those that are there")
     return path, file.data
 
 
@@ -102,8 +98,7 @@ def answer(team: Team, name: str) -> str:
     """
     run = newest(team.store.db, ROLE, name)
     if run is None or run.state != "ended":
-        message = f"{name}: no program of a worker of this name has ended"
-        raise NotFoundError(message)
+        raise NotFoundError(f"{name}: no program of a worker of this name has ended")
     return recorded(team, run).text
 
 
@@ -131,8 +126,7 @@ def session(team: Team, name: str) -> str:
     run = newest(team.store.db, ROLE, name)
     found = None if run is None or run.state != "ended" else recorded(team, run).session
     if found is None:
-        message = f"{name}: its program named no session"
-        raise NotFoundError(message)
+        raise NotFoundError(f"{name}: its program named no session")
     return found
 
 
@@ -146,13 +140,11 @@ def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
     try:
         wanted = re.compile(pattern)
     except re.error as error:
-        message = f"{pattern!r} is no regular expression: {error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{pattern!r} is no regular expression: {error}") from error
     judge_name(name)
     logs = [data for path in logs_of(name) if (data := _log(team, path)) is not None]
     if not logs:
-        message = f"{name} has no log: `tripod worker list` shows who has"
-        raise NotFoundError(message)
+        raise NotFoundError(f"{name} has no log: `tripod worker list` shows who has")
     printed = False
     for data in logs:
         text = _STYLE.sub(b"", data).decode("utf-8", "replace")

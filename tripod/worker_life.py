@@ -24,8 +24,6 @@ from tripod.drafting import draft_event
 from tripod.errors import NotFoundError, RefusedError
 from tripod.team import Team
 
-__all__ = ["QUOTED", "ROLE", "Life", "judge_name", "logs_of", "state_in", "step"]
-
 ROLE = "worker"
 MAX_LOG = 16 * 1024 * 1024  # bytes; of a longer log only digest and size are kept
 MAX_LOST = 2  # how often a program is ordered that was never seen to start
@@ -52,8 +50,9 @@ def judge_name(name: str) -> None:
         NotFoundError: no worker is called so.
     """
     if "/" in name or "\0" in name or len(name.encode()) > MAX_NAME:
-        message = f"no worker {name:.80}: `tripod worker list` shows those that are there"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            f"no worker {name:.80}: `tripod worker list` shows those that are there"
+        )
 
 
 class Life(Told):
@@ -74,8 +73,7 @@ class Life(Told):
         if self.ordered is not None:
             state = state_in(act, run.subject)
             if state not in self.legal:
-                message = f"{run.subject} is {state}: only one that ended can go on"
-                raise RefusedError(message)
+                raise RefusedError(f"{run.subject} is {state}: only one that ended can go on")
             _refuse_altered(act, run.subject)
             act.append([self.ordered])
         rows = act.transaction.tables.execute(
@@ -180,12 +178,11 @@ def _refuse_altered(act: Act, name: str) -> None:
         found = _digest_of(act, path) if act.disk.is_file(path) else None
         if found is None or found[1] not in (wanted, row and row[0]):
             what = "is gone" if found is None else "is not what its program left there"
-            message = (
+            raise RefusedError(
                 f"{path} {what}: going on would hide that, so nothing was recorded. "
                 "`tripod verify` tells what is wrong, and `tripod rebuild --evidence` gives a "
                 "kept log back; else have a new worker do the rest"
             )
-            raise RefusedError(message)
 
 
 def _keep_log(act: Act, path: str) -> tuple[str, str, int] | None:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tripod.worker_files import About
 
-__all__ = ["CONTEXT", "listed", "status_lines"]
-
 CONTEXT = 50
 """Lines around one that is searched for, where nothing else is said."""
 

@@ -20,18 +20,6 @@ from typing import NamedTuple
 from projections.formats.chat import HEADER_LINES
 from projections.projection import TOGETHER, Source
 
-__all__ = [
-    "BEHIND",
-    "NEAR",
-    "Noise",
-    "Passage",
-    "may_decide",
-    "missed",
-    "noise",
-    "sign_of",
-    "silent",
-]
-
 BEHIND = 20  # messages of the channel within which the Scribe is expected to have logged it
 NEAR = 5  # lines: how far a decision's chat reference may be from the passage
 MAX_TEXT = 16 * 1024  # characters of a message that are looked at: a decision is short

@@ -10,8 +10,6 @@ from projections.projection import content_bytes
 from verify.evidence import Evidence
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["Posted", "assessments", "together"]
-
 
 class Posted(NamedTuple):
     """An assessment as it was posted; ``time`` in epoch seconds, 0 where the line carries none."""

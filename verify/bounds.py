@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from verify.known import Known
 
-__all__ = ["Bound", "Bounds", "bounds", "times"]
-
 
 class Bound(NamedTuple):
     """A moment (seconds since 1970), who names it, and whether a key that is trusted signed it."""

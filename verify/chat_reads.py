@@ -14,17 +14,6 @@ from typing import Any
 
 from ledger.places import LOGS
 
-__all__ = [
-    "as_usual",
-    "calls_in",
-    "objects_in",
-    "plain",
-    "read_of_chat",
-    "strings_in",
-    "told_to_read",
-    "usually",
-]
-
 # A pattern here never begins or ends with a repetition that the text may start at every character,
 # and two repetitions never stand around something that may be missing: a stranger writes the lines,
 # and one of a megabyte must cost what a megabyte of prose costs (tests/core/test_linear.py).

@@ -18,13 +18,12 @@ from projections.chat_file import line_bytes
 from projections.decision_log import piece_bytes
 from projections.formats.chat import parse_line
 from projections.formats.decision_log import parts_of
+from projections.formats.words import spoken as words_of
 from projections.projection import TOGETHER, content_bytes
-from verify.echo import Known, has_word, words_of
+from verify.echo import Known, has_word
 from verify.evidence import Evidence
 from verify.rows import one
 from verify.sources import RENDER_ERRORS
-
-__all__ = ["Log", "Said", "hidden_among", "said"]
 
 QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
 """Types of events whose payload quotes a message."""

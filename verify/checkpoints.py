@@ -8,8 +8,6 @@ from projections.formats.assessment import parse_checkpoint_payload
 from projections.projection import content_bytes
 from verify.evidence import Evidence
 
-__all__ = ["EVENT", "Asked", "asked"]
-
 EVENT = "pythia-checkpoint"
 SCRIBE = "scribe"  # who publishes the events that follow from a decision
 

@@ -15,8 +15,6 @@ from typing import TypeVar
 
 from ledger.progress import silence
 
-__all__ = ["cores", "start"]
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from projections.rebuild import agreed_chats, compare
 from verify.rows import one
 from verify.sources import RENDER_ERRORS, source_over
 
-__all__ = ["Compared", "compare_own", "head_of"]
-
 
 class Compared(NamedTuple):
     """What agreed with the ledger's own tables.

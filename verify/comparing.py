@@ -21,8 +21,6 @@ from verify.roots import roots_at
 from verify.rows import one
 from verify.trust import Trust, entry_at, trust_of
 
-__all__ = ["agreeing", "agrees", "hold", "pin_of"]
-
 # Seals and receipts only say what became of entries before them: no tail of these needs an anchor.
 _KEPT = (
     "SELECT seq FROM seals WHERE seq >= ? UNION ALL SELECT seq FROM anchors WHERE seq >= ?"

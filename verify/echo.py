@@ -23,8 +23,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from projections.formats.words import RUN
 from projections.formats.words import spoken as words_of
 
-__all__ = ["LONG", "RUN", "Held", "Known", "codes_of", "has_word", "runs_of", "words_of"]
-
 LONG = 24
 """Characters of a word from which on it may be a line of a chat file, which is base64."""
 

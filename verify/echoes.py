@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from projections.formats.assessment import parse_assessment
+from projections.formats.words import RUN
+from projections.formats.words import spoken as words_of
 from projections.projection import content_bytes
 from verify.assessments import assessments
 from verify.chat_side import Log, Said, said
-from verify.echo import RUN, Held, codes_of, runs_of, words_of
+from verify.echo import Held, codes_of, runs_of
 from verify.evidence import Evidence
 from verify.reviews import FILE, Review, Text
 from verify.sources import RENDER_ERRORS
-
-__all__ = ["Echo", "Echoed", "echoes"]
 
 
 class Echo(NamedTuple):

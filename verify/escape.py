@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["escape", "shorten"]
-
 _HOSTILE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"

@@ -35,15 +35,7 @@ from projections.projection import Source
 from projections.rebuild import compare, desired, own_files
 from verify.compared import Compared
 from verify.extends import Held
-from verify.finding import (
-    FilesJudged,
-    Outcome,
-    Scanned,
-    Severity,
-    Subject,
-    not_applicable,
-    outcome,
-)
+from verify.finding import FilesJudged, Outcome, Scanned, Severity, Subject, not_applicable, outcome
 from verify.folded import Folded, fold_evidence
 from verify.growth import Break
 from verify.heads import Heads
@@ -53,8 +45,6 @@ from verify.outside import USUAL, Asked, OutsideError, gather
 from verify.rows import one, schema_of, untouchable
 from verify.sources import RENDER_ERRORS
 from verify.surroundings import traces
-
-__all__ = ["DATABASE", "FOLDER", "NEARBY", "Evidence", "begin", "collect", "look_outside"]
 
 NEARBY = 50  # lines: how far an approximate chat reference may be off
 _NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
@@ -127,8 +117,7 @@ class Evidence:
     def team(self) -> Folded:
         """The evidence as tables (ValueError before ``fold``)."""
         if self.folded is None:
-            message = "the evidence is not folded yet"
-            raise ValueError(message)
+            raise ValueError("the evidence is not folded yet")
         return self.folded
 
     @property
@@ -185,8 +174,7 @@ class Evidence:
     def heads(self) -> Heads:
         """Roots and names at any entry (ValueError where there is no ledger)."""
         if self.db is None:
-            message = "there is no ledger"
-            raise ValueError(message)
+            raise ValueError("there is no ledger")
         self.old_heads = self.old_heads or Heads(self.db)
         return self.old_heads
 

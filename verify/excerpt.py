@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from verify.escape import shorten
 
-__all__ = ["difference"]
-
 LINES = 6
 
 

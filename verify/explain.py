@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from verify.checks import CHECKS
 
-__all__ = ["manual"]
-
 
 def manual(name: str) -> str:
     """The manual section of a check (LookupError where there is none of that name)."""
@@ -13,5 +11,4 @@ def manual(name: str) -> str:
         if name == check.NAME:
             required = "required" if check.REQUIRED else "not required"
             return f"{name} ({required})\n\n{(check.__doc__ or '').strip()}\n"
-    message = f"no check {name}; there are: {', '.join(check.NAME for check in CHECKS)}"
-    raise LookupError(message)
+    raise LookupError(f"no check {name}; there are: {', '.join(check.NAME for check in CHECKS)}")

@@ -13,8 +13,6 @@ from ledger.errors import MalformedError
 from ledger.tiles import ENTRIES, MAX_ENTRY, WIDTH, Tile, format_path, parse_path
 from projections.disk import Disk, UnreadableError
 
-__all__ = ["MAX_BLOB", "SEAL", "ExportFiles", "FileError", "belongs", "is_export"]
-
 SEAL = "checkpoint"
 MAX_BLOB = 1024 * 1024 * 1024  # bytes
 _TILES = "tile"
@@ -50,11 +48,9 @@ class ExportFiles:
         except UnreadableError as error:
             raise FileError(str(error)) from error
         except OSError as error:
-            message = f"{path} cannot be read: {error.strerror}"
-            raise FileError(message) from error
+            raise FileError(f"{path} cannot be read: {error.strerror}") from error
         if data is None:
-            message = f"{path} is missing"
-            raise FileError(message)
+            raise FileError(f"{path} is missing")
         return data
 
     def tile(self, tile: Tile) -> bytes:

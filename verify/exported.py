@@ -32,8 +32,6 @@ from verify.checks import record_agrees
 from verify.export_files import MAX_BLOB, SEAL, ExportFiles, FileError
 from verify.finding import Finding, Severity, Tally
 
-__all__ = ["Loaded", "load", "own_keys", "read_note"]
-
 _INSERT = (
     "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -203,8 +201,9 @@ class _Loading:
                 try:
                     self.db.execute(_INSERT, row)
                 except sqlite3.IntegrityError as error:
-                    message = f"entry {row[0]} has an id that stands before it"
-                    raise sqlite3.IntegrityError(message) from error
+                    raise sqlite3.IntegrityError(
+                        f"entry {row[0]} has an id that stands before it"
+                    ) from error
         finally:
             self.db.execute("RELEASE bundle")
 

@@ -11,17 +11,6 @@ from verify.finding import Anchored, Finding, Findings, Severity
 from verify.known import POLICY, RULES, Known, Outside, opened
 from verify.rules import SELF, Rules
 
-__all__ = [
-    "NAME",
-    "Fork",
-    "Held",
-    "Ledger",
-    "compare",
-    "demanded",
-    "trusted",
-    "wanted_size",
-]
-
 NAME = "pins-extend"
 
 _ROLLBACK = (

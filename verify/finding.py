@@ -6,30 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "CANNOT_TELL",
-    "CLEAN",
-    "FINDINGS",
-    "KEPT",
-    "NOT_APPLICABLE",
-    "Anchored",
-    "Coverage",
-    "FilesJudged",
-    "Finding",
-    "Findings",
-    "Outcome",
-    "Report",
-    "Scanned",
-    "Severity",
-    "Subject",
-    "Tally",
-    "Verdict",
-    "Weight",
-    "cannot_tell",
-    "not_applicable",
-    "outcome",
-]
-
 Severity = Literal["failure", "warning", "advice"]
 Verdict = Literal["clean", "findings", "cannot tell", "not applicable"]
 Coverage = dict[str, int | str]

@@ -18,9 +18,10 @@ from ledger.ids import format_at
 from ledger.progress import over
 from projections import BUS, CHAT
 from projections.disk import Disk
-from projections.intake import Found, sort_pieces, take_in
+from projections.intake import take_in
 from projections.intake.events import is_deletion
 from projections.intake.others import CONFIG
+from projections.intake.piece import Found, sort_pieces
 from projections.manifest import Manifest, load
 from projections.projection import File, Render, Source
 from projections.rebuild import agreed_chats, own_files, renders
@@ -37,8 +38,6 @@ from verify.advice import may_decide
 from verify.compared import Compared, head_of
 from verify.rows import one, readable_entries
 from verify.sources import RENDER_ERRORS, source_over
-
-__all__ = ["OLDER", "Folded", "fold_evidence"]
 
 BATCH = 1000
 OLDER = "an older version of tripod folded the tables"

@@ -34,8 +34,6 @@ from verify.git_folder import (
     store_problem,
 )
 
-__all__ = ["MAX_BLOB", "Change", "Commit", "GitError", "Repository"]
-
 MAX_BLOB = 256 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024
 _MAX_LINE = 64 * 1024
@@ -118,8 +116,7 @@ class Repository:
         """
         place = find(path)
         if place is None:
-            message = f"{path}: there is no git repository around it"
-            raise GitError(message)
+            raise GitError(f"{path}: there is no git repository around it")
         self.place = place
         self.top = place.top
         self._git = _program()
@@ -141,8 +138,7 @@ class Repository:
         self._own()
         problem = store_problem(self.place)
         if problem is not None:
-            message = f"{problem}: the repository is not read"
-            raise GitError(message)
+            raise GitError(f"{problem}: the repository is not read")
         shallow = read_shallow(self.place)
         self.shallow = bool(shallow)
         if shallow:
@@ -191,15 +187,12 @@ class Repository:
         here = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
         top = os.path.join(os.path.realpath(self.top), "")
         if not here.startswith(top) or "\n" in path:
-            message = f"{path} is no path inside the repository {self.top}"
-            raise GitError(message)
+            raise GitError(f"{path} is no path inside the repository {self.top}")
         place = find(path)
         if place is None or not os.path.samefile(place.top, self.top):
-            message = f"{path} lies in another repository than {self.top}"
-            raise GitError(message)
+            raise GitError(f"{path} lies in another repository than {self.top}")
         if os.path.islink(path) and not link:
-            message = f"{path} is a symbolic link: git keeps no history of what it leads to"
-            raise GitError(message)
+            raise GitError(f"{path} is a symbolic link: git keeps no history of what it leads to")
         return here[len(top) :] + os.path.basename(os.path.abspath(path))
 
     def tip(self, revision: str) -> str | None:
@@ -386,14 +379,14 @@ class Repository:
             if line.endswith((b" missing\n", b" ambiguous\n")):
                 return None
             self._end_reader()
-            message = f"git cannot give {name}: the repository is damaged (`git fsck` says more)"
-            raise GitError(message)
+            raise GitError(
+                f"git cannot give {name}: the repository is damaged (`git fsck` says more)"
+            )
         words = found.groups()
         size = int(words[2])
         if size > MAX_BLOB:
             self._end_reader()  # what it still says is no answer to a later question
-            message = f"{name} has {size} bytes, more than {MAX_BLOB}: it is not read"
-            raise GitError(message)
+            raise GitError(f"{name} has {size} bytes, more than {MAX_BLOB}: it is not read")
         data = reader.stdout.read(size + 1)[:-1]
         if words[1] != b"blob":
             return None
@@ -425,11 +418,10 @@ class Repository:
             trusted = [*trusted, path] if path else []
         top = os.path.realpath(self.top)
         if not any(_trusts(path, top) for path in trusted):
-            message = (
+            raise GitError(
                 f"{other} belongs to another user, and git does not read such a repository: `git "
                 f"config --global --add safe.directory {top}` says that you trust it"
             )
-            raise GitError(message)
 
     def _format(self) -> str:
         """The repository's hash (GitError: its format is one that is not read here)."""
@@ -447,8 +439,7 @@ class Repository:
             message = f"{self.top}: the repository has {name} = {values[-1]}, which is not read"
             raise GitError(f"{message} here: a clone with git's usual format can be judged")
         if version not in ("0", "1"):
-            message = f"{self.top}: its format has version {version}, which is not read here"
-            raise GitError(message)
+            raise GitError(f"{self.top}: its format has version {version}, which is not read here")
         return kind
 
     def _put(self, name: str, data: bytes) -> None:
@@ -469,8 +460,7 @@ class Repository:
         found = []
         for name, itself, peeled in zip(wanted, lines[::2], lines[1::2], strict=True):
             if strict and itself.endswith(" missing"):
-                message = f"the object {name} that a ref names is missing: run `git fsck`"
-                raise GitError(message)
+                raise GitError(f"the object {name} that a ref names is missing: run `git fsck`")
             if peeled.endswith(" commit"):
                 found.append(peeled.split(" ")[0])
         return list(dict.fromkeys(found))
@@ -487,8 +477,7 @@ class Repository:
                     words = process.stdout.readline(_MAX_LINE).split()
                     if len(words) != 3 or words[:2] != [wanted, b"commit"]:
                         process.kill()
-                        message = f"the commit {wanted.decode()} is missing: run `git fsck`"
-                        raise GitError(message)
+                        raise GitError(f"the commit {wanted.decode()} is missing: run `git fsck`")
                     yield _commit(wanted, int(words[2]), process.stdout)
 
     def _start(
@@ -515,8 +504,9 @@ class Repository:
                 stderr=errors,
             )
         except OSError as error:
-            message = f"git cannot be run: {error.strerror or error}; install it, or mend the PATH"
-            raise GitError(message) from error
+            raise GitError(
+                f"git cannot be run: {error.strerror or error}; install it, or mend the PATH"
+            ) from error
 
     def ask(
         self,
@@ -546,15 +536,15 @@ class Repository:
                 said = process.stdout.read(_MAX_ANSWER + 1)
                 if len(said) > _MAX_ANSWER:
                     process.kill()
-                    message = f"git {arguments[0]} says more than {_MAX_ANSWER} bytes: not read"
-                    raise GitError(message)
+                    raise GitError(
+                        f"git {arguments[0]} says more than {_MAX_ANSWER} bytes: not read"
+                    )
                 status = process.wait()
             if status:
                 errors.seek(0)
                 lines = errors.read(20_000).decode("utf-8", "replace").strip().split("\n")
                 reason = lines[0] or f"exit {status}"
-                message = f"{self.top}: git {arguments[0]}: {reason}"
-                raise GitError(message)
+                raise GitError(f"{self.top}: git {arguments[0]}: {reason}")
         return said
 
 
@@ -563,8 +553,9 @@ def _program() -> str:
     folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
     found = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
     if found is None:
-        message = "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"
-        raise GitError(message)
+        raise GitError(
+            "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"
+        )
     return found
 
 

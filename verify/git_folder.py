@@ -16,18 +16,6 @@ from typing import NamedTuple
 
 from ledger.plain import read_plain
 
-__all__ = [
-    "GitError",
-    "Place",
-    "Refs",
-    "find",
-    "owner_differs",
-    "read_config",
-    "read_refs",
-    "read_shallow",
-    "store_problem",
-]
-
 _MAX_SMALL = 1024 * 1024
 _MAX_REFS = 256 * 1024 * 1024
 _MAX_DEPTH = 50
@@ -99,11 +87,10 @@ def find(path: str) -> Place | None:
         assert real is not None
         top, full = real, _real_parent(full)
     elif real is None or not os.path.samefile(top, real):
-        message = (
+        raise GitError(
             f"{path}: a symbolic link leads there, out of the repository {top}, whose history says "
             f"nothing of it; name what it leads to ({os.path.realpath(full)}), or {_NO_GIT}"
         )
-        raise GitError(message)
     inside = os.path.relpath(full, top)
     _refuse_others(top, inside)
     return _place(os.path.realpath(top), inside)
@@ -136,11 +123,10 @@ def _refuse_others(top: str, inside: str) -> None:
             what = "a bare git repository among the files"
         else:
             continue
-        message = (
+        raise GitError(
             f"{here} is {what}; the history of {top} cannot vouch for it: put a plain folder there"
             f", or {_NO_GIT}"
         )
-        raise GitError(message)
 
 
 def _place(top: str, inside: str) -> Place:
@@ -177,8 +163,7 @@ def owner_differs(place: Place) -> str | None:
         try:
             owner = os.lstat(path).st_uid
         except OSError as error:
-            message = f"{path} cannot be looked at: {error.strerror or error}"
-            raise GitError(message) from error
+            raise GitError(f"{path} cannot be looked at: {error.strerror or error}") from error
         mine = os.geteuid()
         if mine == 0 and owner:
             asked = os.environ.get("SUDO_UID", "")  # git lets root read what its caller owns
@@ -196,11 +181,9 @@ def _read(path: str, limit: int) -> bytes:
     try:
         data = read_plain(path, limit)
     except OSError as error:
-        message = f"{path} cannot be read: {error.strerror or error}"
-        raise GitError(message) from error
+        raise GitError(f"{path} cannot be read: {error.strerror or error}") from error
     if len(data) > limit:
-        message = f"{path} has more than {limit} bytes: it is not read"
-        raise GitError(message)
+        raise GitError(f"{path} has more than {limit} bytes: it is not read")
     return data
 
 
@@ -217,8 +200,7 @@ def read_shallow(place: Place) -> bytes:
         return b""
     data = _read(path, _MAX_REFS)
     if not all(_NAME.fullmatch(line) for line in data.splitlines()):
-        message = f"{path} holds something else than names of commits: `git fsck` says more"
-        raise GitError(message)
+        raise GitError(f"{path} holds something else than names of commits: `git fsck` says more")
     return data
 
 
@@ -269,8 +251,9 @@ def _followed(symbolic: dict[str, str], refs: dict[str, str]) -> dict[str, str]:
         for _ in range(_MAX_STEPS):
             target = symbolic.get(target, target)
         if target in symbolic:
-            message = f"{name} leads from ref to ref, and to no commit: `git symbolic-ref` sets it"
-            raise GitError(message)
+            raise GitError(
+                f"{name} leads from ref to ref, and to no commit: `git symbolic-ref` sets it"
+            )
         if target in refs:
             found[name] = refs[target]
     return found
@@ -287,15 +270,13 @@ def _walk(folder: str, below: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Path and name of every file in a folder of refs; what git would not take for one is not."""
     here = os.path.join(folder, below)
     if depth > _MAX_DEPTH:
-        message = f"{here} is nested too deep: it is not read"
-        raise GitError(message)
+        raise GitError(f"{here} is nested too deep: it is not read")
     try:
         entries = sorted(os.scandir(here), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
     except OSError as error:
-        message = f"{here} cannot be read: {error.strerror or error}"
-        raise GitError(message) from error
+        raise GitError(f"{here} cannot be read: {error.strerror or error}") from error
     for entry in entries:
         if entry.name.startswith(".") or entry.name.endswith(".lock"):
             continue
@@ -316,8 +297,9 @@ def _value(path: str) -> tuple[str, bool]:
         return os.fsdecode(data[4:].strip()), True
     first = data.split(b"\n")[0].split(b"\t")[0]
     if not _NAME.fullmatch(first):
-        message = f"{path} is no ref that can be read: `git fsck` says more, mend or remove it"
-        raise GitError(message)
+        raise GitError(
+            f"{path} is no ref that can be read: `git fsck` says more, mend or remove it"
+        )
     return first.decode(), False
 
 
@@ -329,8 +311,7 @@ def _packed(place: Place) -> dict[str, str]:
             continue
         name, _, ref = line.partition(b" ")
         if not _NAME.fullmatch(name) or not ref.startswith(b"refs/"):
-            message = f"{path} holds a line that is no ref: `git fsck` says more"
-            raise GitError(message)
+            raise GitError(f"{path} holds a line that is no ref: `git fsck` says more")
         found[os.fsdecode(ref)] = name.decode()
     return found
 

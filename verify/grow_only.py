@@ -8,8 +8,6 @@ from verify import growth
 from verify.finding import CANNOT_TELL, Report, Subject, outcome
 from verify.history import read_history
 
-__all__ = ["grow_only"]
-
 _CHECK = "append-only"
 
 

@@ -17,19 +17,6 @@ from typing import NamedTuple
 
 from verify.finding import Coverage, Finding, Severity
 
-__all__ = [
-    "Break",
-    "History",
-    "Lost",
-    "coverage",
-    "departs",
-    "findings",
-    "follows",
-    "keeps",
-    "shallow",
-    "unconverted",
-]
-
 _NAME = "append-only"
 _HELP = (
     "the version before it is still in git: `git show COMMIT^:PATH`; put back what is missing, and "

@@ -15,8 +15,6 @@ from ledger.merkle import root_of
 from ledger.reader import block_nodes
 from verify.rows import one
 
-__all__ = ["Heads"]
-
 _KEPT = 2**16  # hashes
 
 

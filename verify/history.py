@@ -17,11 +17,9 @@ from itertools import groupby, pairwise
 from ledger.plain import read_plain
 from ledger.progress import over
 from verify.excerpt import difference
-from verify.git import MAX_BLOB, Change, Commit, GitError, Repository
-from verify.git_folder import find
+from verify.git import MAX_BLOB, Change, Commit, Repository
+from verify.git_folder import GitError, find
 from verify.growth import Break, History, Lost, departs, follows, keeps, unconverted
-
-__all__ = ["read_history", "versions", "words"]
 
 _KEPT = 3  # versions in memory
 _OPEN = 64  # breaks, the newest, that a later commit is held against
@@ -124,16 +122,15 @@ class _Walk:
         """All of it: the commits, the work tree, and what refs once held."""
         repository = self.repository
         if os.path.isdir(self.path) and not os.path.islink(self.path):
-            message = f"{self.path} is a folder: name the files in it that must only grow"
-            raise GitError(message)
+            raise GitError(f"{self.path} is a folder: name the files in it that must only grow")
         head = repository.tip("HEAD")
         if head is None:
-            message = f"{repository.top}: nothing is committed yet"
-            raise GitError(message)
+            raise GitError(f"{repository.top}: nothing is committed yet")
         changes = repository.changes((self.name,), (head,))
         if not changes:
-            message = f"{self.name}: the history of HEAD holds no version of it; commit it first"
-            raise GitError(message)
+            raise GitError(
+                f"{self.name}: the history of HEAD holds no version of it; commit it first"
+            )
         self.head, self.changed = head, frozenset(change.commit.name for change in changes)
         for _, group in groupby(over(changes, "reading history"), key=lambda c: c.commit.name):
             self._judge(list(group))
@@ -307,8 +304,7 @@ class _Walk:
         if data is None:
             data = self.repository.blob(name)
             if data is None:
-                message = f"{self.name}: the version {name} is missing from the repository"
-                raise GitError(message)
+                raise GitError(f"{self.name}: the version {name} is missing from the repository")
             self.recent[name] = data
         self.recent.move_to_end(name)
         while len(self.recent) > _KEPT:

@@ -23,8 +23,6 @@ from verify.rules import LEVELS, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-__all__ = ["MAX_HEAD", "POLICY", "RULES", "Known", "Outside", "anchored", "opened", "parse_head"]
-
 MAX_HEAD = 64 * 1024  # bytes of a note with many signatures of witnesses
 _METHODS = {"git": PINNED, "pin": PINNED}
 POLICY = "policy.tlog"
@@ -96,8 +94,7 @@ def parse_head(data: bytes) -> tuple[Seal, Note | None]:
     if b"\n\n" not in data:
         return parse_seal(parse_text(data, MAX_HEAD, "head")), None
     if len(data) > MAX_HEAD:
-        message = f"seal: {len(data)} bytes are more than {MAX_HEAD}"
-        raise MalformedError(message)
+        raise MalformedError(f"seal: {len(data)} bytes are more than {MAX_HEAD}")
     note = parse_note(data)
     return parse_seal(note.text, extensions=True), note
 

@@ -11,8 +11,6 @@ from collections.abc import Collection
 
 from projections.formats.decision_log import parse_decision, split_log
 
-__all__ = ["explanation"]
-
 
 def explanation(
     old: bytes,

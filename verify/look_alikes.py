@@ -11,8 +11,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-__all__ = ["look_alikes", "skeleton"]
-
 _TABLE = os.path.join(os.path.dirname(__file__), "confusables.txt")
 _ASCII = {ord("I"): "l", ord("1"): "l", ord("|"): "l", ord("0"): "O", ord("m"): "rn"}
 """Rows of the table from ASCII to ASCII."""

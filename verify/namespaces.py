@@ -12,8 +12,6 @@ from typing import Any
 
 from verify.chat_reads import objects_in
 
-__all__ = ["exceptions_in", "servers_in"]
-
 _TRUSTED = (
     "/usr/bin/bwrap",
     "/bin/bwrap",

@@ -18,8 +18,6 @@ from verify.exported import load
 from verify.outside import USUAL, Asked
 from verify.recorded import judged
 
-__all__ = ["open_evidence"]
-
 
 def open_evidence(
     path: str,

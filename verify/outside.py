@@ -19,22 +19,10 @@ from projections import LOG
 from projections.decision_log import LIVE
 from projections.formats.decision_log import is_log, parse_log_archive_name
 from verify import rules as rules_format
-from verify.git import GitError, Repository
-from verify.git_folder import find
+from verify.git import Repository
+from verify.git_folder import GitError, find
 from verify.history import read_history, words
 from verify.known import MAX_HEAD, POLICY, RULES, Known, Outside, parse_head
-
-__all__ = [
-    "AUTHORITIES",
-    "CHECKPOINT",
-    "POLICY",
-    "RULES",
-    "USUAL",
-    "Asked",
-    "OutsideError",
-    "gather",
-    "read_pin",
-]
 
 AUTHORITIES = "policy.pem"
 CHECKPOINT = "record/checkpoint"
@@ -90,11 +78,10 @@ def gather(
     if asked.pin is not None:
         pin = read_pin(asked.pin)
         if pin is None and not asked.first:
-            message = (
+            raise OutsideError(
                 f"no pin at {asked.pin}: --update-pin makes the first one, from a ledger that you "
                 "believe"
             )
-            raise OutsideError(message)
         if pin is not None:
             outside.known += (pin,)
             outside.pin = pin.seal if asked.new_only else None
@@ -117,8 +104,9 @@ def read_pin(path: str) -> Known | None:
     try:
         seal, note = parse_head(data)
     except LedgerError as error:
-        message = f"{path} holds neither a seal nor a head: {error}; nothing was compared with it"
-        raise OutsideError(message) from error
+        raise OutsideError(
+            f"{path} holds neither a seal nor a head: {error}; nothing was compared with it"
+        ) from error
     return Known("pin", f"the pin {path}", seal, int(os.stat(path).st_mtime), note)
 
 
@@ -137,14 +125,14 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
     )
     for paths, name, what, take in kinds:
         if len(paths) > 1:
-            message = f"--policy: {paths[0]} and {paths[1]} both say {what}; give one of them"
-            raise OutsideError(message)
+            raise OutsideError(
+                f"--policy: {paths[0]} and {paths[1]} both say {what}; give one of them"
+            )
         path = paths[0] if paths else None if root is None else f"{root}/{name}"
         data = None if path is None else _read(path, named=bool(paths))
         if path is None or data is None:
             if paths:
-                message = f"--policy: there is no file {path}"
-                raise OutsideError(message)
+                raise OutsideError(f"--policy: there is no file {path}")
             continue
         try:
             take(outside, data)
@@ -225,11 +213,10 @@ def _vouch(repository: Repository, root: str) -> None:
         return
     other = repository.folders_but(repository.name_of(root))
     if other is not None:
-        message = (
+        raise GitError(
             f"{other}, and a folder here: the history of {repository.top} cannot vouch for it; "
             "commit what stands there as a folder"
         )
-        raise GitError(message)
 
 
 def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]:
@@ -316,9 +303,7 @@ def _read(path: str, *, named: bool) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        message = f"{path} cannot be read: {error.strerror or error}"
-        raise OutsideError(message) from error
+        raise OutsideError(f"{path} cannot be read: {error.strerror or error}") from error
     if len(data) > _MAX_FILE:
-        message = f"{path} has more than {_MAX_FILE} bytes"
-        raise OutsideError(message)
+        raise OutsideError(f"{path} has more than {_MAX_FILE} bytes")
     return data

@@ -20,8 +20,6 @@ from ledger.vkey import VerifierKey
 from ledger.witness import parse_request
 from verify.finding import Coverage, Finding, Report, Subject, cannot_tell, outcome
 
-__all__ = ["is_proof", "judge_proof"]
-
 NAME = "proof"
 HELP = "ask who gave you the file for another one, and for the log's key by another way"
 _FRONTS = (b"c2sp.org/tlog-proof@", b"old ")
@@ -76,23 +74,23 @@ def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Sea
     proof = parse_proof(data)
     header, _, line = (proof.extra or b"").partition(b"\n")
     if not header:
-        message = "proof: it holds no entry (the extra line), so there is nothing to show"
-        raise MalformedError(message)
+        raise MalformedError(
+            "proof: it holds no entry (the extra line), so there is nothing to show"
+        )
     head = parse_header(header)
     policy = Policy(tuple(Log(key) for key in keys), (), (), None)
     seal = verify_proof(proof, leaf_hash(header), policy).seal
     if head.seq != proof.seq or head.ledger != seal.origin:
-        message = f"proof: the entry says that it is {head.seq} of {head.ledger!r}"
-        raise NotVerifiedError(message)
+        raise NotVerifiedError(f"proof: the entry says that it is {head.seq} of {head.ledger!r}")
     told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
     if line:
         salt, body, auth = parse_line(line, proof.seq)
         if salt is None or body is None or commit(salt, head.kind, body) != head.body:
-            message = "proof: the body is not the one that the entry commits to"
-            raise NotVerifiedError(message)
+            raise NotVerifiedError("proof: the body is not the one that the entry commits to")
         if (None if auth is None else auth_of(auth)) != head.auth:
-            message = "proof: the signature record is not the one that the entry names"
-            raise NotVerifiedError(message)
+            raise NotVerifiedError(
+                "proof: the signature record is not the one that the entry names"
+            )
         told.append(f"body {orjson.dumps(orjson.loads(body)).decode()}")
     return seal
 
@@ -101,13 +99,13 @@ def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]
     growth = parse_request(data)
     seal = open_seal(growth.note, keys).seal
     if (growth.old, seal.origin) != (old.size, old.origin):
-        message = (
+        raise NotVerifiedError(
             f"growth: it is of {seal.origin!r} since {growth.old} entries, the older seal of "
             f"{old.origin!r} at {old.size}"
         )
-        raise NotVerifiedError(message)
     if not check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
-        message = "growth: the older log is not the beginning of the newer one: it was rewritten"
-        raise NotVerifiedError(message)
+        raise NotVerifiedError(
+            "growth: the older log is not the beginning of the newer one: it was rewritten"
+        )
     told += [f"from {old.size}", f"to {seal.size}"]
     return seal

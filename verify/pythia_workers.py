@@ -19,8 +19,6 @@ from verify.evidence import Evidence
 from verify.rows import one
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["Breach", "Pythia", "breaches", "logs_of", "pythias"]
-
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
 
 

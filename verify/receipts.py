@@ -21,8 +21,6 @@ from verify.evidence import Evidence
 from verify.known import Known, Outside
 from verify.trust import Trust
 
-__all__ = ["read_receipts"]
-
 _MICROS = 1_000_000  # in a second
 
 
@@ -41,8 +39,7 @@ def read_receipts(
         known = Known("receipt", where, seal, seq=seq)
         try:
             if size > seq:
-                message = f"it is of {size} entries, and {seq} were there"
-                raise MalformedError(message)
+                raise MalformedError(f"it is of {size} entries, and {seq} were there")
             known = _opened(known, method, _bytes(source, seq), text, outside)
         except LookupError:
             pass  # erased, or gone: `bodies-present` tells
@@ -60,12 +57,11 @@ def _opened(known: Known, method: str, data: bytes, text: str, outside: Outside)
         note = parse_note(data)
         if note.text != text:
             there = parse_seal(note.text, extensions=True)
-            message = (
+            raise MalformedError(
                 f"it is of {there.size} entries of {there.origin} with root "
                 f"{there.root.hex()[:16]}…, and the entry says {known.seal.size} with root "
                 f"{known.seal.root.hex()[:16]}…"
             )
-            raise MalformedError(message)
         return known._replace(note=note)
     if method == "tsa" and outside.authorities:
         stamp = open_receipt(data, text, outside.authorities)

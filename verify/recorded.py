@@ -26,8 +26,6 @@ from verify.finding import FilesJudged
 from verify.heads import Heads
 from verify.rows import columns_of
 
-__all__ = ["hold_record", "judged"]
-
 _MARK = b'"sha256"'
 _BROKEN = (
     sqlite3.Error,

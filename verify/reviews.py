@@ -19,8 +19,6 @@ from verify.evidence import Evidence
 from verify.namespaces import exceptions_in, servers_in
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["FILE", "ROLE", "TRANSCRIPT", "Review", "Text", "assessed_text", "erased", "reviews"]
-
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024
 """Bytes of one text that are searched; nobody writes more to her, or she to us."""

@@ -9,8 +9,6 @@ from ledger.entry import leaf_hash
 from ledger.merkle import EMPTY_ROOT, Tree
 from verify.finding import Scanned
 
-__all__ = ["blocks_before", "grown", "roots_at"]
-
 BLOCK = 256
 _HEADERS = "SELECT header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq"
 _BLOCKS = "SELECT hash FROM nodes WHERE level = 1 AND number < ? ORDER BY number"

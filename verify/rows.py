@@ -20,19 +20,6 @@ from ledger.redaction import REDACTED, redaction_id
 from ledger.schema import SCHEMA_VERSION, migrate
 from projections.tables import create_tables
 
-__all__ = [
-    "Schema",
-    "all_rows",
-    "columns_of",
-    "entry_of",
-    "kept_of",
-    "one",
-    "readable_entries",
-    "schema_made",
-    "schema_of",
-    "untouchable",
-]
-
 _FRONT = re.compile(
     rb'\{"actor":"([^"\\\x00-\x1f]*+)","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
 ).match
@@ -61,8 +48,7 @@ def schema_of(db: sqlite3.Connection) -> Schema:
         for row in db.execute(sql)
     ]
     if len(rows) > _LISTED:
-        message = f"the schema has more than {_LISTED} rows"
-        raise sqlite3.DatabaseError(message)
+        raise sqlite3.DatabaseError(f"the schema has more than {_LISTED} rows")
     return {(type_, name): (table, text) for type_, name, table, text in rows}
 
 
@@ -130,8 +116,9 @@ def all_rows(
             # One bound of each kind: SQLite walks the table once, whatever it holds.
             for row in db.execute(sql, (low, high)):
                 if row[0] < low:  # pages that lead back to each other would never end
-                    message = f"the rows behind {low - 1} are not in order: pages are damaged"
-                    raise sqlite3.DatabaseError(message)
+                    raise sqlite3.DatabaseError(
+                        f"the rows behind {low - 1} are not in order: pages are damaged"
+                    )
                 low = row[0] + 1
                 yield row
         except sqlite3.OperationalError as error:

@@ -25,8 +25,6 @@ from typing import NamedTuple
 
 from ledger.errors import MalformedError
 
-__all__ = ["LEVELS", "MAX_RULES", "PINNED", "SELF", "TIMESTAMPED", "WITNESSED", "Rules", "parse"]
-
 SELF, PINNED, WITNESSED, TIMESTAMPED = LEVELS = ("SELF", "PINNED", "WITNESSED", "TIMESTAMPED")
 """Who vouches for the ledger: it alone, a head kept elsewhere, witnesses, a timestamp authority."""
 
@@ -60,8 +58,7 @@ def parse(data: bytes) -> Rules:
         MalformedError: a line is not understood, saying which and why.
     """
     if len(data) > MAX_RULES:
-        message = f"it has {len(data)} bytes, more than {MAX_RULES}"
-        raise MalformedError(message)
+        raise MalformedError(f"it has {len(data)} bytes, more than {MAX_RULES}")
     values: dict[str, str | int | tuple[str, ...]] = {}
     for number, raw in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         line = _COMMENT.sub("", raw.rstrip("\r")).rstrip()
@@ -71,8 +68,7 @@ def parse(data: bytes) -> Rules:
             key, value = _line(line)
             _once(key, values)
         except MalformedError as error:
-            message = f"line {number}: {error}"
-            raise MalformedError(message) from error
+            raise MalformedError(f"line {number}: {error}") from error
         values[key.replace("-", "_")] = value
     return Rules(**values)  # type: ignore[arg-type] # _value gives each key its type
 
@@ -80,34 +76,28 @@ def parse(data: bytes) -> Rules:
 def _line(line: str) -> tuple[str, str | int | tuple[str, ...]]:
     match = _LINE.fullmatch(line)
     if match is None:
-        message = f"{line[:40]!r} is not of the form `key: value`"
-        raise MalformedError(message)
+        raise MalformedError(f"{line[:40]!r} is not of the form `key: value`")
     return match[1], _value(match[1], match[2])
 
 
 def _once(key: str, values: Container[str]) -> None:
     if key.replace("-", "_") in values:
-        message = f"{key} stands above already"
-        raise MalformedError(message)
+        raise MalformedError(f"{key} stands above already")
 
 
 def _value(key: str, text: str) -> str | int | tuple[str, ...]:
     if key in _NUMBERS:
         if not _NUMBER.fullmatch(text):
-            message = f"{key}: {text[:40]!r} is no whole number"
-            raise MalformedError(message)
+            raise MalformedError(f"{key}: {text[:40]!r} is no whole number")
         return int(text)
     if key not in _LISTS:
-        message = f"{key[:40]!r} is none of {', '.join((*_LISTS, *_NUMBERS))}"
-        raise MalformedError(message)
+        raise MalformedError(f"{key[:40]!r} is none of {', '.join((*_LISTS, *_NUMBERS))}")
     inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else text
     names = tuple(name.strip().strip("\"'") for name in inner.split(",") if name.strip())
     choices = _CHOICES.get(key)
     for name in names if choices else ():
         if choices and name not in choices:
-            message = f"{name[:40]!r} is none of {', '.join(choices)}"
-            raise MalformedError(message)
+            raise MalformedError(f"{name[:40]!r} is none of {', '.join(choices)}")
     if not names:
-        message = f"{key}: it names nothing"
-        raise MalformedError(message)
+        raise MalformedError(f"{key}: it names nothing")
     return names

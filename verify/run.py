@@ -46,8 +46,6 @@ from verify.signatures import judge_signatures
 from verify.since import scan_since
 from verify.storage import begin_scan
 
-__all__ = ["run"]
-
 _UNFOLDED = (*LEDGER_CHECKS, ledger_missing, record_agrees)
 """Those that ask for no tables."""
 

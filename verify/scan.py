@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from ledger import redaction
 from ledger.enrolment import CHANGES
 from ledger.entry import GENESIS, MAX_BODY, MAX_HEADER, Header, leaf_hash
 from ledger.merkle import Tree
@@ -35,8 +36,6 @@ from verify.checks import (
 from verify.finding import Finding, Tally
 from verify.rows import all_rows, kept_of, one
 from verify.usual import FRONT, USUAL, stands
-
-__all__ = ["Half", "Pass"]
 
 _MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
 
@@ -362,7 +361,7 @@ class Pass:
         self.tree.full.clear()
 
     def _name(self, seq: int, data: dict[str, Any]) -> None:
-        rows = [(digest, size, seq) for digest, size in bodies_present.named_blobs(data)]
+        rows = [(digest, size, seq) for digest, size in redaction.named_blobs(data)]
         if rows:
             self.named.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", rows)
 

@@ -22,8 +22,6 @@ from pydantic import BaseModel, StringConstraints
 
 from ledger.kinds.base import Content
 
-__all__ = ["TEXT", "pattern"]
-
 _PLAIN = rb'[^"\\\x00-\x1f]'
 _ESCAPE = rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
 TEXT = rb'"' + _PLAIN + rb"*+(?:" + _ESCAPE + _PLAIN + rb'*+)*+"'

@@ -38,8 +38,6 @@ from verify.children import cores, start
 from verify.finding import Finding, Findings, Scanned
 from verify.rows import columns_of, kept_of, one
 
-__all__ = ["judge_signatures"]
-
 MANY = 2_000  # signatures: below, a second process costs more than it saves
 _NEAR = 4096  # entries: an act that signs a batch appends fewer
 _NONE = Demand()

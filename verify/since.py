@@ -19,8 +19,6 @@ from verify.roots import BLOCK, blocks_before, grown
 from verify.rows import one
 from verify.storage import new_pass, settle
 
-__all__ = ["scan_since"]
-
 _HEADER = "SELECT header FROM entries WHERE seq = ?"
 
 

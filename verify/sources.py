@@ -16,8 +16,6 @@ from ledger.errors import LedgerError
 from projections.projection import Source
 from verify.rows import kept_of, one
 
-__all__ = ["RENDER_ERRORS", "source_over"]
-
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 _BODIES = (
@@ -46,8 +44,7 @@ def source_over(
         if said is not None:
             return said[1]["keep"]  # type: ignore[no-any-return]
         if row is None or row[0] is None:
-            message = f"entry {seq} has no body"
-            raise LookupError(message)
+            raise LookupError(f"entry {seq} has no body")
         return orjson.loads(row[0])  # type: ignore[no-any-return]
 
     def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -65,8 +62,7 @@ def source_over(
         sql = "SELECT bytes FROM blobs WHERE sha256 = ?"
         row = None if db is None else one(db, sql, (bytes.fromhex(digest),))
         if row is None or type(row[0]) is not bytes:
-            message = f"blob {digest[:12]}… is not there"
-            raise LookupError(message)
+            raise LookupError(f"blob {digest[:12]}… is not there")
         return row[0]
 
     return Source(tables, body, blob, bodies)

@@ -27,8 +27,6 @@ from verify.finding import Coverage, Finding, Scanned, Tally
 from verify.rows import Schema, one, schema_made, schema_of
 from verify.scan import Half, Pass
 
-__all__ = ["Beside", "begin_scan", "new_pass", "scan", "settle"]
-
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 
 _NAMED = """

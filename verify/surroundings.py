@@ -7,8 +7,6 @@ import os
 from ledger.locating import DATABASE
 from ledger.plain import read_plain
 
-__all__ = ["traces"]
-
 
 def traces(path: str, root: str) -> list[str]:
     """What tells that a ledger was here, in words."""

@@ -17,8 +17,6 @@ from verify.checks import bodies_present, canonical_bytes
 from verify.evidence import Evidence
 from verify.rows import all_rows, entry_of
 
-__all__ = ["Trust", "entry_at", "trust_of"]
-
 _NEWEST = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
 
 

@@ -13,8 +13,6 @@ from ledger.kinds import KINDS
 from verify.checks import kinds_known
 from verify.shapes import pattern
 
-__all__ = ["FRONT", "USUAL", "Usual", "stands"]
-
 FRONT = re.compile(
     rb'\{"actor":"[^"\\\x00-\x1f]*+","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
     rb'(?:"auth":"([0-9a-f]{64})",)?+"body":"([0-9a-f]{64})",(?:"cause":"([^"\\\x00-\x1f]*+)",)?'

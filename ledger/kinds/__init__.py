@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ledger.kinds.agent import (
-    AgentAbandoned,
-    AgentEnded,
-    AgentRequested,
-    AgentStarted,
-    Delivered,
-)
+from ledger.kinds.agent import AgentAbandoned, AgentEnded, AgentRequested, AgentStarted, Delivered
 from ledger.kinds.base import BodyModel
 from ledger.kinds.bus import Acked, AckedAll, Claimed, Pruned, Published, Released, Seen
 from ledger.kinds.chat import (
@@ -56,8 +50,6 @@ from ledger.kinds.worker import (
     WorkerRunning,
     WorkerSpawned,
 )
-
-__all__ = ["BY_NAME", "KINDS", "Kind"]
 
 
 class Kind(NamedTuple):

@@ -6,8 +6,6 @@ from typing import Literal
 
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Sha256
 
-__all__ = ["AgentAbandoned", "AgentEnded", "AgentRequested", "AgentStarted", "Delivered"]
-
 
 class AgentRequested(BodyModel):
     """A program is to be run: committed before it is, so that no run goes unrecorded.

@@ -6,15 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-__all__ = [
-    "BodyModel",
-    "Content",
-    "Count",
-    "Name",
-    "Observed",
-    "Sha256",
-]
-
 Name = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -44,8 +35,7 @@ class Content(Closed):
     def _one_of_three(self) -> Content:
         given = (self.text is not None, self.base64 is not None, self.sha256 is not None)
         if sum(given) != 1 or (self.sha256 is None) != (self.size is None):
-            message = "content is text, base64, or sha256 with size: exactly one of them"
-            raise ValueError(message)
+            raise ValueError("content is text, base64, or sha256 with size: exactly one of them")
         return self
 
 

@@ -8,8 +8,6 @@ from pydantic import Field
 
 from ledger.kinds.base import BodyModel, Content, Count, Name, Observed
 
-__all__ = ["Acked", "AckedAll", "Claimed", "Pruned", "Published", "Released", "Seen"]
-
 
 class Published(BodyModel):
     """An event was put into the queue, as the file ``name`` of ``size`` bytes.

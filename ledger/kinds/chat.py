@@ -6,17 +6,6 @@ from typing import Literal
 
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
 
-__all__ = [
-    "ChannelCreated",
-    "CursorsSeen",
-    "Deleted",
-    "HeaderSeen",
-    "Read",
-    "Rotated",
-    "Sent",
-    "Unreadable",
-]
-
 
 class ChannelCreated(BodyModel):
     """A channel began: the file ``chat/<channel>.chat``.

@@ -8,8 +8,6 @@ from pydantic import StringConstraints
 
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
 
-__all__ = ["Decided", "LogBegun", "LogRotated", "Noted", "Reference"]
-
 LogName = Annotated[
     str,
     StringConstraints(

@@ -11,8 +11,6 @@ from pydantic import StringConstraints
 
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Sha256
 
-__all__ = ["PythiaAssessed", "PythiaFailed", "PythiaIsolated"]
-
 DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
 
 

@@ -13,8 +13,6 @@ from ledger.kinds.pythia import PythiaAssessed, PythiaFailed
 from ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
 from ledger.kinds.worker import WorkerContinued, WorkerEnded, WorkerEscalated, WorkerSpawned
 
-__all__ = ["ERASABLE", "Redacted"]
-
 ERASABLE: dict[str, type[BodyModel]] = {
     "bus.published": Published,
     "chat.sent": Sent,
@@ -60,7 +58,6 @@ class Redacted(BodyModel):
     @model_validator(mode="after")
     def _of_its_kind(self) -> Redacted:
         if self.kind not in ERASABLE:
-            message = f"an entry of the kind {self.kind} cannot be erased"
-            raise ValueError(message)
+            raise ValueError(f"an entry of the kind {self.kind} cannot be erased")
         ERASABLE[self.kind].model_validate(self.keep)
         return self

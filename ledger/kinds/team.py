@@ -9,17 +9,6 @@ from pydantic import model_validator
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
 from ledger.places import added_problem, places_problem
 
-__all__ = [
-    "Adopted",
-    "ConfigChanged",
-    "Displaced",
-    "EvidenceKept",
-    "FileSeen",
-    "Opened",
-    "PlaceAdded",
-    "WorkerWritten",
-]
-
 
 class Opened(BodyModel):
     """The first entry: whose ledger this is, and where the team keeps its events and chats.

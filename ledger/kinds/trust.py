@@ -6,15 +6,6 @@ from typing import Literal
 
 from ledger.kinds.base import BodyModel, Content, Count, Name, Sha256
 
-__all__ = [
-    "ActorEnrolled",
-    "ActorRevoked",
-    "AnchorReceived",
-    "ForkedFrom",
-    "KeySet",
-    "SealMade",
-]
-
 
 class KeySet(BodyModel):
     """From here on the ledger is sealed by the key ``vkey``, which bears the origin as its name.

@@ -10,15 +10,6 @@ from typing import Literal
 
 from ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Sha256
 
-__all__ = [
-    "WorkerContinued",
-    "WorkerDismissed",
-    "WorkerEnded",
-    "WorkerEscalated",
-    "WorkerRunning",
-    "WorkerSpawned",
-]
-
 
 class WorkerSpawned(BodyModel):
     """A worker is to do ``task`` in the folder ``folder``: it is *pending*."""

@@ -11,8 +11,6 @@ from typing import Protocol
 
 from projections.formats.assessment import Assessment
 
-__all__ = ["Dated", "Span", "Together", "answers", "came_first", "overlap", "span_of"]
-
 Span = tuple[str, str]
 """The ids of the first and the last decision of a range."""
 

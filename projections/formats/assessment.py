@@ -36,14 +36,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = [
-    "SECTIONS",
-    "Assessment",
-    "format_checkpoint_payload",
-    "parse_assessment",
-    "parse_checkpoint_payload",
-]
-
 SECTIONS = (
     "hidden-assumptions",
     "second-order-risks",

@@ -27,31 +27,6 @@ from typing import NamedTuple
 
 from projections.formats import moments, words
 
-__all__ = [
-    "HEADER_LINES",
-    "MAX_HANDLE",
-    "MAX_PLAIN",
-    "MAX_TEXT",
-    "ChatFile",
-    "Header",
-    "Message",
-    "archive_header",
-    "archive_name",
-    "encode_line",
-    "format_header",
-    "format_line",
-    "format_time",
-    "join_file",
-    "parse_archive_name",
-    "parse_header",
-    "parse_line",
-    "parse_time",
-    "split_file",
-    "valid_channel",
-    "valid_handle",
-    "valid_text",
-]
-
 HEADER_LINES = 6
 """Physical line number of the first message, less one: ``live.chat:~L7`` is the first message."""
 MAX_HANDLE = 63

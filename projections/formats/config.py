@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 
 from projections.formats.moments import MAX_EPOCH
 
-__all__ = ["MAX_SIZE", "Config", "ConfigWarning", "parse_config"]
-
 MAX_SIZE = 64 * 1024
 
 # Kept as text: a publish asks for the defaults alone, and compiles none of them.

@@ -14,8 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["format_cursors", "parse_cursors"]
-
 HEADER = "# Read cursors — last-read message index per handle\n"
 _LINE = r"([^=\n]+)=([0-9]{1,10})"
 _LARGEST = 2**31 - 1

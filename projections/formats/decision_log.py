@@ -36,28 +36,6 @@ from typing import NamedTuple
 from ledger.places import LOGS, added_problem
 from projections.formats import moments, words
 
-__all__ = [
-    "NONE_YET",
-    "STATUSES",
-    "ChatRef",
-    "DecisionText",
-    "count_headings",
-    "entry_text",
-    "format_decision",
-    "format_log_header",
-    "format_ref",
-    "is_log",
-    "log_archive_name",
-    "log_name_problem",
-    "one_line",
-    "parse_decision",
-    "parse_log_archive_name",
-    "parse_refs",
-    "parts_of",
-    "split_log",
-    "valid_id",
-]
-
 STATUSES = ("decided", "accepted-risk", "mitigated", "superseded", "reversed")
 NONE_YET = "—"
 """What stands in ``Chat ref`` and ``Artefacts`` where there is none."""

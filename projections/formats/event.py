@@ -31,22 +31,6 @@ from typing import NamedTuple
 
 from projections.formats import moments, words
 
-__all__ = [
-    "MAX_FILE",
-    "MAX_WORD",
-    "PRIORITIES",
-    "Event",
-    "age",
-    "event_name",
-    "format_event",
-    "format_time",
-    "name_problem",
-    "name_time",
-    "parse_event",
-    "valid_event_name",
-    "valid_word",
-]
-
 PRIORITIES = ("critical", "high", "normal", "low")
 """From the most urgent down; an event with any other text counts as normal."""
 MAX_WORD = 127

@@ -7,8 +7,6 @@ Source: seed tripod-architecture, "Checkpoint Template".
 
 from __future__ import annotations
 
-__all__ = ["INSTRUCTIONS"]
-
 INSTRUCTIONS = """\
 You are Pythia, the reviewer of a team. You are given the team's decision log and nothing else: not
 its conversations, and you are not to look for them. You name risks, assumptions and gaps; the team

@@ -12,8 +12,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from projections.formats.chat import MAX_HANDLE
 
-__all__ = ["EVENTS", "MAX_MENTIONS", "TEAM", "How", "Mention", "mentions"]
-
 How: TypeAlias = Literal["mention", "query", "interrupt"]
 
 TEAM = "team"

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MAX_EPOCH", "format_iso", "format_stamp", "parse"]
-
 MAX_EPOCH = 2**53 - 1
 """The largest integer that the ledger holds; a larger number in a file is no time."""
 

@@ -28,8 +28,6 @@ from projections.formats.assessment import parse_assessment
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["TITLES", "Judged", "Range", "judge_review"]
-
 TITLES = (
     "Hidden Assumptions",
     "Second-Order Risks",

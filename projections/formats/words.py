@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["RUN", "has_control", "line_problem", "size", "spoken", "word_problem"]
-
 # C0, DEL and C1 (with U+0085), the line and paragraph separators, and halves of surrogate pairs,
 # which no UTF-8 file can hold.
 _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"

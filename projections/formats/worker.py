@@ -33,17 +33,6 @@ from dataclasses import dataclass
 
 from projections.formats import words
 
-__all__ = [
-    "EMPTY_LOG",
-    "STATES",
-    "WorkerText",
-    "format_worker",
-    "log_below",
-    "parse_worker",
-    "valid_slug",
-    "valid_worker_name",
-]
-
 STATES = ("pending", "running", "completed", "failed", "escalated", "dismissed", "died")
 EMPTY_LOG = "[Worker appends findings here]"
 

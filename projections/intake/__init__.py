@@ -20,21 +20,9 @@ from projections.intake.chats import take_chats
 from projections.intake.events import take_events
 from projections.intake.logs import take_log
 from projections.intake.others import config_of, take_inputs, take_others
-from projections.intake.piece import UNMERGED, Conflict, Found, Piece, Reader, sort_pieces
+from projections.intake.piece import UNMERGED, Found, Reader
 from projections.manifest import Manifest
 from projections.projection import Source
-
-__all__ = [
-    "BLOCKED",
-    "STAYS",
-    "UNMERGED",
-    "Conflict",
-    "Found",
-    "Piece",
-    "Reader",
-    "sort_pieces",
-    "take_in",
-]
 
 STAYS = (BLOCKED, UNMERGED)
 """Conflicts whose files are left as they are, and never written over."""

@@ -6,8 +6,6 @@ from projections import BUS, PROJECTIONS
 from projections.in_the_way import in_the_way
 from projections.intake.piece import Reader
 
-__all__ = ["BLOCKED", "take_blocked"]
-
 BLOCKED = "blocked"
 
 

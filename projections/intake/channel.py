@@ -24,8 +24,6 @@ from projections.formats.chat import (
 )
 from projections.intake.piece import Reader, beside, erased_since, make_piece, same_but
 
-__all__ = ["FOREVER", "Archive", "Channel", "body_of", "cut_lines", "people_of", "readable"]
-
 RANK = 1
 FOREVER = 2**62
 MOST_STATES = 50  # of a file that is behind, besides the oldest and the newest

@@ -13,12 +13,7 @@ from collections import Counter
 from ledger.places import ARCHIVE
 from projections import CHAT
 from projections.disk import UnreadableError
-from projections.formats.chat import (
-    ChatFile,
-    join_file,
-    parse_archive_name,
-    split_file,
-)
+from projections.formats.chat import ChatFile, join_file, parse_archive_name, split_file
 from projections.intake.channel import (
     FOREVER,
     Archive,
@@ -29,8 +24,6 @@ from projections.intake.channel import (
     readable,
 )
 from projections.intake.piece import FILE_LIMIT, Reader, fits
-
-__all__ = ["take_chats"]
 
 
 def take_chats(reader: Reader) -> None:

@@ -34,8 +34,6 @@ from projections.intake.piece import Found, Reader, fits, make_piece, names_in_b
 from projections.projection import TOGETHER, Source
 from projections.withheld import holds_erased
 
-__all__ = ["CHECKPOINT_GONE", "is_deletion", "moved", "take_events"]
-
 RANK = 3
 ACK_RANK = 4
 PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"  # as the table's indexes have them

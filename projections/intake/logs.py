@@ -36,8 +36,6 @@ from projections.intake.piece import (
 )
 from projections.rebuild import own_files
 
-__all__ = ["LogTaker", "take_log"]
-
 RANK = 2
 STREAM = "decisions"
 _RULE = b"\n---\n\n"

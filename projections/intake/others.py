@@ -22,16 +22,6 @@ from projections.rebuild import own_files
 from projections.team_files import MODE, odd_config
 from projections.workers import FOLDER, worker_of
 
-__all__ = [
-    "CONFIG",
-    "REPLACED",
-    "config_of",
-    "keep_file",
-    "take_inputs",
-    "take_others",
-    "take_unreadable",
-]
-
 CONFIG = f"{BUS.folder}/config.yaml"
 """The configuration of the team's own queue."""
 RANK = 0

@@ -17,22 +17,6 @@ from projections.in_the_way import merge_marker
 from projections.manifest import Manifest
 from projections.projection import Source
 
-__all__ = [
-    "BODY_ROOM",
-    "UNMERGED",
-    "Conflict",
-    "Found",
-    "Piece",
-    "Reader",
-    "beside",
-    "erased_since",
-    "fits",
-    "make_piece",
-    "names_in_bodies",
-    "same_but",
-    "sort_pieces",
-]
-
 FILE_LIMIT = 64 * 1024 * 1024
 BLOB_ABOVE = 2048  # bytes; as text with control characters they take six times as much
 UNMERGED = "unmerged"
@@ -134,8 +118,7 @@ class Reader:
             if line is not None and (line := merge_marker(path, data, self._held(path))):
                 detail = f"line {line} is a conflict marker of a merge that is not finished"
                 self.conflict(path, UNMERGED, detail)
-                message = f"{path}: {detail}"
-                raise UnmergedError(message)
+                raise UnmergedError(f"{path}: {detail}")
             self.found.digests[path] = sha256(data).hexdigest()
         return data
 

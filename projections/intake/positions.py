@@ -21,8 +21,6 @@ from projections.intake.piece import Found, Reader, fits, make_piece
 from projections.projection import Source
 from projections.reading import index_of, position
 
-__all__ = ["seen_positions"]
-
 _NOW = (
     "SELECT number, handle FROM lines WHERE channel = ?1 AND number >= ?2"
     " AND handle IS NOT NULL AND gone IS NULL ORDER BY number"

@@ -28,8 +28,6 @@ from projections.swap import Kept, mark_of, parse, split, take
 from projections.withheld import withhold
 from projections.workers import FOLDER
 
-__all__ = ["EVIDENCE_LIMIT", "Stray", "Taken", "find_strays", "take_stray"]
-
 EVIDENCE_LIMIT = 16 * 1024 * 1024
 
 

@@ -19,9 +19,10 @@ from ledger.errors import (
     TooLargeError,
     UnknownCauseError,
 )
+from ledger.head import Guard, Head
 from ledger.ids import format_at
 from ledger.merkle import EMPTY_ROOT
-from ledger.store import Fold, Guard, Head, Store
+from ledger.store import Fold, Store
 
 Make: TypeAlias = Callable[[Fold | None], Store]
 """Makes an empty store that keeps its tables by this fold; the fixture closes it."""

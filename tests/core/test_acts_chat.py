@@ -11,7 +11,7 @@ from strategies import FEWER, texts
 from projections.formats import chat as chat_format
 from projections.formats.event import parse_event
 from projections.rebuild import differences
-from tripod import bus, chat
+from tripod import bus, chat, chat_reading
 from tripod.drafting import MAX_PAYLOAD
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
@@ -66,7 +66,7 @@ def test_what_stands_in_the_place_of_a_channel_is_not_written_over(story: Story,
 def test_a_message_and_its_events_are_one(story: Story) -> None:
     with story.team() as team:
         sent = chat.send(team, "live", "ann", "Hi @bob, @bob and @eve_2!", human=True)
-    assert sent == chat.Message(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
+    assert sent == chat_reading.Message(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
     text = "Hi @bob, @bob and @eve_2!"
     assert sorted(events(story)) == sorted(
         [
@@ -83,7 +83,7 @@ def test_a_message_and_its_events_are_one(story: Story) -> None:
 def test_an_empty_text_is_sent_without_events(story: Story) -> None:
     with story.team() as team:
         assert chat.send(team, "live", "ann", "").text == ""
-        assert [m.text for m in chat.messages(team, "live")] == [""]
+        assert [m.text for m in chat_reading.messages(team, "live")] == [""]
     assert events(story) == []
 
 
@@ -91,7 +91,7 @@ def test_a_text_of_a_mebibyte_is_sent_whole_and_announced_in_part(story: Story) 
     text = "ü" * (chat_format.MAX_TEXT // 2)
     with story.team() as team:
         chat.send(team, "live", "ann", text)
-        assert chat.messages(team, "live")[0].text == text
+        assert chat_reading.messages(team, "live")[0].text == text
         assert list(differences(team.source, team.disk)) == []
         chat.send(team, "live", "ann", "next")
         assert team.warnings == []
@@ -127,9 +127,9 @@ def test_a_missing_channel_is_named_with_those_that_are(story: Story) -> None:
     with story.team() as team:
         for act in (
             lambda: chat.send(team, "nope", "ann", "x"),
-            lambda: chat.messages(team, "nope"),
-            lambda: chat.participants(team, "nope"),
-            lambda: list(chat.search(team, "nope", "x")),
+            lambda: chat_reading.messages(team, "nope"),
+            lambda: chat_reading.participants(team, "nope"),
+            lambda: list(chat_reading.search(team, "nope", "x")),
         ):
             with pytest.raises(NotFoundError, match="there are: live"):
                 act()
@@ -138,23 +138,23 @@ def test_a_missing_channel_is_named_with_those_that_are(story: Story) -> None:
 def test_reading(story: Story) -> None:
     story.run([("say", "live", who, text) for who, text in zip("abab", "wxyz", strict=True)])
     with story.team() as team:
-        assert [m.text for m in chat.messages(team, "live", last=2)] == ["y", "z"]
-        assert chat.messages(team, "live", last=0) == []
-        assert [m.text for m in chat.messages(team, "live", since="a")] == ["z"]
-        assert [m.text for m in chat.messages(team, "live", since="who")] == list("wxyz")
-        assert [m.text for m in chat.messages(team, "live", since="a", last=5)] == ["z"]
-        assert chat.participants(team, "live") == [("a", 2), ("b", 2)]
+        assert [m.text for m in chat_reading.messages(team, "live", last=2)] == ["y", "z"]
+        assert chat_reading.messages(team, "live", last=0) == []
+        assert [m.text for m in chat_reading.messages(team, "live", since="a")] == ["z"]
+        assert [m.text for m in chat_reading.messages(team, "live", since="who")] == list("wxyz")
+        assert [m.text for m in chat_reading.messages(team, "live", since="a", last=5)] == ["z"]
+        assert chat_reading.participants(team, "live") == [("a", 2), ("b", 2)]
 
 
 def test_searching_knows_upper_and_lower_case_of_ascii_alone(story: Story) -> None:
     story.run([("say", "live", "ann", text) for text in ("Alpha", "ALPHABET", "Äpfel", "%_")])
     with story.team() as team:
-        assert [m.text for m in chat.search(team, "live", "alpha")] == ["Alpha", "ALPHABET"]
-        assert list(chat.search(team, "live", "äPFEL")) == []
-        assert [m.text for m in chat.search(team, "live", "%")] == ["%_"]
-        assert list(chat.search(team, "live", "alpha", handle="bob")) == []
-        assert len(list(chat.search(team, "live", ""))) == 4
-        assert list(chat.search(team, "live", "\udcff")) == []
+        assert [m.text for m in chat_reading.search(team, "live", "alpha")] == ["Alpha", "ALPHABET"]
+        assert list(chat_reading.search(team, "live", "äPFEL")) == []
+        assert [m.text for m in chat_reading.search(team, "live", "%")] == ["%_"]
+        assert list(chat_reading.search(team, "live", "alpha", handle="bob")) == []
+        assert len(list(chat_reading.search(team, "live", ""))) == 4
+        assert list(chat_reading.search(team, "live", "\udcff")) == []
 
 
 def test_above_two_thousand_lines_the_oldest_thousand_are_split_off(story: Story) -> None:
@@ -165,15 +165,15 @@ def test_above_two_thousand_lines_the_oldest_thousand_are_split_off(story: Story
     story.clock.move(2_000)
     with story.team() as team:
         assert chat.send(team, "live", "ann", "2000").number == 1_999
-        assert len(chat.messages(team, "live")) == 2_000
+        assert len(chat_reading.messages(team, "live")) == 2_000
         assert chat.send(team, "live", "ann", "2001").number == 2_000
-        live = chat.messages(team, "live")
+        live = chat_reading.messages(team, "live")
         assert [m.number for m in live] == list(range(1_000, 2_001))
         # The document counts the messages of the file anew at a split.
-        assert chat.participants(team, "live") == [("bob", 999), ("ann", 2)]
-        found = list(chat.search(team, "live", "m77", archives=True))
+        assert chat_reading.participants(team, "live") == [("bob", 999), ("ann", 2)]
+        found = list(chat_reading.search(team, "live", "m77", archives=True))
         assert [m.number for m in found][:2] == [77, 770]
-        assert list(chat.search(team, "live", "m77")) == []
+        assert list(chat_reading.search(team, "live", "m77")) == []
         assert chat.send(team, "live", "ann", "on").number == 2_001
     archive = story.root / "chat/live-20200913-130000-archive.chat"
     split = b"".join(line + b"\n" for line in lines[:1_000])
@@ -197,7 +197,7 @@ def test_any_text_reads_back_from_the_file_and_from_us(said: list[str]) -> None:
         with story.team() as team:
             for text in said:
                 chat.send(team, "live", "ann", text)
-            assert [m.text for m in chat.messages(team, "live")] == said
+            assert [m.text for m in chat_reading.messages(team, "live")] == said
         lines = (story.root / "chat/live.chat").read_bytes().splitlines()[6:]
         read = [chat_format.parse_line(line) for line in lines]
         assert [message.text for message in read if message is not None] == said

@@ -28,7 +28,7 @@ from team_files import outcome
 
 from projections.formats.assessment import parse_assessment
 from projections.projection import content_bytes
-from tripod import adopt, authors, bus, chat, claims, keys, pythia, redact
+from tripod import adopt, authors, bus, chat, chat_reading, claims, keys, pythia, redact
 from tripod.agents import errands
 from tripod.agents.history import newest
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
@@ -268,7 +268,7 @@ def test_one_event_gives_one_assessment_all_at_once() -> None:
         assert set(answer.cited) <= {
             id_ for (id_,) in team.store.db.execute("SELECT id FROM pieces")
         }
-        (message,) = [m for m in chat.messages(team, "live") if m.handle == "pythia"]
+        (message,) = [m for m in chat_reading.messages(team, "live") if m.handle == "pythia"]
         assert (message.number, message.text) == (answer.message, answer.text)
         assert pythia.show(team) == pythia.show(team, name) == answer
         tail = [e.kind for e in team.store.read()][-5:]
@@ -462,7 +462,7 @@ def test_twice_a_bad_answer_is_a_failure_and_the_event_stays(line: str) -> None:
         assert len(failed["spawns"]) == 2
         assert kinds(team).count("bus.released") == 1
         assert [(one.name, one.state) for one in pythia.due(team, NOW)] == [(name, "failed")]
-        assert [m for m in chat.messages(team, "live") if m.handle == "pythia"] == []
+        assert [m for m in chat_reading.messages(team, "live") if m.handle == "pythia"] == []
         answered(team)
         check_once(team, name)
         assert [b["attempt"] for b in bodies(team, "agent.requested")] == [1, 2, 3]
@@ -486,7 +486,7 @@ def test_a_channel_that_is_not_there_is_begun() -> None:
         team.refresh()
         assert answered(team).channel == "reviews"
         check_once(team, name)
-        assert [m.handle for m in chat.messages(team, "reviews")] == ["pythia"]
+        assert [m.handle for m in chat_reading.messages(team, "reviews")] == ["pythia"]
 
 
 # A manual call --------------------------------------------------------------------------------
@@ -544,7 +544,7 @@ def test_an_assessment_from_outside_is_marked_as_such() -> None:
         (assessed,) = bodies(team, "pythia.assessed")
         assert "spawn" not in assessed
         assert next(
-            m for m in chat.messages(team, "live") if m.number == answer.message
+            m for m in chat_reading.messages(team, "live") if m.number == answer.message
         ).handle == ("oracle")
         assert [one.name for one in pythia.due(team, NOW)] == []
         with pytest.raises(RefusedError, match="is answered"):

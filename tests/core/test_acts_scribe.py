@@ -11,7 +11,7 @@ from strategies import FEWER
 
 from ledger.entry import leaf_hash
 from projections.formats.decision_log import STATUSES, count_headings, parse_decision, split_log
-from tripod import bus, chat, scribe
+from tripod import bus, chat_reading, scribe, scribe_reading
 from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
 
 
@@ -90,7 +90,7 @@ def test_refs_are_bound_to_the_messages_they_mean(story: Story) -> None:
     with story.team() as team:
         body = next(e.data for e in team.store.read() if e.kind == "decision.logged")
         for ref, index in zip(body["refs"], (1, 0), strict=True):
-            message = chat.messages(team, "live")[index]
+            message = chat_reading.messages(team, "live")[index]
             entry = next(team.store.read(message.seq, message.seq + 1))
             assert ref == {
                 "channel": "live",
@@ -139,15 +139,17 @@ def test_a_decision_has_the_status_that_a_later_one_gave_it(story: Story, status
     how = {"superseded": "supersedes", "reversed": "reverses", "mitigated": "mitigates"}[status]
     second = log(story, "New", **{how: first}).id
     with story.team() as team:
-        for found in (list(scribe.query(team)), scribe.summary(team, 9)):
+        for found in (list(scribe_reading.query(team)), scribe_reading.summary(team, 9)):
             (old, new) = found
             assert (old.id, old.stands, old.by, old.status) == (first, status, second, "decided")
             assert (new.id, new.by, new.became) == (second, None, None)
-        assert first in {d.id for d in scribe.query(team, "", scribe.Filters(status=status))}
-        plain = scribe.Filters(status="decided")
-        assert first not in {d.id for d in scribe.query(team, "", plain)}
-        (history,) = scribe.find(team, first)
-        shown = scribe.as_plain(history)
+        assert first in {
+            d.id for d in scribe_reading.query(team, "", scribe_reading.Filters(status=status))
+        }
+        plain = scribe_reading.Filters(status="decided")
+        assert first not in {d.id for d in scribe_reading.query(team, "", plain)}
+        (history,) = scribe_reading.find(team, first)
+        shown = scribe_reading.as_plain(history)
         assert (shown["status"], shown["logged_status"], shown["by"]) == (status, "decided", second)
         assert "became" not in shown
 
@@ -195,9 +197,9 @@ def test_what_is_no_entry_of_the_log_is_refused(story: Story, fields: dict[str, 
 def test_querying(story: Story) -> None:
     with story.team() as team:
         for act in (
-            lambda: list(scribe.query(team)),
-            lambda: scribe.count(team),
-            lambda: scribe.summary(team, 1),
+            lambda: list(scribe_reading.query(team)),
+            lambda: scribe_reading.count(team),
+            lambda: scribe_reading.summary(team, 1),
         ):
             with pytest.raises(NotFoundError, match="no decision log yet"):
                 act()
@@ -206,7 +208,9 @@ def test_querying(story: Story) -> None:
     with story.team() as team:
 
         def titles(text: str, **filters: Any) -> list[str]:
-            return [d.title for d in scribe.query(team, text, scribe.Filters(**filters))]
+            return [
+                d.title for d in scribe_reading.query(team, text, scribe_reading.Filters(**filters))
+            ]
 
         assert titles("") == ["Alpha", "Beta"]
         assert titles("ALPHA") == ["Alpha"]
@@ -219,9 +223,9 @@ def test_querying(story: Story) -> None:
         assert titles('"because alph"') == []
         assert titles('"perf, data" bob') == ["Alpha"]
         assert titles('"') == []
-        assert scribe.count(team) == 2
-        assert [d.title for d in scribe.summary(team, 1)] == ["Beta"]
-        assert scribe.summary(team, 0) == []
+        assert scribe_reading.count(team) == 2
+        assert [d.title for d in scribe_reading.summary(team, 1)] == ["Beta"]
+        assert scribe_reading.summary(team, 0) == []
 
 
 def test_querying_by_artefact_and_time(story: Story) -> None:
@@ -231,7 +235,9 @@ def test_querying_by_artefact_and_time(story: Story) -> None:
     with story.team() as team:
 
         def titles(**filters: Any) -> list[str]:
-            return [d.title for d in scribe.query(team, "", scribe.Filters(**filters))]
+            return [
+                d.title for d in scribe_reading.query(team, "", scribe_reading.Filters(**filters))
+            ]
 
         assert titles(artefact="a.md") == ["T0", "T1"]
         assert titles(artefact="b.md") == ["T0"]
@@ -246,7 +252,7 @@ def test_what_reverses_and_what_mitigates_settles_the_status(story: Story) -> No
     log(story, "No", reverses=first)
     log(story, "Safe", mitigates=second, status="mitigated")
     with story.team() as team:
-        found = [(d.title, d.status, d.supersedes) for d in scribe.summary(team, 2)]
+        found = [(d.title, d.status, d.supersedes) for d in scribe_reading.summary(team, 2)]
     assert found == [("No", "reversed", first), ("Safe", "mitigated", second)]
     text = (story.root / "scribe/log.md").read_text()
     assert f"### D-{BEGIN + 2} [SUPERSEDES {first}] No\n" in text
@@ -281,10 +287,10 @@ def test_a_decision_has_one_successor(story: Story) -> None:
             log(story, "Third", **{field: first})
     log(story, "Third", supersedes=second)
     with story.team() as team:
-        (shown,) = scribe.find(team, second)
+        (shown,) = scribe_reading.find(team, second)
         assert [d.title for d in shown.earlier] == ["First"]
         assert [d.title for d in shown.later] == ["Third"]
-        (shown,) = scribe.find(team, first)
+        (shown,) = scribe_reading.find(team, first)
         assert [d.title for d in shown.later] == ["Second", "Third"]
 
 
@@ -304,7 +310,7 @@ def test_a_history_shows_the_messages(story: Story) -> None:
     logged = log(story, refs=["live.chat:~L8"])
     story.original.log("Theirs", number=7)
     with story.team() as team:
-        (shown,) = scribe.find(team, logged.id)
+        (shown,) = scribe_reading.find(team, logged.id)
         (ref,) = shown.refs
         assert ref.message is not None
         assert (ref.file, ref.line, ref.message[0], ref.message[2]) == (
@@ -312,9 +318,9 @@ def test_a_history_shows_the_messages(story: Story) -> None:
         )
         assert (shown.file, shown.actor, shown.observed) == ("log.md", "scribe", False)
         team.refresh()
-        (theirs,) = scribe.find(team, "D-7")
+        (theirs,) = scribe_reading.find(team, "D-7")
         assert (theirs.observed, theirs.refs) == (True, [])
-        assert scribe.find(team, "D-8") == []
+        assert scribe_reading.find(team, "D-8") == []
 
 
 def test_a_history_that_goes_in_circles_ends(story: Story) -> None:
@@ -322,8 +328,8 @@ def test_a_history_that_goes_in_circles_ends(story: Story) -> None:
         story.original.log(f"[SUPERSEDES D-{other}] Odd", number=own)
     with story.team() as team:
         team.refresh()
-        (one,) = scribe.find(team, "D-1")
-        (three,) = scribe.find(team, "D-3")
+        (one,) = scribe_reading.find(team, "D-1")
+        (three,) = scribe_reading.find(team, "D-3")
     assert [d.id for d in one.earlier] == ["D-2"]
     assert [d.id for d in one.later] == ["D-2"]
     assert (three.earlier, three.later) == ([], [])
@@ -383,4 +389,4 @@ def test_the_headings_in_the_file_are_the_decisions(requests: list[dict[str, Any
             True
         ] * accepted
         with story.team() as team:
-            assert scribe.count(team) == accepted
+            assert scribe_reading.count(team) == accepted

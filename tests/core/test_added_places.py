@@ -15,7 +15,7 @@ from story import folder as new_folder
 from ledger.locating import LEDGER
 from projections.formats.event import Event, format_event
 from projections.withheld import withhold
-from tripod import adopt, bus, chat, redact
+from tripod import adopt, bus, chat, chat_reading, redact
 from tripod.dropin.common import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.record import has_record
@@ -271,7 +271,10 @@ def test_two_projects_share_a_folder_of_chats(tmp_path: Path) -> None:
         two.refresh()
         one.refresh()
         for team in (one, two):
-            assert [m.text for m in chat.messages(team, "both/x")] == ["from two", "from one"]
+            assert [m.text for m in chat_reading.messages(team, "both/x")] == [
+                "from two",
+                "from one",
+            ]
     for name in ("one", "two"):
         assert judged(tmp_path / name) == []
 
@@ -324,7 +327,7 @@ def test_a_ledger_that_an_earlier_version_began_in_the_projects_root(shop: Path)
     adopt.init_at(str(shop / ".nbs"), {}, key=False)
     nbs_chat(shop, "send", "talk/x.chat", "ann", "again")
     with Team(str(shop)) as team:
-        assert chat.count(team, "x") == 2
+        assert chat_reading.count(team, "x") == 2
 
 
 def test_a_read_only_place_is_told(shop: Path) -> None:

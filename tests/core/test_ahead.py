@@ -9,7 +9,7 @@ import pytest
 
 from projections.ahead import ahead_of
 from projections.disk import Disk
-from tripod import adopt, bus, chat, recover
+from tripod import adopt, bus, chat, chat_reading, recover
 from tripod.errors import RefusedError
 from tripod.team import Team
 from verify.evidence import collect
@@ -71,7 +71,7 @@ def test_a_rebuild_goes_on_from_it_and_keeps_what_was_ahead(tmp_path: Path) -> N
         recover.rebuild(team, discard="the disk broke")
         kept = [entry.data for entry in team.store.read(stream="files/chat/live.chat")]
         assert [body["content"]["text"].encode() for body in kept] == [ahead]
-        assert [m.text for m in chat.messages(team, "live")] == ["before"]
+        assert [m.text for m in chat_reading.messages(team, "live")] == ["before"]
         for name in strays:
             assert list(team.store.read(stream=f"files/events/{name}"))
             assert not (root / "events" / name).exists()

@@ -10,8 +10,7 @@ import pytest
 from doors.dropped_in import FILE, Chat, chat
 from doors.inside import run
 
-from tripod import chat as acts
-from tripod import scribe
+from tripod import chat_reading, scribe
 
 MOVED = "live-20260212_140000.chat"
 
@@ -142,7 +141,7 @@ def test_references_to_the_old_messages_resolve(talk: Chat) -> None:
         ref = f"archive/{MOVED}:~L7"
         scribe.log(team, scribe.Request("Of before", ["ann"], "because", [ref]))
         bound = [
-            acts.messages(team, "live")[1].seq == entry.data["refs"][0]["seq"]
+            chat_reading.messages(team, "live")[1].seq == entry.data["refs"][0]["seq"]
             for entry in team.store.read()
             if entry.kind == "decision.logged"
         ]

@@ -8,7 +8,7 @@ import pytest
 from story import Story, folder, tree
 
 from projections.formats.event import MAX_FILE
-from tripod import adopt, bus, chat, recover, scribe
+from tripod import adopt, bus, chat, chat_reading, recover, scribe
 from tripod.errors import RefusedError
 from tripod.team import Team
 from verify.checks.drift import IN_THE_WAY, UNREAD
@@ -162,5 +162,5 @@ def test_a_writer_that_died_does_not_replace_a_link(story: Story) -> None:
     (story.root / "chat/live.chat").unlink()
     with story.team() as team:
         team.refresh()
-        assert [message.text for message in chat.messages(team, "live")] == ["hello", "Tea"]
+        assert [message.text for message in chat_reading.messages(team, "live")] == ["hello", "Tea"]
     assert len((story.root / "chat/live.chat").read_bytes().splitlines()) == 8

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from specimens import SAID, build
 
 from projections.formats.instructions import INSTRUCTIONS
+from projections.formats.words import RUN
+from projections.formats.words import spoken as words_of
 from verify.chat_side import Log, said
-from verify.echo import RUN, Held, words_of
+from verify.echo import Held
 from verify.evidence import Evidence, collect
 from verify.run import run
 

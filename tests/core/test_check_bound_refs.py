@@ -9,7 +9,7 @@ from specimens import build, copy, database, forge, read
 from team_files import outcome
 
 from projections.live_lines import ref_to
-from tripod import chat, chat_keeping, scribe
+from tripod import chat, chat_keeping, scribe, scribe_reading
 from tripod.errors import BadArgumentError
 from tripod.team import Team
 from verify.evidence import collect
@@ -101,7 +101,7 @@ def test_a_message_in_an_archive_can_be_referred_to(split: str) -> None:
         logged = scribe.log(team, scribe.Request("Look back", ("bench",), "Yes.", refs=[ref]))
         with pytest.raises(BadArgumentError, match="messages in lines 7 to 10"):
             scribe.log(team, scribe.Request("No", ("bench",), "No.", [f"{archive}.chat:~L11"]))
-        (history,) = scribe.find(team, logged.id)
+        (history,) = scribe_reading.find(team, logged.id)
         assert history.refs[0].message is not None
     with collect(split) as evidence:
         assert outcome(run(evidence), "chat-refs-resolve").findings == ()

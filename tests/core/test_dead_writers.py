@@ -18,7 +18,7 @@ from strategies import our_steps, their_steps
 
 from projections.projection import content_bytes
 from projections.rebuild import differences
-from tripod import chat, redact
+from tripod import chat_reading, redact
 from tripod.files import Files
 from tripod.team import Team
 
@@ -99,7 +99,7 @@ def test_what_the_file_forgets_of_a_split_that_nobody_noted_is_not_taken_in(
         team.refresh()
         taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
         assert "chat.sent" not in taken
-        assert chat.count(team, "live") == 1
+        assert chat_reading.count(team, "live") == 1
         assert list(differences(team.source, team.disk)) == []
 
 

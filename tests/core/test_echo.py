@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verify.echo import LONG, RUN, Held, Known, codes_of, has_word, runs_of, words_of
+from projections.formats.words import RUN
+from projections.formats.words import spoken as words_of
+from verify.echo import LONG, Held, Known, codes_of, has_word, runs_of
 
 WORDS = st.lists(st.sampled_from(["tea", "pot", "cup"]), max_size=40)
 

@@ -20,7 +20,7 @@ from ledger.errors import UnwritableError
 from projections.disk import Disk
 from projections.projection import content_bytes
 from projections.rebuild import differences
-from tripod import bus, chat, scribe
+from tripod import bus, chat, chat_reading, scribe
 from tripod.errors import NotFoundError
 from tripod.team import Team
 
@@ -113,7 +113,7 @@ def test_what_others_write_meanwhile_is_taken_in_once(story: Story) -> None:
             story.clock.move()
             chat.send(team, "live", "ann", "three")
             chat.send(team, "live", "ann", "four")
-        said = [message.text for message in chat.messages(team, "live")]
+        said = [message.text for message in chat_reading.messages(team, "live")]
         assert sorted(said) == ["four", "one", "three", "two"]
         assert team.warnings == []
         whole(team)
@@ -129,7 +129,7 @@ def test_who_only_adds_looks_at_no_file_before_they_are_written(story: Story) ->
                 chat.send(team, "live", "ann", "two")
             bus.ack(team, next(iter(bus.check(team))).name)  # this one decides: it looks
             chat.send(team, "live", "ann", "three")
-        said = [message.text for message in chat.messages(team, "live")]
+        said = [message.text for message in chat_reading.messages(team, "live")]
         assert said == ["one", "two", "from elsewhere", "three"]
         whole(team)
 
@@ -143,7 +143,7 @@ def test_who_writes_a_file_that_is_behind_brings_nothing_back(tmp_path: Path, st
     with story.team() as team:
         said = [e.data["handle"] for e in team.store.read() if e.kind == "chat.sent"]
         assert said == ["ann", "ann", "bob"]
-        assert [message.text for message in chat.messages(team, "live")] == ["three"]
+        assert [message.text for message in chat_reading.messages(team, "live")] == ["three"]
         assert team.warnings == []
         whole(team)
 
@@ -167,7 +167,7 @@ sys.stdin.read()
         with team.files_later():
             assert holder.stdout.readline() == b"held\n"
             chat.send(team, "live", "ann", "one")
-            assert [message.text for message in chat.messages(team, "live")] == ["one"]
+            assert [message.text for message in chat_reading.messages(team, "live")] == ["one"]
             holder.stdin.close()
             holder.wait()
         whole(team)

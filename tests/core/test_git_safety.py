@@ -12,8 +12,8 @@ import pytest
 from doors.inside import TRIPOD, Done, run
 from git_repo import Git
 
-from verify.git import GitError, Repository
-from verify.git_folder import find, owner_differs
+from verify.git import Repository
+from verify.git_folder import GitError, find, owner_differs
 
 LOG = ".nbs/scribe/log.md"
 HOOKS = (

@@ -11,7 +11,7 @@ from story import Story, folder, tree
 from ledger import drafts
 from projections.disk import Disk
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover
+from tripod import adopt, bus, chat_reading, recover
 from tripod.team import Team
 from verify.evidence import collect
 from verify.finding import Finding
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_written_back_is_told_once(story: Story) -> None:
     with story.team() as team:
         team.refresh()
         assert (story.root / "chat/live.chat").exists()
-        assert [message.text for message in chat.messages(team, "live")] == ["hello"]
+        assert [message.text for message in chat_reading.messages(team, "live")] == ["hello"]
 
 
 def test_a_writer_that_died_before_its_files_is_no_deletion(story: Story) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tripod.cli import main
 from verify import git as git_module
 from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Report
-from verify.git import GitError, Repository
+from verify.git import Repository
+from verify.git_folder import GitError
 from verify.grow_only import grow_only
 from verify.growth import follows, keeps
 

@@ -15,7 +15,7 @@ from team_files import START, Said, outcome, write_chat
 
 from ledger.locating import LEDGER
 from projections.formats.decision_log import count_headings
-from tripod import adopt, recover, redact, scribe
+from tripod import adopt, recover, redact, scribe, scribe_reading
 from tripod.errors import BadArgumentError
 from tripod.team import Team
 from verify.evidence import collect
@@ -131,8 +131,8 @@ def test_nothing_else_of_that_folder_is_the_teams(shop: Path) -> None:
     assert sorted(os.listdir(shop / "docs")) == names
     assert run(shop, "scribe", "count").out == b"3\n"
     with Team(str(shop / ".nbs")) as team:
-        assert scribe.query(team, "Not ours") is not None
-        assert [one.title for one in scribe.query(team, "ours")] == []
+        assert scribe_reading.query(team, "Not ours") is not None
+        assert [one.title for one in scribe_reading.query(team, "ours")] == []
 
 
 @pytest.mark.parametrize(

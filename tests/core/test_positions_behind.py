@@ -9,7 +9,7 @@ import pytest
 from story import Story
 
 from projections.formats.cursors import parse_cursors
-from tripod import adopt, chat
+from tripod import adopt, chat, chat_reading
 from tripod.team import Team
 
 LIVE = "chat/live.chat"
@@ -29,7 +29,7 @@ def story(tmp_path: Path) -> Story:
 
 
 def unread(team: Team, handle: str) -> list[str]:
-    return [message.text for message in chat.unread(team, "live", handle)]
+    return [message.text for message in chat_reading.unread(team, "live", handle)]
 
 
 def shown(story: Story) -> dict[str, int]:
@@ -51,7 +51,7 @@ def test_who_writes_what_a_dead_writer_split_off_tells_where_everybody_is(
     die_in(story, *act)
     with story.team() as team:
         team.refresh()
-        assert chat.count(team, "live") == left
+        assert chat_reading.count(team, "live") == left
     assert shown(story)["eve"] == there
 
 

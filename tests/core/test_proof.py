@@ -9,14 +9,7 @@ from ledger.errors import MalformedError, NotVerifiedError
 from ledger.merkle import inclusion_proof, list_nodes
 from ledger.note import Note, Signature, format_note
 from ledger.policy import Log, Policy
-from ledger.proof import (
-    MAX_HASHES,
-    MAX_PROOF,
-    Proof,
-    format_proof,
-    parse_proof,
-    verify_proof,
-)
+from ledger.proof import MAX_HASHES, MAX_PROOF, Proof, format_proof, parse_proof, verify_proof
 from ledger.spelling import MAX_SIZE
 
 LEAVES = leaves_of([b"e%d" % number for number in range(7)])

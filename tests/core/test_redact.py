@@ -16,7 +16,17 @@ from ledger.reader import read_only
 from ledger.schema import MIGRATIONS
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, chat_keeping, recover, scribe, sealing
+from tripod import (
+    adopt,
+    bus,
+    chat,
+    chat_keeping,
+    chat_reading,
+    recover,
+    scribe,
+    scribe_reading,
+    sealing,
+)
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.files import Files
 from tripod.redact import Redaction, Request, redact
@@ -123,16 +133,16 @@ def test_a_secret_is_erased_everywhere_and_verify_is_green(root: str) -> None:
             "log.noted",
             "worker.written",
         }
-        head, decisions = team.store.head(), scribe.count(team)
+        head, decisions = team.store.head(), scribe_reading.count(team)
         headers = [entry.header for entry in team.store.read()]
-        live = chat.messages(team, "live")
+        live = chat_reading.messages(team, "live")
         done = redact(team, ask())
         assert (done.cannot, done.left, done.done) == ([], [], True)
         assert holders(root) == []
         assert [e.header for e in team.store.read(0, head.size)] == headers
-        assert scribe.count(team) == decisions
+        assert scribe_reading.count(team) == decisions
         assert count_headings(Path(root, "scribe/log.md").read_bytes()) == decisions
-        now = chat.messages(team, "live")
+        now = chat_reading.messages(team, "live")
         assert [m[:4] for m in now] == [m[:4] for m in live]
         assert [m.text for m in now[-2:]] == ["[redacted]", "[redacted]"]
     assert holders(root) == []
@@ -171,7 +181,7 @@ def test_the_team_works_on_as_before(erased: str) -> None:
 
 def test_an_entry_is_erased_with_its_events_and_copies_and_quotes_are_named(root: str) -> None:
     with Team(root) as team:
-        seq = next(m.seq for m in chat.messages(team, "live") if "tell nobody" in m.text)
+        seq = next(m.seq for m in chat_reading.messages(team, "live") if "tell nobody" in m.text)
         quote = chat.send(team, "side", "claude", "he said: @bench take " + SECRET + " for the run")
         whole = f"@bench take {SECRET} for the run\nand tell nobody"
         again = chat.send(team, "side", "claude", f"look: {whole}")
@@ -201,7 +211,10 @@ def test_a_short_text_is_found_again_by_its_line_alone(tmp_path: Path) -> None:
         recover.rebuild(team)
         done = redact(team, Request((message.seq,), None, "wrong", "alex"))
         assert [t.kind for t in done.erased] == ["chat.sent", "bus.published", "file.displaced"]
-        assert [m.text for m in chat.messages(team, "live", last=2)] == ["[redacted]", "yes"]
+        assert [m.text for m in chat_reading.messages(team, "live", last=2)] == [
+            "[redacted]",
+            "yes",
+        ]
     assert judge(root).failures == 0
 
 
@@ -447,7 +460,7 @@ def one(tmp_path: Path) -> tuple[str, int]:
     """A team, and the entry of a message in it that was redacted."""
     root = build(str(tmp_path))
     with Team(root) as team:
-        seq = chat.messages(team, "live")[0].seq
+        seq = chat_reading.messages(team, "live")[0].seq
         redact(team, Request((seq,), None, "r", "alex"))
     return root, seq
 
@@ -518,7 +531,7 @@ def test_a_ledger_of_the_first_schema_is_judged_as_it_is_and_brought_on(tmp_path
         db.execute("PRAGMA user_version = 1")
     assert said(judge(root)) == []
     with Team(root) as team:
-        seq = chat.messages(team, "live")[0].seq
+        seq = chat_reading.messages(team, "live")[0].seq
         assert redact(team, Request((seq,), None, "r", "alex")).done
     assert said(judge(root)) == []
 

@@ -17,8 +17,8 @@ from ledger.reader import read_only
 from ledger.renewing import copy_rows
 from ledger.sqlite import SQLiteStore
 from projections.tables import fold_into
-from tripod import bus, chat, recover
-from tripod.cli.door import opened
+from tripod import bus, chat_reading, recover
+from tripod.opening import opened
 from tripod.redact import Request, redact
 from tripod.renew import renew
 from tripod.team import Team
@@ -32,7 +32,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A sound team directory, made once, with something redacted in it."""
     root = build(str(tmp_path_factory.mktemp("sound")))
     with Team(root) as team:
-        seq = chat.messages(team, "live")[0].seq
+        seq = chat_reading.messages(team, "live")[0].seq
         assert redact(team, Request((seq,), None, "r", "alex")).done
         bus.publish(team, "a", "b", "low", "x" * 40_000)  # a blob
     with closing(sqlite3.connect(database(root))) as db:

@@ -11,7 +11,7 @@ from story import Story, folder
 from strategies import FEWER
 
 from ledger.places import SEARCH
-from tripod import adopt, redact, scribe, scribe_search
+from tripod import adopt, redact, scribe, scribe_reading, scribe_search
 from verify.evidence import collect
 from verify.run import run
 
@@ -41,7 +41,7 @@ def log(story: Story, title: str, rationale: str = "because") -> int:
 
 def found(story: Story, text: str) -> list[str]:
     with story.team() as team:
-        return [decision.title for decision in scribe.query(team, text)]
+        return [decision.title for decision in scribe_reading.query(team, text)]
 
 
 def index_of(story: Story) -> Path:

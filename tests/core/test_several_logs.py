@@ -18,7 +18,7 @@ from ledger.entry import Entry
 from ledger.kinds import BY_NAME
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
-from tripod import adopt, bus, pythia_points, recover, redact, scribe
+from tripod import adopt, bus, pythia_points, recover, redact, scribe, scribe_reading
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team import Team
 from verify.evidence import collect
@@ -78,7 +78,7 @@ def entries(story: Story) -> list[Entry]:
 
 
 def titles(team: Team, name: str | None) -> list[str]:
-    return [one.title for one in scribe.summary(team, 99, name)]
+    return [one.title for one in scribe_reading.summary(team, 99, name)]
 
 
 def clean(report: Report) -> None:
@@ -109,7 +109,7 @@ def test_a_log_by_the_name_of_its_chat_is_taken_in(tmp_path: Path) -> None:
     assert told["count-from-grep"].coverage["decisions"] == 46
     assert told["append-only"].verdict == "clean"
     with Team(str(root)) as team:
-        assert scribe.count(team) == scribe.count(team, "live-log.md") == 46
+        assert scribe_reading.count(team) == scribe_reading.count(team, "live-log.md") == 46
         assert list(differences(team.source, team.disk)) == []
         (root / "scribe/live-log.md").unlink()
         recover.rebuild(team)
@@ -140,7 +140,7 @@ def test_several_logs_are_taken_in_side_by_side(story: Story) -> None:
         assert [titles(team, f"{name}.md") for name in ("live-log", "ops-log", "decisions")] == [
             ["A"], ["B", "D"], ["C"],
         ]  # fmt: skip
-        (found,) = scribe.find(team, f"D-{LATER + 2}")
+        (found,) = scribe_reading.find(team, f"D-{LATER + 2}")
         assert [one.id for one in found.later] == [f"D-{LATER + 3}"]
     counts = json.loads((story.root / "counts.json").read_text())["decisions"]
     assert counts["total"] == 4
@@ -169,7 +169,7 @@ def test_the_originals_splits_of_a_named_log_are_read(story: Story, name: str) -
     with story.team() as team:
         taken = adopt.sync(team)
         assert taken.kinds == {"log.rotated": 1}
-        assert scribe.count(team, "live-log.md") == 5
+        assert scribe_reading.count(team, "live-log.md") == 5
     logged = log(story, "On", "live-log.md")
     assert logged.number == 6
     assert headings(story.root, archive.name, "live-log.md", "ops-log.md") == [5, 1, 1]
@@ -182,7 +182,7 @@ def test_a_copy_of_a_log_under_an_archives_name_is_not_taken_in_twice(story: Sto
     shutil.copy(path, path.with_name("live-log-20200913-130000-archive.md"))
     with story.team() as team:
         taken = adopt.sync(team)
-        assert (taken.entries, scribe.count(team)) == (0, 1)
+        assert (taken.entries, scribe_reading.count(team)) == (0, 1)
         assert taken.left_alone == ["scribe/live-log-20200913-130000-archive.md"]
     clean(judge(story.root))
 
@@ -218,8 +218,8 @@ def test_what_is_no_copy_of_a_log_is_a_log_under_an_archives_name_too(
     assert twice() == 2
     with story.team() as team:
         adopt.sync(team)
-        assert scribe.count(team) == (4 if change == "altered" else 5)
-        assert scribe.count(team, "live-log.md") == 2
+        assert scribe_reading.count(team) == (4 if change == "altered" else 5)
+        assert scribe_reading.count(team, "live-log.md") == 2
     assert twice() == 2
     logged = log(story, "On", "live-log.md")
     assert (logged.number, logged.log) == (3, "live-log.md")
@@ -284,7 +284,7 @@ def test_a_decision_takes_the_place_of_one_in_another_log(story: Story) -> None:
     first = log(story, "One", "live-log.md")
     second = log(story, "Two", "ops-log.md", supersedes=first.id)
     with story.team() as team:
-        (found,) = scribe.find(team, first.id)
+        (found,) = scribe_reading.find(team, first.id)
         assert [one.id for one in found.later] == [second.id]
         assert found.file == "live-log.md"
     clean(judge(story.root))
@@ -448,7 +448,7 @@ def test_what_is_erased_in_one_log_stays_in_no_file(story: Story) -> None:
         recover.rebuild(team)
         kept = [e.data for e in team.store.read() if e.kind == "file.displaced"]
         assert "Secret" not in json.dumps(kept)
-        assert scribe.count(team, "a-log.md") == 1
+        assert scribe_reading.count(team, "a-log.md") == 1
     told = judge(story.root)
     assert told.failures == 0
 
@@ -465,7 +465,7 @@ def test_the_scribes_commands_take_one_log_or_all(story: Story) -> None:
     )
     assert run(project, "scribe", "summary", *team, "--log", "c-log.md").code == 2
     with story.team() as opened, pytest.raises(NotFoundError, match=r"a-log\.md, b-log\.md"):
-        scribe.count(opened, "c-log.md")
+        scribe_reading.count(opened, "c-log.md")
 
 
 def test_the_log_of_a_chat_is_the_one_that_is_asked(tmp_path: Path) -> None:

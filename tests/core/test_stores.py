@@ -10,9 +10,10 @@ from core.store_contract import Make, StoreContract
 from sample_ledger import faults, opening, said
 
 from ledger.errors import ConflictError
+from ledger.head import Guard
 from ledger.memory import MemoryStore
 from ledger.sqlite import SQLiteStore
-from ledger.store import Fold, Guard, Store
+from ledger.store import Fold, Store
 
 
 class TestMemoryStore(StoreContract):

@@ -17,7 +17,7 @@ from projections.disk import Disk
 from projections.formats.chat import format_line
 from projections.projection import File
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, scribe
+from tripod import adopt, bus, chat, chat_reading, scribe, scribe_reading
 from tripod.team import Team
 
 NEW = File(b"new", 0o640)
@@ -37,7 +37,7 @@ def line(text: str) -> bytes:
 
 def texts(story: Story) -> list[str]:
     with story.team() as team:
-        return [message.text for message in chat.messages(team, "live")]
+        return [message.text for message in chat_reading.messages(team, "live")]
 
 
 def kinds(story: Story, start: int) -> list[str]:
@@ -274,7 +274,12 @@ def test_what_came_before_a_writer_died_is_not_taken_in_twice(story: Story) -> N
     story.original.log("Behind")
     with story.team() as team:
         team.refresh()
-        assert [d.title for d in scribe.query(team)] == ["D", "Before", "Unwritten", "Behind"]
+        assert [d.title for d in scribe_reading.query(team)] == [
+            "D",
+            "Before",
+            "Unwritten",
+            "Behind",
+        ]
     assert texts(story) == ["hello", "before", "unwritten", "behind"]
     whole(story)
 
@@ -293,7 +298,7 @@ def test_a_torn_end_of_the_log_is_known_as_ours(story: Story) -> None:
     story.original.append("scribe/log.md", b"\n---\n\n### D-7 Theirs\n- **Status:** decided\n")
     with story.team() as team:
         team.refresh()
-        assert [d.title for d in scribe.query(team)] == ["D", "Torn", "Theirs"]
+        assert [d.title for d in scribe_reading.query(team)] == ["D", "Torn", "Theirs"]
     log = (story.root / "scribe/log.md").read_bytes()
     assert log.count(b"### D-") == 3
     whole(story)

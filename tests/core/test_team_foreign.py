@@ -13,7 +13,7 @@ from projections.disk import Disk
 from projections.formats import chat as chat_format
 from projections.projection import File
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover, scribe
+from tripod import adopt, bus, chat, chat_reading, recover, scribe, scribe_reading
 from tripod.errors import NotFoundError, RefusedError
 from tripod.team import Team
 
@@ -125,9 +125,9 @@ def test_their_message_is_taken_in_with_its_header_where_ours_would_differ(
     assert kinds(story, start) == ["chat.sent"] + ["chat.header-seen"] * headers
     assert tree(story.root)["chat/live.chat"] == before
     with story.team() as team:
-        assert chat.participants(team, "live") == [("ann", 1), ("bob", 1)]
+        assert chat_reading.participants(team, "live") == [("ann", 1), ("bob", 1)]
         assert chat.send(team, "live", "ann", "on").number == 2
-        assert chat.participants(team, "live") == [("ann", 2), ("bob", 1)]
+        assert chat_reading.participants(team, "live") == [("ann", 2), ("bob", 1)]
     data = (story.root / "chat/live.chat").read_bytes()
     assert b"participants: ann(2), bob(1)\n" in data
     assert b"file-length: %d\n" % len(data) in data
@@ -146,7 +146,7 @@ def test_a_line_that_is_read_while_it_is_written_is_a_message_when_it_is_whole(
             file.write(part)
         sync(story)
     with story.team() as team:
-        found = [(one.handle, one.text) for one in chat.messages(team, "live")]
+        found = [(one.handle, one.text) for one in chat_reading.messages(team, "live")]
         chat.send(team, "live", "ann", "and on")
     assert found[0] == ("ann", "hello")
     assert found.count(("eve", text)) == 1
@@ -162,7 +162,7 @@ def test_two_messages_that_no_line_break_parts_are_two(story: Story) -> None:
             file.write(chat_format.format_line(handle, 1600000000, "hi"))
         sync(story)
     with story.team() as team:
-        assert [one.handle for one in chat.messages(team, "live")] == ["ann", "eve", "bob"]
+        assert [one.handle for one in chat_reading.messages(team, "live")] == ["ann", "eve", "bob"]
     whole(story)
 
 
@@ -188,9 +188,9 @@ def test_their_rotation_is_taken_in(story: Story, *, unsynced: bool) -> None:
         p: f for p, f in before.items() if p != "counts.json"
     }
     with story.team() as team:
-        live = chat.messages(team, "live")
+        live = chat_reading.messages(team, "live")
         assert (live[0].number, live[-1].number, len(live)) == (1_000, 2_001, 1_002)
-        assert next(m.number for m in chat.search(team, "live", "m5", archives=True)) == 6
+        assert next(m.number for m in chat_reading.search(team, "live", "m5", archives=True)) == 6
     whole(story)
 
 
@@ -204,7 +204,7 @@ def test_their_log_entries_and_their_split_are_taken_in(story: Story) -> None:
     found = sync(story)
     assert found.kinds == {"decision.logged": 201, "log.rotated": 1}
     with story.team() as team:
-        assert scribe.count(team) == 502
+        assert scribe_reading.count(team) == 502
         logged = scribe.log(team, scribe.Request("Ours", ["ann"], "because"))
         assert logged.number == 503
         log = (story.root / "scribe/log.md").read_bytes()
@@ -217,7 +217,7 @@ def test_prose_by_hand_behind_the_log_is_kept(story: Story) -> None:
     assert sync(story).kinds == {"log.noted": 1}
     with story.team() as team:
         scribe.log(team, scribe.Request("Next", ["ann"], "because"))
-        assert scribe.count(team) == 2
+        assert scribe_reading.count(team) == 2
     assert b"\nA word by hand.\n\n---\n\n### D-" in (story.root / "scribe/log.md").read_bytes()
     whole(story)
 
@@ -491,7 +491,11 @@ def test_a_message_that_slips_in_is_not_lost(story: Story) -> None:
     start = size(story)
     with racing("chat/live.chat", write), story.team() as team:
         sent = chat.send(team, "live", "ann", "mine")
-        assert [m.text for m in chat.messages(team, "live")] == ["hello", "mine", "in between"]
+        assert [m.text for m in chat_reading.messages(team, "live")] == [
+            "hello",
+            "mine",
+            "in between",
+        ]
         assert (sent.number, team.healed) == (1, 0)
         assert team.warnings == []
     data = (story.root / "chat/live.chat").read_bytes()
@@ -504,7 +508,7 @@ def test_a_message_that_slips_in_is_not_lost(story: Story) -> None:
 def test_a_decision_that_slips_in_is_not_lost(story: Story) -> None:
     with racing("scribe/log.md", lambda: story.original.log("In between")), story.team() as team:
         scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
-        assert [d.title for d in scribe.query(team)] == ["First", "Mine", "In between"]
+        assert [d.title for d in scribe_reading.query(team)] == ["First", "Mine", "In between"]
     whole(story)
 
 
@@ -541,7 +545,7 @@ def test_who_never_stops_writing_is_told_of(story: Story) -> None:
         assert "others keep writing the file" in team.warnings[-1]
     with story.team() as team:
         team.refresh()
-        assert "mine" in [m.text for m in chat.messages(team, "live")]
+        assert "mine" in [m.text for m in chat_reading.messages(team, "live")]
     whole(story)
 
 

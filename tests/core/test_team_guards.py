@@ -16,7 +16,7 @@ from projections.disk import Disk
 from projections.formats.chat import Header as ChatHeader
 from projections.formats.chat import archive_header, format_header, format_line
 from projections.tables import TABLES
-from tripod import adopt, bus, chat, recover, scribe
+from tripod import adopt, bus, chat, chat_reading, recover, scribe
 from tripod.scribe import Request
 from tripod.team import Team
 from verify.evidence import collect
@@ -105,12 +105,12 @@ def test_an_archive_without_a_last_line_break_is_given_back(story: Story) -> Non
     files = {p: p.read_bytes() for p in (story.root / "chat").glob("*.chat")}
     with story.team() as team:
         adopt.sync(team)
-        assert [m.text for m in chat.search(team, "live", "", archives=True)] == [
+        assert [m.text for m in chat_reading.search(team, "live", "", archives=True)] == [
             "m0",
             "m1",
             "later",
         ]
-        assert [m.text for m in chat.messages(team, "live")] == ["later"]
+        assert [m.text for m in chat_reading.messages(team, "live")] == ["later"]
         for path in files:
             path.unlink()
         recover.rebuild(team)

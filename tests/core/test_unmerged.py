@@ -8,7 +8,7 @@ from story import Story, folder, tree
 from projections.formats.chat import format_line
 from projections.in_the_way import merge_marker
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover, scribe
+from tripod import adopt, bus, chat, chat_reading, recover, scribe
 from tripod.doctor.visit import examine, mend
 from tripod.errors import RefusedError
 from tripod.team import Team
@@ -167,7 +167,7 @@ def test_a_finished_merge_is_taken_in_with_both_sides(story: Story) -> None:
     with story.team() as team:
         found = adopt.sync(team)
         assert (found.kinds["decision.logged"], found.kinds["chat.sent"]) == (2, 2)
-        assert [m.handle for m in chat.messages(team, "live")] == ["ann", "ann", "bob"]
+        assert [m.handle for m in chat_reading.messages(team, "live")] == ["ann", "ann", "bob"]
         decide(team)
         assert list(differences(team.source, team.disk)) == []
         assert recover.rebuild(team).written == []
@@ -246,7 +246,7 @@ def test_a_writer_that_died_does_not_write_over_a_conflict(story: Story) -> None
     story.original.put("chat/live.chat", before)
     with story.team() as team:
         team.refresh()
-        assert [message.text for message in chat.messages(team, "live")] == ["hello", "Tea"]
+        assert [message.text for message in chat_reading.messages(team, "live")] == ["hello", "Tea"]
         assert list(differences(team.source, team.disk)) == []
 
 

@@ -16,7 +16,7 @@ from ledger.drafts import opened, sent
 from ledger.entry import Draft
 from ledger.schema import migrate
 from ledger.sqlite import SQLiteStore
-from projections import intake
+from projections import intake as projections_intake
 from projections.formats.chat import format_line
 from tripod import recover
 from tripod.adopt import init
@@ -319,8 +319,8 @@ def test_a_part_of_the_intake_that_breaks_stops_no_other(
     def broken(_reader: object) -> None:
         raise ValueError("such a body")
 
-    parts = tuple((n, broken if n == "chats" else part) for n, part in intake._PARTS)
-    monkeypatch.setattr(intake, "_PARTS", parts)
+    parts = tuple((n, broken if n == "chats" else part) for n, part in projections_intake._PARTS)
+    monkeypatch.setattr(projections_intake, "_PARTS", parts)
     (found,) = outcome(judge(team), "drift").findings
     assert found.message == "chats could not be compared: ValueError: such a body"
 

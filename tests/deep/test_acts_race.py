@@ -9,7 +9,7 @@ from children import let_go
 from story import Story
 
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, scribe
+from tripod import adopt, bus, chat_reading, scribe_reading
 from tripod.team import Team
 
 HERE = Path(__file__).resolve().parents[1]
@@ -76,7 +76,7 @@ def test_ids_and_numbers_are_given_once(tmp_path: Path) -> None:
     numbers = [int(item) for part in together(story.root, "send", []) for item in part]
     assert sorted(numbers) == list(range(40))
     with Team(str(story.root)) as team:
-        assert scribe.count(team) == 40
-        assert len(chat.messages(team, "live")) == 40
+        assert scribe_reading.count(team) == 40
+        assert len(chat_reading.messages(team, "live")) == 40
         assert adopt.sync(team).entries == 0
         assert list(differences(team.source, team.disk)) == []

@@ -13,7 +13,7 @@ from story import Story, folder, tree
 from projections import BUS
 from projections.formats import chat as chat_format
 from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover
+from tripod import adopt, bus, chat, chat_reading, recover
 from tripod.team import Team
 
 DEATHS = (
@@ -166,7 +166,7 @@ def test_what_others_write_meanwhile_is_not_lost(act: str, death: str) -> None:
         with Team(str(story.root)) as team:
             team.refresh()
             assert [text for text in team.warnings if "outside" in text] == []
-            live = [message.text for message in chat.messages(team, channel)]
+            live = [message.text for message in chat_reading.messages(team, channel)]
             assert live[-1] == "meanwhile"
             if act in ("send", "rotate"):
                 assert live[-2] in ("hi @bob", "one too many")
@@ -220,7 +220,7 @@ def test_twenty_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
     names = {name for name in answered if name.endswith(".event")}
     assert names <= {path.name for path in (story.root / "events").iterdir()}
     with Team(str(story.root)) as team:
-        seqs = {str(message.seq) for message in chat.messages(team, "live")}
+        seqs = {str(message.seq) for message in chat_reading.messages(team, "live")}
         assert {seq for seq in answered if seq.isdecimal()} <= seqs
     assert len(answered) > 40
 

@@ -43,12 +43,13 @@ from projections.formats.event import parse_event
 from projections.formats.mentions import mentions
 from projections.formats.moments import parse as parse_moment
 from projections.formats.review import Range, judge_review
+from projections.formats.words import spoken as words_of
 from projections.formats.worker import log_below, parse_worker
 from tripod.agents.outputs import read_answer
 from tripod.texts import texts_in
 from verify.advice import may_decide, sign_of
 from verify.chat_reads import as_usual, calls_in, read_of_chat, told_to_read, usually
-from verify.echo import codes_of, words_of
+from verify.echo import codes_of
 from verify.escape import escape
 from verify.excerpt import difference
 from verify.growth import follows, keeps, unconverted

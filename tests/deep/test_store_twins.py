@@ -15,9 +15,10 @@ from sample_ledger import faults, opening, said
 
 from ledger.entry import MAX_BODY, Draft, Entry
 from ledger.errors import LedgerError
+from ledger.head import Guard
 from ledger.memory import MemoryStore
 from ledger.sqlite import SQLiteStore
-from ledger.store import Guard, Store
+from ledger.store import Store
 
 STREAMS = ["chat/a", "chat/b", "bus"]
 BLOBS = [b"", b"one", b"two" * 9]

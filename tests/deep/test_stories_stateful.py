@@ -11,7 +11,7 @@ from strategies import FEWER, blows, our_steps, their_steps
 
 from projections.formats.decision_log import count_headings
 from projections.rebuild import differences
-from tripod import adopt, bus, recover, scribe
+from tripod import adopt, bus, recover, scribe_reading
 
 
 class Life(RuleBasedStateMachine):
@@ -58,8 +58,8 @@ class Life(RuleBasedStateMachine):
             noted = team.store.db.execute(notes).fetchone()[0]
             if log.exists():
                 headings = count_headings(log.read_bytes())
-                assert headings - noted <= scribe.count(team) <= headings
-                assert noted or scribe.count(team) == headings
+                assert headings - noted <= scribe_reading.count(team) <= headings
+                assert noted or scribe_reading.count(team) == headings
 
     def teardown(self) -> None:
         with self.open, self.story.team() as team:

@@ -19,7 +19,7 @@ from ledger.kinds.base import Content, Observed
 from projections import PROJECTIONS
 from projections.formats.config import Config, parse_config
 from tripod.cli import cli
-from tripod.cli.door import DOORS, Codes
+from tripod.doors import DOORS, Codes
 from verify.checks import CHECKS
 
 __all__ = ["checks", "commands", "config_keys", "doors", "drop_in", "kinds", "settings", "verbs"]

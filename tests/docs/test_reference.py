@@ -10,7 +10,7 @@ from docs.pages import ROOT
 from docs.reference_parts import config_keys, verbs
 
 from ledger.kinds import KINDS
-from tripod.cli.door import DOORS
+from tripod.doors import DOORS
 from verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"

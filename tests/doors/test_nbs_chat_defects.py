@@ -16,7 +16,7 @@ from story import BEGIN
 
 from projections.formats import chat as format_
 from projections.rebuild import differences
-from tripod import adopt, bus, chat_keeping, recover
+from tripod import adopt, bus, chat_keeping, chat_reading, recover
 from tripod import chat as acts
 from tripod.errors import RefusedError
 from tripod.team import Team
@@ -317,8 +317,8 @@ def test_a_mention_catches_whoever_begins_alike_or_stands_in_the_text(talk: Chat
     addressed = [(type_, to) for type_, _, to, _ in told(talk) if to]
     assert addressed == [("chat-mention", "ai")]
     with talk.team() as team:
-        assert acts.addressed(team, "aiden") == []
-        assert len(acts.addressed(team, "ai")) == 1
+        assert chat_reading.addressed(team, "aiden") == []
+        assert len(chat_reading.addressed(team, "ai")) == 1
 
 
 def test_the_first_suffix_wins_over_an_interrupt(talk: Chat) -> None:
@@ -358,10 +358,10 @@ def test_a_mention_is_acknowledged_before_it_is_delivered(talk: Chat) -> None:
     talk.say("bob", "here")
     talk.say("ann", "@bob one", "@bob two")
     with talk.team() as team:
-        first, second = acts.addressed(team, "bob")
-        assert acts.addressed(team, "bob") == [first, second]
+        first, second = chat_reading.addressed(team, "bob")
+        assert chat_reading.addressed(team, "bob") == [first, second]
         bus.ack(team, first.event, actor="bob")
-        assert acts.addressed(team, "bob") == [second]
+        assert chat_reading.addressed(team, "bob") == [second]
         assert second.payload == "@bob from ann: @bob two"
 
 
@@ -404,7 +404,7 @@ def polled(talk: Chat, *meanwhile: tuple[str, str], keep: int | None = None) -> 
                 if keep is not None:
                     talk.lines("archive", FILE, f"--keep={keep}")
 
-        found = acts.poll(team, "live", "bob", lambda: 9.0 - len(waits), wait)
+        found = chat_reading.poll(team, "live", "bob", lambda: 9.0 - len(waits), wait)
         return [message.text for message in found]
 
 
@@ -435,7 +435,7 @@ def test_poll_looks_once_a_second(talk: Chat) -> None:
                 speaker.start()
             watch.wait(seconds)
 
-        found = acts.poll(team, "live", "bob", lambda: until - time.monotonic(), wait)
+        found = chat_reading.poll(team, "live", "bob", lambda: until - time.monotonic(), wait)
     speaker.join()
     assert [message.text for message in found] == ["at once"]
 

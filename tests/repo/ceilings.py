@@ -19,10 +19,10 @@ class Ceiling(NamedTuple):
 
 NUMBERS = {
     "modules": Ceiling(311, 190, "the planned layout has 185"),
-    "lines": Ceiling(50_900, 37_000, "the planned layout, same features"),
-    "imports a module": Ceiling(5.8, 4, "beancount 3.4, python-tuf 1.9, sqlite-utils 1.6"),
+    "lines": Ceiling(49_200, 37_000, "the planned layout, same features"),
+    "imports a module": Ceiling(5.9, 4, "beancount 3.4, python-tuf 1.9, sqlite-utils 1.6"),
     "longest import chain": Ceiling(28, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
-    "modules with __all__": Ceiling(295, 0, "only a package's face lists what it offers"),
+    "modules with __all__": Ceiling(0, 0, "only a package's face lists what it offers"),
 }
 """Figures of the four packages; ``rules.measured_numbers`` measures them."""
 
@@ -32,6 +32,7 @@ CROWDED_FOLDERS: dict[str, int] = {"ledger": 42, "projections": 28, "tripod": 63
 SHORT_MODULES: frozenset[str] = frozenset(
     {
         "ledger/drafts_bus.py",
+        "tripod/dropin/nbs_scribe_log.py",
         "ledger/head.py",
         "projections/ahead.py",
         "projections/intake/blocked.py",

@@ -18,8 +18,6 @@ import sys
 from base64 import b64decode, b64encode
 from hashlib import sha256
 
-__all__ = ["OTHER_PROMPT", "format_cassette", "play", "player"]
-
 OTHER_PROMPT = 64
 _FORM = 1
 
@@ -57,8 +55,7 @@ def play(path: str) -> int:
     with open(path, "rb") as file:
         value = json.load(file)
     if not isinstance(value, dict) or value.get("form") != _FORM:
-        message = f"{path} is no cassette of form {_FORM}"
-        raise ValueError(message)
+        raise ValueError(f"{path} is no cassette of form {_FORM}")
     if sha256(sys.stdin.buffer.read()).hexdigest() != value["prompt_sha256"]:
         sys.stderr.write("this cassette was recorded with another prompt\n")
         return OTHER_PROMPT

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-__all__ = ["chat_in", "is_repository", "repository_in"]
-
 _TEAM = ".nbs"
 _SUFFIXES = (".chat", ".event")
 _LEDGER = "ledger.db"

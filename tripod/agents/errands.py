@@ -38,19 +38,6 @@ from tripod.agents.spool import LOST, RUNNING, Look, Spool
 from tripod.agents.wrapper import public_of
 from tripod.team import Team
 
-__all__ = [
-    "Errand",
-    "Run",
-    "Told",
-    "attempt",
-    "newest",
-    "recorded",
-    "run",
-    "settle",
-    "spool_of",
-    "sweep",
-]
-
 
 class Told:
     """What else is appended in the transactions of a run; this one appends nothing.

@@ -12,17 +12,6 @@ from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.errors import RefusedError
 from tripod.team import Team
 
-__all__ = [
-    "LOST_REASON",
-    "Run",
-    "cassette_of",
-    "newest",
-    "order_of",
-    "ordered_again",
-    "recorded",
-    "unsupported",
-]
-
 LOST_REASON = "nobody runs it any more: who ran it was killed"
 
 
@@ -65,8 +54,9 @@ def ordered_again(team: Team, ordered: Run) -> SpawnSpec:
     """
     order = order_of(team, ordered)
     if "argv" not in order or order["secrets"] or "mcp_servers" in order:
-        message = f"run {ordered.spawn} cannot be ordered again: what it needs was not kept"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"run {ordered.spawn} cannot be ordered again: what it needs was not kept"
+        )
     timeout, schema, tools = (order.get(name) for name in ("timeout_ms", "schema", "tools"))
     return SpawnSpec(
         argv=tuple(order["argv"]),

@@ -34,20 +34,6 @@ from tripod.agents.chat_by_name import chat_in, is_repository, repository_in
 from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
-__all__ = [
-    "BWRAP",
-    "HOME",
-    "WORK",
-    "Given",
-    "Home",
-    "Isolated",
-    "Program",
-    "given_to",
-    "isolate",
-    "refuse_secret",
-    "resolve",
-]
-
 BWRAP = "bwrap"
 HOME, WORK = "/run/tripod/home", "/run/tripod/work"
 """Where its private home and its empty folder are, in the namespace: nobody keeps programs there,
@@ -132,12 +118,10 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
         BadArgumentError: the command line is empty.
     """
     if not argv:
-        message = "command: no program is given"
-        raise BadArgumentError(message)
+        raise BadArgumentError("command: no program is given")
     found = shutil.which(argv[0])
     if found is None:
-        message = f"no program {argv[0]!r}: give its path, or put its folder into PATH"
-        raise NotFoundError(message)
+        raise NotFoundError(f"no program {argv[0]!r}: give its path, or put its folder into PATH")
     words, files = [os.path.abspath(found)], []
     for word in argv[1:]:
         own = ("/" in word or "." in word) and os.path.isfile(word)
@@ -147,8 +131,7 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
     for path in shows:
         full = os.path.abspath(os.path.expanduser(path))
         if not os.path.exists(full):
-            message = f"--show {path}: nothing is there"
-            raise NotFoundError(message)
+            raise NotFoundError(f"--show {path}: nothing is there")
         files.append(full)
     places = list(secret)
     for path in (words[0], *files):
@@ -169,16 +152,16 @@ def refuse_secret(path: str, secret: Iterable[str]) -> None:
     real = os.path.realpath(path)
     hidden = [os.path.realpath(place) for place in secret]
     if any(_within(real, place) or _within(place, real) for place in hidden):
-        message = f"{path} lies in what the program may not see, or holds it: put it elsewhere"
-        raise RefusedError(message)
+        raise RefusedError(
+            f"{path} lies in what the program may not see, or holds it: put it elsewhere"
+        )
     found = chat_in(path)
     if found is not None:
         what = "is, by its name," if found == path else f"holds {found}, by its name"
-        message = (
+        raise RefusedError(
             f"{path} {what} a place of what a team says, which the program may not see: leave it "
             "out, or rename it if it is something else"
         )
-        raise RefusedError(message)
 
 
 def given_to(program: Program, limit: int) -> Given:
@@ -207,11 +190,10 @@ def given_to(program: Program, limit: int) -> Given:
                 if len(data) > limit:
                     lent.append((path, f"it holds more than {limit} bytes"))
         except OSError as error:
-            message = (
+            raise RefusedError(
                 f"{path}: {error.strerror}: what the program is given is kept, so it must be "
                 "readable"
-            )
-            raise RefusedError(message) from error
+            ) from error
     return given._replace(folders=tuple(folders), lent=tuple(lent))
 
 

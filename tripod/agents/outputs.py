@@ -17,8 +17,6 @@ from typing import Any
 
 from tripod.agents.spec import Output, Status
 
-__all__ = ["Answer", "read_answer"]
-
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST = 2**53 - 1
 _SESSION = 200

@@ -11,8 +11,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-__all__ = ["sealed_files", "with_numbers"]
-
 _ABOVE = 20  # lower numbers are the program's own: its input, its outputs
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _PART = 1024 * 1024
@@ -45,8 +43,7 @@ def _sealed(text: bytes) -> int:
         # Until now who may look into this process could open and write it.
         found = b"".join(iter(lambda: os.read(fd, _PART), b""))
         if found != text:
-            message = "a file in memory was changed by another program before it was sealed"
-            raise OSError(message)
+            raise OSError("a file in memory was changed by another program before it was sealed")
         os.lseek(fd, 0, os.SEEK_SET)
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
     finally:

@@ -17,8 +17,6 @@ from tripod.agents.outputs import Answer, read_answer
 from tripod.agents.spec import Output, SpawnResult, SpawnSpec, Status
 from tripod.agents.spool import LOST, End, Look, Spool
 
-__all__ = ["MAX_OUTPUT", "result_of", "spawn_agent"]
-
 MAX_OUTPUT = wrapper.MAX_OUTPUT  # bytes of output that are read; more is no answer
 _NOBODY = "whoever ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
@@ -63,8 +61,7 @@ def _run(spec: SpawnSpec, spool: Spool) -> tuple[tuple[str, ...], Look]:
     """The blocking core, in a thread of its own."""
     with spool.held() as lock:
         if lock is None:
-            message = f"{spool.path}: another run is going on there"
-            raise ValueError(message)
+            raise ValueError(f"{spool.path}: another run is going on there")
         spool.clear()
         secret = os.urandom(32)
         spool.key = wrapper.public_of(secret)

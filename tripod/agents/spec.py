@@ -13,21 +13,6 @@ from typing import Any, Literal
 
 from ledger.canonical import format_value
 
-__all__ = [
-    "BASIC_ENV",
-    "McpServer",
-    "Output",
-    "SpawnResult",
-    "SpawnSpec",
-    "Status",
-    "argv_digest",
-    "command_line",
-    "described",
-    "is_spawn_id",
-    "mcp_config",
-    "spawn_id",
-]
-
 BASIC_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Names of the environment that any program may see."""
 

@@ -34,8 +34,6 @@ from tripod.agents import wrapper
 from tripod.agents.sealed import sealed_files, with_numbers
 from tripod.agents.spec import SpawnSpec, argv_digest, command_line, mcp_config
 
-__all__ = ["ENDED", "LOST", "OUTCOMES", "RUNNING", "End", "Look", "Spool", "Started"]
-
 ENDED, RUNNING, LOST = "ended", "running", "lost"
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -49,11 +49,6 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
-__all__ = [
-    "GRACE_S", "LEFT", "MAX_OUTPUT", "OUTPUTS", "SECRETS", "SIGNATURE", "is_signed", "main",
-    "public_of", "sign", "start_time", "write_json",
-]  # fmt: skip
-
 GRACE_S = 5.0
 RETRY_S = 1.0  # between two tries to write on a full disk
 FULL_S = 24 * 60 * 60

@@ -11,8 +11,6 @@ from tripod.cli.door import LazyGroup
 from tripod.doors import DOORS, FAILURES, end_at_once, report
 from tripod.output import remark
 
-__all__ = ["cli", "main"]
-
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 

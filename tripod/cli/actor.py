@@ -7,11 +7,11 @@ import os
 import click
 
 from tripod import authors
-from tripod.cli.door import HANDLE, TEXT, Door, opened, team_option, text_argument
+from tripod.cli.door import HANDLE, TEXT, Door, team_option
 from tripod.cli.passphrases import WITH, asked, fresh, once
+from tripod.inputs import text_argument
+from tripod.opening import opened
 from tripod.output import emit, emit_json
-
-__all__ = ["actor"]
 
 
 @click.group(cls=Door)

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import click
 
-from tripod.cli.door import opened, team_option
+from tripod.cli.door import team_option
+from tripod.opening import opened
 from tripod.output import emit, emit_json, one_line, remark
 from tripod.team import Team
-
-__all__ = ["advise"]
 
 
 @click.command()

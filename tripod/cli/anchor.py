@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tripod.cli.door import TEXT, Door, Number, opened, team_option
+from tripod.cli.door import TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError, TripodError, UnreachableError
+from tripod.opening import opened
 from tripod.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
 
 if TYPE_CHECKING:
     from ledger.vkey import VerifierKey
     from tripod.anchoring import Ask, Receipt
     from tripod.team import Team
-
-__all__ = ["anchor"]
 
 _TIMEOUT = 20
 
@@ -168,8 +167,7 @@ def take(*, team_path: str | None, file: str, vkey: str | None, as_json: bool) -
         with click.open_file(file, "rb") as stream:
             body = stream.read(anchoring.MAX_ANSWER)
     except OSError as error:
-        message = f"{file}: {error.strerror or error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{file}: {error.strerror or error}") from error
     with opened(team_path) as team:
         team.refresh()
         keys = _keys(team, vkey, None)
@@ -247,15 +245,13 @@ def _roads(
 
     if target is None:
         if vkey is not None:
-            message = "--key goes with a URL or a folder"
-            raise BadArgumentError(message)
+            raise BadArgumentError("--key goes with a URL or a folder")
         known = [w for w in anchoring.known_witnesses(team).witnesses if w.url is not None]
         if not known:
-            message = (
+            raise BadArgumentError(
                 f"which witness? Give its URL or folder; or name it in {team.root}/"
                 f"{anchoring.POLICY} with a line `witness NAME VKEY URL`"
             )
-            raise BadArgumentError(message)
         return [(w.url, anchoring.ask_url(w.url, timeout), [w.key]) for w in known if w.url]
     if "://" in target:
         return [(target, anchoring.ask_url(target, timeout), _keys(team, vkey, target))]
@@ -277,11 +273,10 @@ def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey
     known = anchoring.known_witnesses(team).witnesses
     keys = [w.key for w in known if url is None or (w.url or "").rstrip("/") == url.rstrip("/")]
     if not keys:
-        message = (
+        raise BadArgumentError(
             f"whose signature counts? Say --key VKEY, or name the witness in {team.root}/"
             f"{anchoring.POLICY} with a line `witness NAME VKEY URL`"
         )
-        raise BadArgumentError(message)
     return keys
 
 

@@ -6,11 +6,10 @@ import os
 
 import click
 
-from tripod.cli.door import TEXT, opened, readable, team_option
+from tripod.cli.door import TEXT, team_option
 from tripod.cli.progress import shown
+from tripod.opening import opened, readable
 from tripod.output import emit, emit_json, one_line, remark
-
-__all__ = ["backup", "restore"]
 
 
 @click.command()

@@ -18,15 +18,15 @@ from tripod.bus_lines import (
     show_unseen,
     status_lines,
 )
-from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
+from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError
+from tripod.inputs import text_argument
+from tripod.opening import opened
 from tripod.output import emit, emit_bytes, emit_json
 from tripod.team import Team
 
 if TYPE_CHECKING:
     from tripod.readers import Unseen
-
-__all__ = ["bus"]
 
 MAX_WINDOW = 2**32  # seconds: more than a century
 
@@ -109,8 +109,9 @@ def _emit_unseen(team: Team, reader: str, found: Unseen, *, as_json: bool) -> No
 
 def _one_of(handle: str | None, reader: str | None) -> None:
     if handle is not None and reader is not None:
-        message = "--handle and --reader: the other events would count as seen; give one of them"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "--handle and --reader: the other events would count as seen; give one of them"
+        )
 
 
 _READER = click.option(

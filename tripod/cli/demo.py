@@ -9,8 +9,6 @@ import click
 
 from tripod.output import safe
 
-__all__ = ["demo"]
-
 _STYLES: dict[str, tuple[str, dict[str, object]]] = {
     "step": ("\n== ", {"bold": True}),
     "do": ("  $ ", {"fg": "cyan"}),

@@ -15,8 +15,6 @@ from tripod.errors import BadArgumentError
 from tripod.opening import readable
 from tripod.output import emit, emit_json, one_line, remark
 
-__all__ = ["doctor"]
-
 
 @click.command()
 @team_option
@@ -63,8 +61,9 @@ def doctor(ctx: click.Context, *, team_path: str | None, fix: bool, as_json: boo
 def _subject(given: str | None) -> str:
     """The directory to look at; where there is no ledger, that is for the doctor to say."""
     if given is not None and not os.path.isdir(given):
-        message = f"--team: {given!r} is no folder: give the project or its team directory"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            f"--team: {given!r} is no folder: give the project or its team directory"
+        )
     return os.path.abspath(subject(given))
 
 

@@ -8,24 +8,7 @@ from typing import Any
 
 import click
 
-from tripod.doors import DOORS, Codes, code_for
-from tripod.inputs import text_argument, whole_number
-from tripod.opening import opened, readable
-
-__all__ = [
-    "DOORS",
-    "HANDLE",
-    "TEXT",
-    "Codes",
-    "Door",
-    "LazyGroup",
-    "Number",
-    "code_for",
-    "opened",
-    "readable",
-    "team_option",
-    "text_argument",
-]
+from tripod.inputs import whole_number
 
 MAX_NUMBER = 2**53 - 1  # what canonical JSON can hold, and SQLite and every reader of ours
 _SHOWN = 40  # characters of a bad value that a message repeats
@@ -96,8 +79,9 @@ class Verb(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if any(isinstance(param, click.Argument) for param in self.params):
-                message = f"{error.format_message()} A text that begins with - goes behind a --."
-                raise click.UsageError(message, ctx) from error
+                raise click.UsageError(
+                    f"{error.format_message()} A text that begins with - goes behind a --.", ctx
+                ) from error
             raise
 
 
@@ -110,13 +94,13 @@ class Door(click.Group):
         """Parse what stands before the command's name."""
         if not args:
             names = ", ".join(self.list_commands(ctx))
-            message = f"which command? There are {names}."
-            raise click.UsageError(message, ctx)
+            raise click.UsageError(f"which command? There are {names}.", ctx)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            message = f"{error.format_message()} Options stand behind the command's name."
-            raise click.UsageError(message, ctx) from error
+            raise click.UsageError(
+                f"{error.format_message()} Options stand behind the command's name.", ctx
+            ) from error
 
 
 class LazyGroup(Door):

@@ -8,12 +8,11 @@ import click
 
 from projections.disk import Disk
 from projections.projection import File
-from tripod.cli.door import TEXT, Number, opened, team_option
+from tripod.cli.door import TEXT, Number, team_option
 from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
+from tripod.opening import opened
 from tripod.output import emit, emit_bytes, emit_json
-
-__all__ = ["export", "prove"]
 
 
 @click.command()
@@ -78,8 +77,9 @@ def prove(
     from tripod.export_seal import fresh_seal, seal_from
 
     if (seq is None) == (old is None) or (body and seq is None):
-        message = "give the number of an entry (with --body, if you like), or --consistency OLD"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "give the number of an entry (with --body, if you like), or --consistency OLD"
+        )
     with opened(team_path) as team:
         note = fresh_seal(team) if seal is None else seal_from(seal)[0]
         if old is not None:

@@ -10,8 +10,6 @@ import click
 from tripod import keys
 from tripod.errors import BadArgumentError
 
-__all__ = ["WITH", "asked", "fresh", "once"]
-
 WITH = "Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here."
 
 
@@ -30,11 +28,10 @@ def fresh() -> bytes:
     if given is not None:
         return given
     if not _at_terminal():
-        message = (
+        raise BadArgumentError(
             "--passphrase: there is no terminal to ask at; write it into a file of your own and "
             "name that in TRIPOD_PASSPHRASE_FILE"
         )
-        raise BadArgumentError(message)
     text: str = click.prompt("New passphrase", hide_input=True, confirmation_prompt=True, err=True)
     return text.encode()
 

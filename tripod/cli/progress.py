@@ -11,8 +11,6 @@ from typing import TextIO
 
 from ledger.progress import listening
 
-__all__ = ["shown"]
-
 DELAY = 1.0  # seconds of silence: what is done by then needs no line
 _EVERY = 0.1  # seconds between two looks of the line
 _COLUMNS = 80  # where the terminal does not say

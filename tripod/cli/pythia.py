@@ -8,11 +8,11 @@ import click
 
 from tripod import pythia as acts
 from tripod.bus import NOBODY
-from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
+from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
+from tripod.inputs import text_argument
+from tripod.opening import opened
 from tripod.output import emit, emit_json, format_utc, remark
 from tripod.pythia_run import HANDLE as PYTHIA
-
-__all__ = ["pythia"]
 
 MAX_TIME = 10**7  # seconds
 
@@ -100,8 +100,9 @@ def run(
     import asyncio
 
     if event is not None and manual:
-        message = "--event and --manual: a manual call publishes an event of its own; give one"
-        raise click.UsageError(message)
+        raise click.UsageError(
+            "--event and --manual: a manual call publishes an event of its own; give one"
+        )
     program = acts.Program(
         command=command,
         profile=profile,
@@ -169,8 +170,7 @@ def record(
 ) -> None:
     """Post an assessment that came from outside; the ledger says that it did."""
     if text is None and file is None:
-        message = "assessment: none given (as argument, or by --file)"
-        raise click.UsageError(message)
+        raise click.UsageError("assessment: none given (as argument, or by --file)")
     whole = text_argument(text, file, "assessment")
     with opened(team_path) as team:
         team.refresh()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from tripod.cli.door import HANDLE, TEXT, Number, opened, team_option
+from tripod.cli.door import HANDLE, TEXT, Number, team_option
 from tripod.cli.progress import shown
+from tripod.opening import opened
 from tripod.output import emit, emit_json, one_line, remark
-
-__all__ = ["redact"]
 
 LISTED = 20
 OUTSIDE = (

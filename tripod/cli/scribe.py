@@ -8,13 +8,13 @@ from collections.abc import Iterable
 import click
 
 from tripod import scribe as acts
+from tripod import scribe_reading
 from tripod.cli.advise import advise
-from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option
+from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.errors import MalformedEntryError
+from tripod.opening import opened
 from tripod.output import emit, emit_json, remark
 from tripod.scribe_lines import decision_lines, history_lines, inbox_lines
-
-__all__ = ["scribe"]
 
 
 @click.group(cls=Door)
@@ -40,11 +40,10 @@ _log_option = click.option(
 def _once(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
     """The one value of an option; click would take the last, and drop the others in silence."""
     if len(set(values)) > 1:
-        message = (
+        raise MalformedEntryError(
             f"--{param.name}: given {len(values)} times, and an entry of the log has room for one; "
             "log a decision for each"
         )
-        raise MalformedEntryError(message)
     return values[0] if values else None
 
 
@@ -187,14 +186,13 @@ def _judge_participants(participants: tuple[str, ...]) -> None:
     for handle in participants:
         problem = valid_handle(handle)
         if problem is not None:
-            message = f"--participant: {problem.removeprefix('handle: ')}"
-            raise MalformedEntryError(message)
+            raise MalformedEntryError(f"--participant: {problem.removeprefix('handle: ')}")
 
 
-def _show(decisions: Iterable[acts.Decision], *, as_json: bool) -> int:
+def _show(decisions: Iterable[scribe_reading.Decision], *, as_json: bool) -> int:
     found = list(decisions)
     if as_json:
-        emit_json(acts.plain(decision) for decision in found)
+        emit_json(scribe_reading.plain(decision) for decision in found)
     else:
         emit(line for decision in found for line in decision_lines(decision))
     return len(found)
@@ -247,10 +245,10 @@ def query(
     Words may stand in any field, and upper and lower case are alike; what is in double quotes
     within TEXT is one word.
     """
-    filters = acts.Filters(tag, status, by, artefact, since, until)
+    filters = scribe_reading.Filters(tag, status, by, artefact, since, until)
     with opened(team_path) as team:
         team.refresh()
-        count = _show(acts.query(team, text, filters, log_name), as_json=as_json)
+        count = _show(scribe_reading.query(team, text, filters, log_name), as_json=as_json)
     if not count:
         remark("no decision fits")
         ctx.exit(1)
@@ -268,9 +266,9 @@ def show(ctx: click.Context, *, team_path: str | None, decision: str, as_json: b
     """
     with opened(team_path) as team:
         team.refresh()
-        found = acts.find(team, decision)
+        found = scribe_reading.find(team, decision)
     if as_json:
-        emit_json(acts.as_plain(history) for history in found)
+        emit_json(scribe_reading.as_plain(history) for history in found)
     else:
         emit(line for history in found for line in history_lines(history))
     if not found:
@@ -328,7 +326,7 @@ def count(*, team_path: str | None, log_name: str | None, as_json: bool) -> None
     """Print how many decisions the team's logs hold."""
     with opened(team_path) as team:
         team.refresh()
-        found = acts.count(team, log_name)
+        found = scribe_reading.count(team, log_name)
     if as_json:
         emit_json([{"count": found}])
     else:
@@ -344,4 +342,4 @@ def summary(*, team_path: str | None, last: int, log_name: str | None, as_json: 
     """Print the newest decisions."""
     with opened(team_path) as team:
         team.refresh()
-        _show(acts.summary(team, last, log_name), as_json=as_json)
+        _show(scribe_reading.summary(team, last, log_name), as_json=as_json)

@@ -9,16 +9,15 @@ import click
 
 from ledger.entry import Entry, leaf_hash
 from ledger.redaction import redaction_id
-from tripod.cli.door import TEXT, Number, opened, team_option
+from tripod.cli.door import TEXT, Number, team_option
 from tripod.errors import BadArgumentError, NotFoundError
+from tripod.opening import opened
 from tripod.output import emit, emit_bytes, emit_json, emit_pretty, format_utc, one_line
 from tripod.team import Team
 
 if TYPE_CHECKING:
     from verify.bounds import Bound
     from verify.outside import Asked
-
-__all__ = ["show"]
 
 LISTED = 20
 
@@ -63,17 +62,17 @@ def show(
     """
     is_entry = "-" in what or re.fullmatch("[0-9]+", what) is not None
     if at is not None and (is_entry or not what):
-        message = "--at goes with a projection: decisions, chat, events, workers, counts"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "--at goes with a projection: decisions, chat, events, workers, counts"
+        )
     if what and (last is not None or stream is not None):
-        message = "--last and --stream go with the list of entries, where WHAT is left out"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "--last and --stream go with the list of entries, where WHAT is left out"
+        )
     if bounds and re.fullmatch("[0-9]+", what) is None:
-        message = "--bounds goes with the number of an entry"
-        raise BadArgumentError(message)
+        raise BadArgumentError("--bounds goes with the number of an entry")
     if (pin is not None or policies) and not bounds:
-        message = "--pin and --policy go with --bounds"
-        raise BadArgumentError(message)
+        raise BadArgumentError("--pin and --policy go with --bounds")
     with opened(team_path) as team:
         team.refresh()
         if bounds:
@@ -128,8 +127,7 @@ def _entry(team: Team, what: str, *, as_json: bool) -> None:
         (value,),
     ).fetchone()
     if row is None:
-        message = f"no entry {one_line(what[:80])}; `tripod show` lists the newest"
-        raise NotFoundError(message)
+        raise NotFoundError(f"no entry {one_line(what[:80])}; `tripod show` lists the newest")
     entry = next(team.store.read(row[0], row[0] + 1))
     if as_json:
         emit_json([_value(entry)])
@@ -144,8 +142,7 @@ def _bounds(team: Team, seq: int, asked: Asked, *, as_json: bool) -> None:
     from verify.evidence import collect
 
     if seq >= team.store.head().size:
-        message = f"no entry {seq}; `tripod show` lists the newest"
-        raise NotFoundError(message)
+        raise NotFoundError(f"no entry {seq}; `tripod show` lists the newest")
     with collect(team.root, asked=asked) as evidence:
         if evidence.problem:
             raise BadArgumentError(evidence.problem)

@@ -13,16 +13,14 @@ from ledger.locating import DATABASE, named
 from ledger.places import RECORD
 from projections import LOG
 from tripod import adopt
-from tripod.cli.door import HANDLE, TEXT, Number, opened, readable, team_option
+from tripod.cli.door import HANDLE, TEXT, Number, team_option
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
-from tripod.opening import find_team
+from tripod.opening import find_team, opened, readable
 from tripod.output import emit, emit_json, one_line, remark
 from tripod.recover import Rebuilt
 from tripod.team import Team
-
-__all__ = ["init", "rebuild", "sync"]
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 
@@ -72,11 +70,10 @@ def _report(found: adopt.Adoption) -> None:
 def _refuse_options(*given: str | None) -> None:
     """A ledger that comes back is the one that it was."""
     if any(word is not None for word in given):
-        message = (
+        raise BadArgumentError(
             "the ledger is restored from its record, which says project, origin and folders: "
             "leave --project, --origin, --events and --chat out"
         )
-        raise BadArgumentError(message)
 
 
 @click.command()
@@ -184,8 +181,7 @@ def sync(*, team_path: str | None, stay: bool, timeout: int | None, as_json: boo
     case, it looks again every `poll-interval` seconds.
     """
     if timeout is not None and not stay:
-        message = "--timeout is for --watch: without it sync does not wait"
-        raise BadArgumentError(message)
+        raise BadArgumentError("--timeout is for --watch: without it sync does not wait")
     with opened(team_path) as team:
         if stay:
             _watch(team, timeout, as_json=as_json)

@@ -10,12 +10,11 @@ import os
 import click
 
 from tripod import keys, sealing
-from tripod.cli.door import Door, opened, team_option
+from tripod.cli.door import Door, team_option
 from tripod.cli.passphrases import WITH, asked, fresh, once
 from tripod.errors import NotFoundError
+from tripod.opening import opened
 from tripod.output import emit, emit_json
-
-__all__ = ["key", "seal"]
 
 
 @click.group(cls=Door)
@@ -76,8 +75,7 @@ def show(*, team_path: str | None, as_json: bool) -> None:
         vkey, last = sealing.in_force(db), sealing.newest(db)
         earlier = [row[0] for row in db.execute("SELECT vkey FROM keys ORDER BY seq")]
     if vkey is None:
-        message = "this ledger has no key: `tripod key new` makes one"
-        raise NotFoundError(message)
+        raise NotFoundError("this ledger has no key: `tripod key new` makes one")
     path = keys.key_path(sealing.name_of(vkey))
     here = os.path.exists(path)
     encrypted = here and keys.is_encrypted(path)

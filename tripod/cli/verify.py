@@ -21,8 +21,6 @@ from verify.outside import Asked, OutsideError
 if TYPE_CHECKING:
     from verify.evidence import Evidence
 
-__all__ = ["verify"]
-
 
 @click.command()
 @click.argument("path", required=False)
@@ -106,8 +104,7 @@ def verify(
     names = [check.NAME for check in CHECKS]
     for name in (*selected, *([explain] if explain else [])):
         if name not in names:
-            message = f"no check {name!r}; there are {', '.join(names)}"
-            raise BadArgumentError(message)
+            raise BadArgumentError(f"no check {name!r}; there are {', '.join(names)}")
     if list_checks:
         emit(names)
     elif explain:
@@ -116,16 +113,17 @@ def verify(
         emit_report(manual(explain))
     elif grow_only is not None:
         if path is not None or selected or no_ledger or pin or policies or vkeys or old:
-            message = "--grow-only judges one file by git alone: give no PATH and no other option"
-            raise BadArgumentError(message)
+            raise BadArgumentError(
+                "--grow-only judges one file by git alone: give no PATH and no other option"
+            )
         ctx.exit(_grow_only(grow_only, as_json=as_json))
     else:
         if pin is None and (update_pin or new_only):
-            message = "--update-pin and --new-only go with --pin FILE"
-            raise BadArgumentError(message)
+            raise BadArgumentError("--update-pin and --new-only go with --pin FILE")
         if update_pin and selected:
-            message = "--update-pin remembers what was judged whole: give no --select with it"
-            raise BadArgumentError(message)
+            raise BadArgumentError(
+                "--update-pin remembers what was judged whole: give no --select with it"
+            )
         asked = Asked(pin, update_pin, new_only, policies, not no_git)
         wanted = _Wanted(subject(path), selected, no_ledger, nearby, tuple(log_keys(vkeys)))
         if is_proof(wanted.subject):
@@ -149,8 +147,9 @@ def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> 
     from verify.proofs import judge_proof
 
     if asked.pin is not None or asked.policies:
-        message = f"{wanted.subject} is a proof: hold it against keys (--key) and a seal (--old)"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            f"{wanted.subject} is a proof: hold it against keys (--key) and a seal (--old)"
+        )
     report = judge_proof(wanted.subject, wanted.keys, seal_from(old)[1] if old else None)
     _say(report, as_json=as_json)
     return report.exit_code

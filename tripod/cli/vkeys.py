@@ -8,8 +8,6 @@ from ledger.errors import MalformedError
 from ledger.vkey import COSIGNATURE, ED25519, VerifierKey
 from tripod.errors import BadArgumentError
 
-__all__ = ["log_keys", "witness_key"]
-
 
 def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
     """The keys of logs as they were given to an option.
@@ -34,9 +32,7 @@ def _key(text: str, option: str, kind: int, other: str, hint: str = "") -> Verif
     try:
         key = VerifierKey.parse(text)
     except MalformedError as error:
-        message = f"{option}: {error}{hint}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{option}: {error}{hint}") from error
     if key.kind != kind:
-        message = f"{option}: {key.name} is the key of {other}"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{option}: {key.name} is the key of {other}")
     return key

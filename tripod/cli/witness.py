@@ -11,8 +11,6 @@ from tripod.errors import RefusedError
 from tripod.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
 from tripod.witness.folder import WitnessFolder
 
-__all__ = ["witness"]
-
 _PORT = 8459
 _DONE = 200
 
@@ -108,8 +106,7 @@ def sign(*, folder: str) -> None:
             f"the seal that it last cosigned for this log has {text} entries, and the request "
             f"starts from another size: `tripod anchor ask --old {text}`"
         )
-    message = f"not cosigned ({answer.status}): {text}"
-    raise RefusedError(message)
+    raise RefusedError(f"not cosigned ({answer.status}): {text}")
 
 
 @witness.command()

@@ -6,12 +6,12 @@ import click
 
 from tripod import worker as acts
 from tripod import worker_files as files
-from tripod.cli.door import HANDLE, TEXT, Door, Number, opened, team_option, text_argument
+from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError
+from tripod.inputs import text_argument
+from tripod.opening import opened
 from tripod.output import emit, emit_done, emit_json, remark
 from tripod.worker_lines import CONTEXT, listed, status_lines
-
-__all__ = ["worker"]
 
 NOBODY = "unknown"
 MAX_WAIT = 10**7  # seconds
@@ -68,8 +68,7 @@ def spawn(
     if file is not None and task is not None:
         command, task = (task, *command), None
     if task is None and file is None:
-        message = "task: none given (as argument, or by --file)"
-        raise BadArgumentError(message)
+        raise BadArgumentError("task: none given (as argument, or by --file)")
     text = text_argument(task, file, "task")
     front = "" if skill is None else text_argument(None, skill, "skill")
     with opened(team_path, dir_) as team:
@@ -184,8 +183,7 @@ def continue_(
 def escalate(*, team_path: str | None, reason: str, name: str | None, as_json: bool) -> None:
     """Say that this worker cannot go on, and why; for its program."""
     if not name:
-        message = f"--name: which worker? (Its program has the variable {acts.SELF}.)"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"--name: which worker? (Its program has the variable {acts.SELF}.)")
     with opened(team_path) as team:
         acts.escalate(team, name, reason)
     emit_done({"name": name, "reason": reason}, [], as_json=as_json)

@@ -14,8 +14,6 @@ from ledger.entry import commit
 from projections.formats.chat import format_line
 from projections.formats.decision_log import DecisionText, format_decision
 
-__all__ = ["TAMPERINGS", "Tampering"]
-
 
 class Tampering(NamedTuple):
     """What is done, in words; the check that must name it; and the deed on a team directory."""

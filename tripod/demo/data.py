@@ -6,8 +6,6 @@ import os
 
 from tripod.errors import RefusedError
 
-__all__ = ["data_file"]
-
 _CHECKOUT = ("tests/golden", "examples")
 
 
@@ -22,5 +20,6 @@ def data_file(name: str) -> str:
     for place in places:
         if os.path.isfile(f"{place}/{name}"):
             return f"{place}/{name}"
-    message = f"the demo's data ({name}) is neither in the package nor in {' or '.join(_CHECKOUT)}"
-    raise RefusedError(message)
+    raise RefusedError(
+        f"the demo's data ({name}) is neither in the package nor in {' or '.join(_CHECKOUT)}"
+    )

@@ -17,8 +17,6 @@ import glob
 import subprocess
 import sys
 
-__all__ = ["WAYS"]
-
 WAYS = ("path", "glob", "subprocess")
 _PLACE = "### Second-Order Risks\n\n"
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ledger.ids import now_us
+from ledger.locating import FOLDER
 from projections.projection import content_bytes
 from tripod import adopt, bus, chat, pythia, scribe
 from tripod.agents.isolated import Isolated
@@ -21,12 +22,10 @@ from tripod.pythia_folder import Folder
 from tripod.pythia_points import TYPE, point_named, snapshot
 from tripod.pythia_run import Order
 from tripod.pythia_run import review as review_by
-from tripod.team import FOLDER, Team
+from tripod.team import Team
 from verify.evidence import collect
 from verify.finding import Outcome, Report
 from verify.run import run
-
-__all__ = ["SAID", "Told", "ask", "begin", "isolation_of", "order_of", "play"]
 
 Tell = Callable[[str, str], None]
 

@@ -10,17 +10,16 @@ import sys
 import tarfile
 from collections.abc import Callable
 
+from ledger.locating import FOLDER
 from projections import PROJECTIONS
 from tripod import adopt, recover, scribe
 from tripod.demo import review
 from tripod.demo.damage import TAMPERINGS, Tampering
 from tripod.demo.data import data_file
-from tripod.team import FOLDER, Team
+from tripod.team import Team
 from verify.evidence import collect
 from verify.finding import Report
 from verify.run import run
-
-__all__ = ["Tell", "play"]
 
 Tell = Callable[[str, str], None]
 """``tell(style, text)``; styles are step, do, good, bad and plain."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ledger.ids import format_at, parse_at
+from ledger.locating import DATABASE
 from ledger.places import SPOOL
 from ledger.plain import open_plain
 from projections import BUS
@@ -23,11 +24,9 @@ from tripod.doctor.trouble import CLEAR, IGNORE, SYNC, Trouble
 from tripod.files import folders_of
 from tripod.ignoring import PATH, lacking
 from tripod.swapping import RENEWING
-from tripod.team import DATABASE, FUTURE_US
+from tripod.team import FUTURE_US
 from verify.checkpoints import EVENT
 from verify.evidence import Evidence
-
-__all__ = ["around", "busy", "leftovers"]
 
 PATIENCE = 3600  # seconds that a checkpoint event may lie, where ack-timeout says nothing
 WAIT_S = 2.0  # how long a busy writer is waited for

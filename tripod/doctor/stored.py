@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from projections import FILES, LOG
 from projections.in_the_way import UNMERGED_CURE
-from projections.intake import BLOCKED, UNMERGED
+from projections.intake.blocked import BLOCKED
+from projections.intake.piece import UNMERGED
 from tripod.doctor.trouble import REBUILD, SYNC, Trouble
 from verify.checks import LEDGER_CHECKS
 from verify.checks.drift import IN_THE_WAY
@@ -15,8 +16,6 @@ from verify.checks.worker_lifecycle import logs_altered
 from verify.evidence import Evidence
 from verify.finding import Report
 from verify.run import run
-
-__all__ = ["RESTORE", "judged", "stored"]
 
 RESTORE = "put it back: `tripod restore` from a backup, `tripod init` from a record"
 _DAMAGED = (

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-__all__ = ["CLEAR", "IGNORE", "REBUILD", "SYNC", "Trouble", "together"]
-
 SYNC, REBUILD, CLEAR, IGNORE = "sync", "rebuild", "clear", "ignore"
 """What ``--fix`` does: take all in and write what lags, rebuild, remove leftovers, add lines."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ledger.errors import PagesDamagedError
-from ledger.locating import team_of
+from ledger.locating import DATABASE, team_of
 from ledger.lock import FileLock
 from tripod import adopt, recover
 from tripod.doctor.around import around, busy, leftovers
@@ -17,11 +17,9 @@ from tripod.doctor.trouble import CLEAR, IGNORE, REBUILD, SYNC, Trouble, togethe
 from tripod.ignoring import ignore
 from tripod.opening import opened_at
 from tripod.swapping import RENEWING, remove
-from tripod.team import DATABASE, Team
+from tripod.team import Team
 from verify.evidence import collect
 from verify.outside import Asked
-
-__all__ = ["Examined", "examine", "mend"]
 
 
 class Examined(NamedTuple):

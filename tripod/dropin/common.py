@@ -26,17 +26,6 @@ from tripod.opening import opened, opened_at, tell
 from tripod.output import one_line, remark
 from tripod.team import Team
 
-__all__ = [
-    "actor_of",
-    "chat_path",
-    "known_in",
-    "leave",
-    "may_have_ledger",
-    "team_here",
-    "team_of",
-    "team_of_project",
-]
-
 
 def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
     """Do a command's work on the words that it was started with, and leave with its exit code."""
@@ -93,16 +82,18 @@ def team_of(
     """
     if not os.path.isdir(folder):
         what = "is no folder" if os.path.lexists(folder) else "is not there"
-        message = f"{folder} {what}: make the folder first, or give the path of the right one"
-        raise NoTeamError(message)
+        raise NoTeamError(
+            f"{folder} {what}: make the folder first, or give the path of the right one"
+        )
     full = os.path.abspath(folder)
     root = _root(front, full)
     named = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
     with opened_at(root, lambda: _begin(root, lambda: _places(root, front, named))) as team:
         for name, where in named.items():
             if not meet and known_in(team, name, where) is None:
-                message = f"{where} is no folder of the team in {root}: give the right path"
-                raise NotFoundError(message)
+                raise NotFoundError(
+                    f"{where} is no folder of the team in {root}: give the right path"
+                )
             _meet(team, name, where)
         if EVENTS in named:
             team.queue = known_in(team, EVENTS, named[EVENTS]) or ""
@@ -147,12 +138,11 @@ def _meet(team: Team, front: str, folder: str) -> None:
     from tripod.adopt import add_place
 
     if front not in (EVENTS, CHAT):
-        message = (
+        raise RefusedError(
             f"{team.root}/{DATABASE} is the ledger of a team that keeps its {front} in "
             f"{os.path.normpath(team.disk.full(front))}, not in {folder}: give that folder, or "
             f"name another team directory in {LEDGER}"
         )
-        raise RefusedError(message)
     add_place(team, front, folder)
     beside = _beside(folder)
     if front == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
@@ -169,8 +159,7 @@ def team_of_project(project: str) -> Iterator[Team]:
         LedgerError: its ledger is damaged, or none can be begun.
     """
     if not os.path.isdir(project):
-        message = f"{project} is no folder: give the project's"
-        raise NoTeamError(message)
+        raise NoTeamError(f"{project} is no folder: give the project's")
     root = named() or os.path.join(os.path.abspath(project), FOLDER)
     with opened_at(root, lambda: _begin(root, dict)) as team:
         yield team
@@ -251,18 +240,16 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         with adopt.alone(root):  # another process is just beginning it; or it lost what it held
             return
     if os.path.lexists(root) and not os.path.isdir(root):
-        message = f"{root} is no folder: name a team directory in {LEDGER}"
-        raise NoTeamError(message)
+        raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
     from tripod.cli.progress import shown
     from tripod.record import has_record
 
     # Another process may have begun it since we looked; its record comes behind its database.
     if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):
-        message = (
+        raise RefusedError(
             f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "
             "the ledger from it"
         )
-        raise RefusedError(message)
     with shown():
         found = adopt.init_at(root, places(), met=True)
     tell(found.warnings)
@@ -286,11 +273,10 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
     full = given[front]
     if front not in (EVENTS, CHAT, SCRIBE) and full != os.path.join(root, front):
-        message = (
+        raise RefusedError(
             f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
             f"{os.path.join(root, front)}"
         )
-        raise RefusedError(message)
     real = os.path.realpath(root)
     places, folders = {}, {}
     for name, where in given.items():

@@ -23,8 +23,6 @@ from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
 from tripod.output import remark
 from tripod.team import Team
 
-__all__ = ["OPTIONS", "SCRIBE", "log", "meet_log", "name_of_log", "team_of_log"]
-
 OPTIONS = (
     "participants",
     "rationale",
@@ -59,18 +57,16 @@ def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> 
     folder, name = os.path.split(full)
     problem = log_name_problem(name)
     if problem is not None or os.path.isdir(full):
-        message = (
+        raise BadArgumentError(
             f"{path}: a decision log is a file whose name ends in .md and begins with no dot, such "
             f"as .nbs/{SCRIBE}/live-log.md"
         )
-        raise BadArgumentError(message)
     if make:
         os.makedirs(folder, exist_ok=True)
     elif os.path.basename(folder) != SCRIBE and not os.path.lexists(full):
         may_be = os.path.isdir(folder) and may_have_ledger(folder)
         if not may_be:  # no ledger is begun to say so
-            message = f"{path}: no decision log is there; give the path of the right one"
-            raise NotFoundError(message)
+            raise NotFoundError(f"{path}: no decision log is there; give the path of the right one")
     with team_of(SCRIBE, folder, events) as team:
         meet_log(team, full, make=make)
         yield team
@@ -97,17 +93,16 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
         data = read_plain(full, FILE_LIMIT)
     except FileNotFoundError:
         if not make:
-            message = f"{full}: no decision log is there; give the path of the right one"
-            raise NotFoundError(message) from None
+            raise NotFoundError(
+                f"{full}: no decision log is there; give the path of the right one"
+            ) from None
         if parse_log_archive_name(name) is None:  # else nothing is begun there
             add_place(team, SCRIBE, folder)
         return
     except OSError as error:
-        message = f"{full} cannot be read: {error.strerror or error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{full} cannot be read: {error.strerror or error}") from error
     if data and not is_log(name, data):
-        message = f"{full} is there, and is no decision log: give another name"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{full} is there, and is no decision log: give another name")
     split = parse_log_archive_name(name)
     live = os.path.join(folder, f"{split[0]}.md") if split is not None else full
     if live != full and os.path.isfile(live):
@@ -144,8 +139,7 @@ def log(words: Words) -> str:
     given = words.options
     for name in ("participants", "rationale"):
         if not given.get(name, "").strip():
-            message = f"--{name}=... is missing: every entry of the log has it"
-            raise MalformedEntryError(message)
+            raise MalformedEntryError(f"--{name}=... is missing: every entry of the log has it")
     request = scribe.judged(
         scribe.Request(
             title,

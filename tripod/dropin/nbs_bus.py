@@ -31,8 +31,6 @@ from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument
 from tripod.output import emit, emit_bytes, remark
 
-__all__ = ["USAGE", "main"]
-
 MAX_SECONDS = 2**32
 MAX_BYTES = 2**53 - 1
 
@@ -154,8 +152,9 @@ def _reader(words: Words) -> str | None:
     if "reader" not in words.options:
         return None
     if "handle" in words.options:
-        message = "--handle and --reader: the other events would count as seen; give one of them"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "--handle and --reader: the other events would count as seen; give one of them"
+        )
     return actor_of(words, "reader")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from tripod import scribe
+from tripod import scribe_reading
 from tripod.doors import DOORS
 from tripod.dropin.common import leave
 from tripod.dropin.decisions import OPTIONS, log, name_of_log, team_of_log
@@ -17,8 +17,6 @@ from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError
 from tripod.output import emit, remark
 from tripod.scribe_lines import decision_lines
-
-__all__ = ["USAGE", "USAGES", "main"]
 
 MAX_LAST = 2**31 - 1
 USAGES = {
@@ -61,8 +59,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{USAGE}\n")
         return 0
     if name not in USAGES:
-        message = f"which command? There are {', '.join(USAGES)}, help."
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"which command? There are {', '.join(USAGES)}, help.")
     usage = f"nbs-scribe {name} {USAGES[name]}"
     if wants_usage(rest):
         sys.stderr.write(f"Usage: {usage}\n")
@@ -79,9 +76,9 @@ def _run(arguments: Sequence[str]) -> int:
         team.refresh()
         log_name = name_of_log(team, words.texts[0])
         if name == "count":
-            emit([str(scribe.count(team, log_name))])
+            emit([str(scribe_reading.count(team, log_name))])
         else:
-            _show(scribe.summary(team, last, log_name))
+            _show(scribe_reading.summary(team, last, log_name))
     return 0
 
 
@@ -89,7 +86,7 @@ def _query(arguments: Sequence[str], usage: str) -> int:
     options = ("tag", "status", "by", "artefact", "since", "until")
     words = take_apart(arguments, usage, texts=(1, 2), options=options)
     given = words.options
-    filters = scribe.Filters(
+    filters = scribe_reading.Filters(
         given.get("tag"),
         given.get("status"),
         given.get("by"),
@@ -100,7 +97,9 @@ def _query(arguments: Sequence[str], usage: str) -> int:
     path, *text = words.texts
     with team_of_log(path) as team:
         team.refresh()
-        count = _show(scribe.query(team, text[0] if text else "", filters, name_of_log(team, path)))
+        count = _show(
+            scribe_reading.query(team, text[0] if text else "", filters, name_of_log(team, path))
+        )
     if not count:
         remark("no decision fits")
     return 0 if count else 1
@@ -114,7 +113,7 @@ def _time(words: Words, option: str) -> int | None:
     return moment(words.options[option], f"--{option}")
 
 
-def _show(decisions: Iterable[scribe.Decision]) -> int:
+def _show(decisions: Iterable[scribe_reading.Decision]) -> int:
     found = list(decisions)
     emit(line for decision in found for line in decision_lines(decision))
     return len(found)

@@ -14,8 +14,6 @@ from tripod.dropin.decisions import OPTIONS, log
 from tripod.dropin.words import asks_for_help, take_apart
 from tripod.output import emit
 
-__all__ = ["USAGE", "main"]
-
 USAGE = """\
 Usage: nbs-scribe-log LOG SUMMARY --participants=HANDLES --rationale=TEXT
          [--chat-ref=FILE:~Ln] [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]

@@ -12,21 +12,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from ledger.locating import home_of, named
+from ledger.places import LOGS as SCRIBE
 from projections import LOG
 from projections.decision_log import LIVE
 from projections.formats.chat import parse_archive_name
 from projections.formats.decision_log import valid_id
-from tripod import scribe
+from tripod import scribe_reading
 from tripod.doors import DOORS
 from tripod.dropin.common import chat_path, known_in, leave, may_have_ledger, team_of
-from tripod.dropin.decisions import SCRIBE, meet_log
+from tripod.dropin.decisions import meet_log
 from tripod.dropin.words import Words, asks_for_help, option_number, take_apart
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.output import emit, remark
-from tripod.scribe import Standing
+from tripod.scribe_reading import Standing
 from tripod.team import Team
-
-__all__ = ["USAGE", "main"]
 
 SHORT = "nbs-scribe-query --chat=FILE (PATTERN [--regex] | --id=D-N | --last=N | ...)"
 USAGE = """\
@@ -64,9 +63,9 @@ def _run(arguments: Sequence[str]) -> int:
         team.refresh()
         logs = _logs(team, words.options["chat"], os.path.dirname(folder))
         if which == "count":
-            emit([str(sum(scribe.count(team, log) for log in logs))])
+            emit([str(sum(scribe_reading.count(team, log) for log in logs))])
             return 0
-        found = [one for one in scribe.standing(team, last, logs) if fits(one)]
+        found = [one for one in scribe_reading.standing(team, last, logs) if fits(one)]
         emit(_shown(found, named=which not in ("id", "last") and _has_archives(team, logs)))
     if not found:
         remark("no decision fits")
@@ -85,8 +84,9 @@ def _folder(chat: str) -> str:
     is_team = may_have_ledger(folder) and (named() is not None or home_of(folder) == around)
     strange = os.path.isdir(folder) and not os.path.lexists(full) and not is_team
     if strange and not _has_log(os.path.join(os.path.dirname(folder), SCRIBE)):
-        message = f"no chat {full}, and no decision log of its team: give the path of the right one"
-        raise NotFoundError(message)
+        raise NotFoundError(
+            f"no chat {full}, and no decision log of its team: give the path of the right one"
+        )
     return folder
 
 
@@ -126,7 +126,9 @@ def _fits(words: Words, which: str) -> Callable[[Standing], bool]:
         value = words.options[which]
         if not value:
             raise BadArgumentError(f"--{which}: empty; say which, or leave it out")
-        filters = scribe.Filters(by=value) if which == "by" else scribe.Filters(tag=value)
+        filters = (
+            scribe_reading.Filters(by=value) if which == "by" else scribe_reading.Filters(tag=value)
+        )
         return lambda one: filters.fit(one.decision)
     if which == "superseded":
         return lambda one: (
@@ -169,7 +171,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     own = [log for log in (front + name for name in names) if log in logs]
     own = own or [log for log in names if log in logs]
     if not logs:
-        scribe.count(team)
+        scribe_reading.count(team)
     return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)
 
 

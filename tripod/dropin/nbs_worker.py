@@ -18,8 +18,6 @@ from tripod.output import emit
 from tripod.team import Team
 from tripod.worker_lines import CONTEXT, listed, status_lines
 
-__all__ = ["USAGE", "USAGES", "main"]
-
 USAGE = """\
 nbs-worker: programs that do a task.
 
@@ -75,8 +73,7 @@ def _run(words: Sequence[str]) -> int:
         sys.stderr.write(USAGE)
         return 0
     if verb not in _VERBS:
-        message = f"which command? There are {', '.join(_VERBS)}, help."
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"which command? There are {', '.join(_VERBS)}, help.")
     usage, texts, options = _VERBS[verb]
     if wants_usage(words[1:]):
         sys.stderr.write(f"Usage: {usage}\n")
@@ -99,8 +96,7 @@ def _spawn(given: Words) -> int:
 
     slug, folder, task = given.texts
     if not os.path.isdir(folder):
-        message = f"{folder} is no folder: give the one where the worker is to work"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{folder} is no folder: give the one where the worker is to work")
     actor = actor_of(given)
     skill = given.options.get("skill")
     text = "" if skill is None else text_argument(None, skill, "skill")
@@ -125,20 +121,20 @@ def _tell(team: Team, verb: str, given: Words, actor: str) -> int:
 
 
 def _about(team: Team, verb: str, given: list[str], context: int) -> int:
-    from tripod import worker_files as files
+    from tripod import worker_files
 
     if verb == "list":
-        emit(listed(one, "tmux") for one in files.every(team))
+        emit(listed(one, "tmux") for one in worker_files.every(team))
         return 0
     name = given[0]
     if verb == "status":
-        emit(status_lines(files.about(team, name), PROCESS))
+        emit(status_lines(worker_files.about(team, name), PROCESS))
     elif verb == "results":
-        emit(["## Log", "", files.findings(team, name)])
+        emit(["## Log", "", worker_files.findings(team, name)])
     elif verb == "session":
-        emit([files.session(team, files.named(team, name))])
+        emit([worker_files.session(team, worker_files.named(team, name))])
     else:
-        lines = list(files.search(team, name, given[1], context))
+        lines = list(worker_files.search(team, name, given[1], context))
         emit(lines)
         return 0 if lines else 1
     return 0

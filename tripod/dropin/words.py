@@ -23,8 +23,6 @@ from typing import NamedTuple
 from tripod.errors import BadArgumentError
 from tripod.inputs import whole_number
 
-__all__ = ["Words", "asks_for_help", "option_number", "take_apart", "wants_usage"]
-
 _OPTION = r"(?s)--([a-z][a-z0-9-]*)(?:=(.*))?"
 _HANDLES = ("as", "by", "handle", "reader", "since", "unread")
 

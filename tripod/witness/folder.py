@@ -30,18 +30,8 @@ from ledger.plain import open_plain, read_plain
 from ledger.policy import MAX_POLICY, Policy, parse_policy
 from ledger.seal import Seal
 from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
-from ledger.witness import (
-    Answer,
-    decide,
-    kept_seal,
-    log_folder,
-    origin_of,
-    parse_request,
-    refusal,
-)
+from ledger.witness import Answer, decide, kept_seal, log_folder, origin_of, parse_request, refusal
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-
-__all__ = ["WitnessFolder"]
 
 _LATEST = "checkpoint"  # as the protocol calls it
 _BEGUN = "# The logs that this witness cosigns: one `log <vkey>` a line.\nquorum none\n"
@@ -68,13 +58,15 @@ class WitnessFolder:
         try:
             key = SigningKey(name, os.urandom(32), COSIGNATURE)
         except MalformedError as error:
-            message = f"{error}; name it as a URL without its https://, such as example.org/witness"
-            raise BadArgumentError(message) from error
+            raise BadArgumentError(
+                f"{error}; name it as a URL without its https://, such as example.org/witness"
+            ) from error
         os.makedirs(path, mode=0o700, exist_ok=True)
         file = os.path.join(path, "key")
         if os.path.lexists(file):
-            message = f"{file} is there already: a witness keeps its key; choose another folder"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"{file} is there already: a witness keeps its key; choose another folder"
+            )
         replace_file(f"{path}/policy.tlog", _BEGUN.encode(), 0o644)
         os.makedirs(os.path.join(path, "logs"), exist_ok=True)
         # Last: now it is a witness.
@@ -95,19 +87,21 @@ class WitnessFolder:
             with open(open_plain(file, named=True), "rb") as stream:
                 mode, data = os.fstat(stream.fileno()).st_mode, stream.read(_MAX_KEY)
         except FileNotFoundError as error:
-            message = f"no witness in {self.path}: `tripod witness new {self.path}` makes one"
-            raise NotFoundError(message) from error
+            raise NotFoundError(
+                f"no witness in {self.path}: `tripod witness new {self.path}` makes one"
+            ) from error
         if mode & 0o077:
-            message = f"{file} can be read by others: `chmod 600 {file}`, or make a new witness"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"{file} can be read by others: `chmod 600 {file}`, or make a new witness"
+            )
         try:
             key = SigningKey.parse(data.decode("utf-8", "replace").removesuffix("\n"))
         except MalformedError as error:
-            message = f"{file}: {error}; put the file back from its backup"
-            raise RefusedError(message) from error
+            raise RefusedError(f"{file}: {error}; put the file back from its backup") from error
         if key.kind != COSIGNATURE:
-            message = f"{file}: not a key for cosignatures; put the file back from its backup"
-            raise RefusedError(message)
+            raise RefusedError(
+                f"{file}: not a key for cosignatures; put the file back from its backup"
+            )
         return key
 
     def logs(self) -> tuple[VerifierKey, ...]:
@@ -130,8 +124,9 @@ class WitnessFolder:
                 key = VerifierKey.parse(vkey)
                 parse_policy(more)
             except MalformedError as error:
-                message = f"{error}; `tripod key show` says a log's key, and nothing was changed"
-                raise BadArgumentError(message) from error
+                raise BadArgumentError(
+                    f"{error}; `tripod key show` says a log's key, and nothing was changed"
+                ) from error
             replace_file(f"{self.path}/policy.tlog", more, 0o644)
         return key
 
@@ -142,8 +137,7 @@ class WitnessFolder:
         try:
             return parse_policy(text)
         except MalformedError as error:
-            message = f"{self.path}/policy.tlog: {error}"
-            raise RefusedError(message) from error
+            raise RefusedError(f"{self.path}/policy.tlog: {error}") from error
 
     # What it does ------------------------------------------------------------------------------
 

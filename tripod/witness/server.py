@@ -21,8 +21,6 @@ from ledger.witness import MAX_REQUEST, TEXT_TYPE, Answer
 from tripod.errors import TripodError
 from tripod.witness.folder import WitnessFolder
 
-__all__ = ["WitnessServer"]
-
 MAX_CONNECTIONS = 32
 QUIET_SECONDS = 10.0  # in which a caller must say or take something
 WHOLE_SECONDS = 30.0  # in which a request must be over

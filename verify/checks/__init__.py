@@ -35,8 +35,6 @@ from verify.checks import (
     writers_authorised,
 )
 
-__all__ = ["ADVICE", "CHECKS", "HEADER_CHECKS", "LEDGER_CHECKS", "NEW_ONLY"]
-
 LEDGER_CHECKS: tuple[ModuleType, ...] = (
     sequence,
     canonical_bytes,

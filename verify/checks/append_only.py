@@ -32,15 +32,13 @@ from projections import LOG
 from projections.decision_log import LIVE
 from projections.formats.decision_log import split_log
 from projections.in_the_way import UNMERGED_CURE
-from projections.intake import UNMERGED
+from projections.intake.piece import UNMERGED
 from verify import growth
 from verify.evidence import Evidence
 from verify.excerpt import difference
 from verify.finding import Coverage, Finding, Outcome, cannot_tell, not_applicable, outcome
 from verify.log_growth import explanation
 from verify.sources import RENDER_ERRORS
-
-__all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "append-only"
 REQUIRED = True

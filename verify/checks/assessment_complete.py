@@ -33,8 +33,6 @@ from verify.finding import Finding, Outcome, not_applicable, outcome
 from verify.reviews import assessed_text
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "assessment-complete"
 REQUIRED = False
 HELP = "have the review made again: `tripod pythia run`, with --manual where no event waits"

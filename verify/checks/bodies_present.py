@@ -25,21 +25,10 @@ from __future__ import annotations
 from typing import Any
 
 from ledger.entry import Header, commit
-from ledger.redaction import named_blobs, redaction_id
+from ledger.redaction import redaction_id
 from projections.standins import stand_in
 from verify.evidence import Evidence
 from verify.finding import Outcome
-
-__all__ = [
-    "HELP",
-    "NAME",
-    "REQUIRED",
-    "body_problem",
-    "claim_problem",
-    "erasure_problem",
-    "judge",
-    "named_blobs",
-]
 
 NAME = "bodies-present"
 REQUIRED = True

@@ -21,8 +21,6 @@ from ledger.errors import MalformedError
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "body_problem", "judge", "read_header"]
-
 NAME = "canonical-bytes"
 REQUIRED = True
 HELP = "these bytes were not written by this project: keep the file as evidence, restore a backup"

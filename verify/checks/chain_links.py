@@ -26,8 +26,6 @@ from ledger.entry import Header
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "altered", "fork_problem", "judge", "link_problem"]
-
 NAME = "chain-links"
 REQUIRED = True
 HELP = "compare this entry with a backup or another copy; what stands before it is proved"

@@ -35,8 +35,6 @@ from projections.projection import content_bytes
 from verify.evidence import Evidence
 from verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "chat-refs-resolve"
 REQUIRED = True
 HELP = (

@@ -29,8 +29,6 @@ from verify.checkpoints import Asked, asked
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "checkpoint-preceded"
 REQUIRED = True
 HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"

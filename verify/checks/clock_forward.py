@@ -18,8 +18,6 @@ from __future__ import annotations
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "judge", "time_problem"]
-
 NAME = "clock-forward"
 REQUIRED = True
 HELP = "look at both entries: one of them was not written by this project's writer"

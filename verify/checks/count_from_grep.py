@@ -24,8 +24,6 @@ from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "count-from-grep"
 REQUIRED = True
 HELP = "look at the named headings; log a decision that was meant with `tripod scribe log`"

@@ -20,8 +20,6 @@ from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "decision-ids-unique"
 REQUIRED = False
 FEW = 6  # decisions of one id whose titles are shown

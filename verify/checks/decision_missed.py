@@ -27,8 +27,6 @@ from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "decision-missed"
 REQUIRED = False
 HELP = "read it; if it was a decision, `tripod scribe log` it with a chat reference there"

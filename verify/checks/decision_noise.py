@@ -21,8 +21,6 @@ from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "decision-noise"
 REQUIRED = False
 HELP = "leave the entry, and tell the Scribe what a decision is"

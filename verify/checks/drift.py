@@ -43,8 +43,9 @@ from dataclasses import replace
 
 from projections import FILES, LOG
 from projections.in_the_way import UNMERGED_CURE
-from projections.intake import BLOCKED, UNMERGED, Conflict
+from projections.intake.blocked import BLOCKED
 from projections.intake.others import REPLACED
+from projections.intake.piece import UNMERGED, Conflict
 from projections.projection import content_bytes
 from projections.unheld import told, unheld
 from verify.escape import shorten
@@ -55,8 +56,6 @@ from verify.folded import OLDER
 from verify.known import POLICY, RULES
 from verify.outside import AUTHORITIES
 from verify.sources import RENDER_ERRORS
-
-__all__ = ["IN_THE_WAY", "NAME", "REQUIRED", "judge"]
 
 NAME = "drift"
 REQUIRED = False

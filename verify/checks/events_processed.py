@@ -47,8 +47,6 @@ from verify.checkpoints import EVENT, Asked, asked
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "events-processed"
 REQUIRED = False
 HELP = "`tripod pythia run` has a review given; acknowledge what is settled (`tripod bus check`)"

@@ -25,8 +25,6 @@ from ledger.kinds import BY_NAME
 from verify.evidence import Evidence
 from verify.finding import Outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "judge", "kind_problem", "stream_of"]
-
 NAME = "kinds-known"
 REQUIRED = True
 HELP = "if a newer version wrote this ledger, verify it with that one; else nothing of ours made it"

@@ -16,10 +16,9 @@ let ``tripod init`` make it from that. If the team never had a ledger, say so wi
 
 from __future__ import annotations
 
-from verify.evidence import DATABASE, Evidence
+from ledger.locating import DATABASE
+from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
-
-__all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "ledger-missing"
 REQUIRED = True

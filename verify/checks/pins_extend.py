@@ -33,8 +33,6 @@ from dataclasses import replace
 from verify.evidence import Evidence
 from verify.finding import CANNOT_TELL, Coverage, Outcome, cannot_tell, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "pins-extend"
 REQUIRED = True
 

@@ -30,8 +30,6 @@ from verify.checkpoints import EVENT, Asked, asked
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "pythia-fires"
 REQUIRED = False
 HELP = f"publish a `{EVENT}` event with that range; `tripod scribe log` does it by itself"

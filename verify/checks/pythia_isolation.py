@@ -36,10 +36,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from projections.formats.instructions import INSTRUCTIONS
+from projections.formats.words import RUN
+from projections.formats.words import spoken as words_of
 from verify.assessments import assessments
 from verify.chat_reads import as_usual, plain, read_of_chat, usually
 from verify.chat_side import Log, hidden_among
-from verify.echo import RUN, words_of
 from verify.echoes import Echo, echoes
 from verify.escape import shorten
 from verify.evidence import Evidence
@@ -54,8 +55,6 @@ from verify.finding import (
 )
 from verify.pythia_workers import breaches, pythias
 from verify.reviews import TRANSCRIPT, Review, assessed_text, reviews
-
-__all__ = ["NAME", "REQUIRED", "judge"]
 
 NAME = "pythia-isolation"
 REQUIRED = True

@@ -25,8 +25,6 @@ from dataclasses import replace
 from verify.evidence import Evidence
 from verify.finding import CANNOT_TELL, Outcome, not_applicable, outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "STRAY", "judge"]
-
 NAME = "record-agrees"
 REQUIRED = True
 HELP = "compare with another clone or with the ledger; git tells who changed the file"

@@ -36,8 +36,6 @@ from ledger.vkey import VerifierKey
 from verify.evidence import Evidence
 from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
-__all__ = ["HELP", "NAME", "REQUIRED", "judge"]
-
 NAME = "seals-open"
 REQUIRED = True
 HELP = "compare with an older copy of the ledger: a clone, a backup, the record in git"

@@ -34,21 +34,6 @@ from ledger.entry import Header
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, Severity
 
-__all__ = [
-    "ADOPTED_AGAIN",
-    "HELP",
-    "NAME",
-    "REQUIRED",
-    "cause_problem",
-    "column_problem",
-    "head_problems",
-    "judge",
-    "opening_problem",
-    "order_problem",
-    "schema_findings",
-    "schema_problems",
-]
-
 NAME = "sequence"
 REQUIRED = True
 HELP = "compare with a backup or another copy of the database; they part at this entry"

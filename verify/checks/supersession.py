@@ -26,8 +26,6 @@ from verify.escape import shorten
 from verify.evidence import Evidence
 from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
 
-__all__ = ["NAME", "REQUIRED", "judge"]
-
 NAME = "supersession"
 REQUIRED = False
 HELP = "log a decision that says what holds, with --supersedes and the id of the one that it means"

@@ -38,8 +38,6 @@ from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
 from verify.rows import one
 from verify.sources import RENDER_ERRORS
 
-__all__ = ["NAME", "REQUIRED", "judge", "logs_altered", "step_problem"]
-
 NAME = "worker-lifecycle"
 REQUIRED = False
 HELP = "`tripod show` has the entries; whoever made one by other means is its actor, by claim"

@@ -40,24 +40,6 @@ from ledger.vkey import ED25519, VerifierKey
 from verify.evidence import Evidence
 from verify.finding import Outcome, not_applicable
 
-__all__ = [
-    "FOUND",
-    "HELP",
-    "NAME",
-    "REQUIRED",
-    "SPEAKERS",
-    "TELLS",
-    "Demand",
-    "Held",
-    "Writers",
-    "id_problem",
-    "judge",
-    "names_itself",
-    "record_fault",
-    "speaker",
-    "unsigned_problem",
-]
-
 NAME = "writers-authorised"
 REQUIRED = True
 HELP = "ask the actor what they did then; if their key may be in other hands, revoke it"

@@ -6,6 +6,4 @@ from types import ModuleType
 
 from verify.reporters import json_, text
 
-__all__ = ["REPORTERS"]
-
 REPORTERS: tuple[ModuleType, ...] = (text, json_)

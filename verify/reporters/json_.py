@@ -46,8 +46,6 @@ import json
 
 from verify.finding import Anchored, Finding, Outcome, Report, Subject
 
-__all__ = ["NAME", "VERSION", "render"]
-
 NAME = "json"
 VERSION = 1
 

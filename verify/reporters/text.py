@@ -40,8 +40,6 @@ from verify.finding import (
 )
 from verify.rules import PINNED, WITNESSED
 
-__all__ = ["NAME", "render"]
-
 NAME = "text"
 EXCEPTIONS = 3
 """Exceptions of one verdict that are printed; the others are counted."""

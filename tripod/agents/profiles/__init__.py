@@ -36,8 +36,6 @@ from ledger.plain import read_plain
 from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
 from tripod.errors import BadArgumentError, NotFoundError
 
-__all__ = ["Isolation", "Profile", "load", "names", "parse_profile"]
-
 MAX_PROFILE = 64 * 1024  # bytes
 _HERE = os.path.dirname(__file__)
 _SUFFIX = ".toml"
@@ -99,13 +97,13 @@ def load(name: str) -> Profile:
         data = read_plain(path, MAX_PROFILE, named=True)
     except OSError as error:
         known = ", ".join(names())
-        message = f"no profile {name!r}: {error.strerror}; there are: {known}, and files of yours"
-        raise NotFoundError(message) from error
+        raise NotFoundError(
+            f"no profile {name!r}: {error.strerror}; there are: {known}, and files of yours"
+        ) from error
     try:
         return parse_profile(data)
     except BadArgumentError as error:
-        message = f"profile {name!r}: {error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"profile {name!r}: {error}") from error
 
 
 def parse_profile(data: bytes) -> Profile:
@@ -115,30 +113,24 @@ def parse_profile(data: bytes) -> Profile:
         BadArgumentError: it is none; the message says why.
     """
     if len(data) > MAX_PROFILE:
-        message = f"it holds more than {MAX_PROFILE} bytes"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"it holds more than {MAX_PROFILE} bytes")
     try:
         value = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        message = f"it is no TOML: {error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"it is no TOML: {error}") from error
     _known(value, ("argv", "output", "env", "takes", "isolated"))
     argv, output = _words(value.get("argv"), "argv"), value.get("output", "text")
     if not argv:
-        message = "argv: the program's name is missing"
-        raise BadArgumentError(message)
+        raise BadArgumentError("argv: the program's name is missing")
     if output not in get_args(Output):
-        message = f"output: {output!r} is none of {', '.join(get_args(Output))}"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"output: {output!r} is none of {', '.join(get_args(Output))}")
     takes = value.get("takes", {})
     if not isinstance(takes, dict):
-        message = "takes: it is no table"
-        raise BadArgumentError(message)
+        raise BadArgumentError("takes: it is no table")
     forms = {name: _words(words, f"takes.{name}") for name, words in takes.items()}
     for name, words in forms.items():
         if not any("{}" in word for word in words):
-            message = f"takes.{name}: no word has a {{}} where the value goes"
-            raise BadArgumentError(message)
+            raise BadArgumentError(f"takes.{name}: no word has a {{}} where the value goes")
     env = _words(value.get("env", []), "env")
     return Profile(argv, output, env, forms, _isolation(value.get("isolated", {})))
 
@@ -146,26 +138,25 @@ def parse_profile(data: bytes) -> Profile:
 def _known(value: dict[str, Any], keys: tuple[str, ...]) -> None:
     unknown = value.keys() - set(keys)
     if unknown:
-        message = f"unknown keys: {', '.join(sorted(unknown))}; there are {', '.join(keys)}"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            f"unknown keys: {', '.join(sorted(unknown))}; there are {', '.join(keys)}"
+        )
 
 
 def _isolation(value: object) -> Isolation:
     if not isinstance(value, dict):
-        message = "isolated: it is no table"
-        raise BadArgumentError(message)
+        raise BadArgumentError("isolated: it is no table")
     _known(value, ("network", "config", "transcripts", "lends", "shows"))
     network, config = value.get("network", False), value.get("config")
     transcripts = value.get("transcripts", "")
     if not isinstance(network, bool):
-        message = "isolated.network: it is neither true nor false"
-        raise BadArgumentError(message)
+        raise BadArgumentError("isolated.network: it is neither true nor false")
     if config is not None and not (isinstance(config, str) and _VARIABLE.fullmatch(config)):
-        message = "isolated.config: it is no name of a variable"
-        raise BadArgumentError(message)
+        raise BadArgumentError("isolated.config: it is no name of a variable")
     if not isinstance(transcripts, str) or not _FOLDER.fullmatch(transcripts):
-        message = "isolated.transcripts: it is no folder within that of isolated.config"
-        raise BadArgumentError(message)
+        raise BadArgumentError(
+            "isolated.transcripts: it is no folder within that of isolated.config"
+        )
     lends = _words(value.get("lends", []), "isolated.lends")
     shows = _words(value.get("shows", []), "isolated.shows")
     return Isolation(network, config, transcripts, lends, shows)
@@ -173,6 +164,5 @@ def _isolation(value: object) -> Isolation:
 
 def _words(value: object, name: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        message = f"{name}: it is no list of texts"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{name}: it is no list of texts")
     return tuple(value)
