@@ -14,10 +14,10 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.measure import Pair, Row, cost_row, time_row
-from ledger.locating import FOLDER
-from projections.formats import chat as chats
-from projections.formats.decision_log import DecisionText, format_decision, format_log_header
-from projections.formats.event import Event, event_name, format_event, format_time
+from tripod.ledger.locator import FOLDER
+from tripod.projections.bus.format import Event, event_name, format_event, format_time
+from tripod.projections.chat import format as chats
+from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
 
 __all__ = ["lay", "rows"]
 

@@ -14,12 +14,12 @@ from time import perf_counter
 
 from benchmarks.measure import Row, in_turn, rate_row
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, Scale, event_draft, fill_queue, make_team
-from ledger.entry import Draft, Entry
-from ledger.locating import DATABASE
-from ledger.sqlite import SQLiteStore
-from projections.tables import fold_into
-from tripod import bus
-from tripod.team import Team
+from tripod.bus import events
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.locator import DATABASE
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.projections.engine import fold_into
+from tripod.team.team import Team
 
 __all__ = ["Bare", "rows"]
 
@@ -139,7 +139,7 @@ def _published(folder: str, rounds: int) -> Row:
             size = team.store.head().size
             begin = perf_counter()
             for _ in range(ONE_BY_ONE):
-                bus.publish(team, rng.choice(PEOPLE), rng.choice(WORK), "normal", "it is " * 25)
+                events.publish(team, rng.choice(PEOPLE), rng.choice(WORK), "normal", "it is " * 25)
             seconds = perf_counter() - begin
             made[:] = team.store.read(size)
             return seconds

@@ -17,10 +17,14 @@ from time import perf_counter
 
 from benchmarks.appends import Bare
 from benchmarks.measure import Pair, Row, cost_row, in_turn, time_row
-from ledger.durable import sync_path
-from projections.formats.chat import Header, format_header, format_line
-from tripod import adopt, chat, chat_keeping, chat_reading, recover
-from tripod.team import Team
+from tripod.chat import keep as chat_keep
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.ledger.files import sync_path
+from tripod.projections.chat.format import Header, format_header, format_line
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
 
 __all__ = ["rows"]
 
@@ -61,7 +65,7 @@ def begin(folder: str) -> str:
     os.makedirs(folder)
     root = adopt.init(folder, project="bench", key=False).root
     with Team(root) as team:
-        chat.create(team, "live")
+        chat_send.create(team, "live")
     return root
 
 
@@ -76,8 +80,8 @@ def fill(root: str, messages: int) -> None:
     Path(root, "chat/live.chat").write_bytes(format_header(header, len(body)) + body)
     with Team(root) as team:
         adopt.sync(team)
-        while chat_reading.count(team, "live") > 2_000:
-            chat_keeping.archive(team, "live", chat_reading.count(team, "live") - 1_000)
+        while chat_read.count(team, "live") > 2_000:
+            chat_keep.archive(team, "live", chat_read.count(team, "live") - 1_000)
         recover.rebuild(team)
 
 
@@ -94,7 +98,7 @@ def _later(folder: str) -> float:
         start = perf_counter()
         with team.files_later():
             for number in range(SENDS):
-                chat.send(team, "live", f"agent-{number % 7}", TEXT)
+                chat_send.send(team, "live", f"agent-{number % 7}", TEXT)
         return perf_counter() - start
 
 
@@ -104,7 +108,7 @@ def _sends(folder: str) -> Pair:
         size = team.store.head().size
         start = perf_counter()
         for number in range(SENDS):
-            chat.send(team, "live", f"agent-{number % 7}", TEXT)
+            chat_send.send(team, "live", f"agent-{number % 7}", TEXT)
         ours = perf_counter() - start
         entries = list(team.store.read(size))
         bare = Bare(f"{folder}/bare.db", team.store.db)

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from hashlib import sha256
 from time import perf_counter
 
-from ledger.locating import DATABASE
-from ledger.reader import read_only
-from ledger.seal import Seal
-from tripod import recover
-from tripod.team import Team
-from verify.checks import LEDGER_CHECKS
-from verify.evidence import collect
-from verify.known import Known
-from verify.run import run
+from tripod.ledger.locator import DATABASE
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.tlog.seal import Seal
+from tripod.recovery import rebuild as recover
+from tripod.team.team import Team
+from tripod.verify.anchors.heads import Known
+from tripod.verify.checks import LEDGER_CHECKS
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 __all__ = ["ACTS", "peak"]
 

@@ -15,8 +15,8 @@ from time import perf_counter
 
 from benchmarks.measure import Row, cost_row, in_turn
 from benchmarks.workload import fill_queue
-from ledger.locating import DATABASE, FOLDER
-from projections import BUS
+from tripod.ledger.locator import DATABASE, FOLDER
+from tripod.projections import BUS
 
 __all__ = ["rows"]
 

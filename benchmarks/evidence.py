@@ -19,17 +19,18 @@ from benchmarks.exports import NEW, keep_record, seal_by_hand
 from benchmarks.judging import Cost, cost_of
 from benchmarks.measure import Pair, Row, cost_row, in_turn, rate_row, time_row
 from benchmarks.workload import AFTER_US, Scale, event_draft, make_team
-from ledger import chain, writing
-from ledger.drafts import opened
-from ledger.entry import leaf_hash
-from ledger.locating import DATABASE
-from ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
-from ledger.reader import block_nodes, read_only
-from ledger.sqlite import SQLiteStore
-from verify.checks import CHECKS, record_agrees, seals_open
-from verify.evidence import collect
-from verify.finding import CLEAN
-from verify.run import run
+from tripod.ledger import chain
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.kinds.team import opened
+from tripod.ledger.locator import DATABASE
+from tripod.ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
+from tripod.ledger.sqlite import store as writing
+from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.verify.checks import CHECKS, record_agrees, seals_open
+from tripod.verify.evidence import collect
+from tripod.verify.finding import CLEAN
+from tripod.verify.run import run
 
 __all__ = ["NoTree", "rows"]
 

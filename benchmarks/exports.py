@@ -8,15 +8,14 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 
-from ledger import drafts
-from ledger.locating import DATABASE
-from ledger.merkle import root_of
-from ledger.note import Note, format_note
-from ledger.reader import block_nodes, read_only
-from ledger.seal import Seal, format_seal, sign_seal
-from ledger.vkey import SigningKey
-from tripod.export import export, update
-from tripod.team import Team
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.locator import DATABASE
+from tripod.ledger.merkle import root_of
+from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.tlog.note import Note, SigningKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
+from tripod.team.team import Team
+from tripod.trust.export import export, update
 
 __all__ = ["EXPORTS", "NEW", "keep_record", "seal_by_hand"]
 

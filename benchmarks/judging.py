@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from benchmarks.measure import Pair, Row, cost_row, growth_row, size_row
 from benchmarks.workload import Scale, make_team
-from projections.rebuild import renders
-from tripod.team import Team
+from tripod.projections.engine import renders
+from tripod.team.team import Team
 
 __all__ = ["Cost", "cost_of", "forked", "own_memory", "resident", "rows", "set_aside"]
 

@@ -19,16 +19,18 @@ import orjson
 from benchmarks.child import LEDGER_NAMES
 from benchmarks.measure import Pair, Row, cost_row, in_turn
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, event_draft, fill_queue
-from ledger.authorship import parse_record, statement
-from ledger.entry import Draft
-from ledger.locating import DATABASE
-from ledger.reader import read_entries, read_only
-from ledger.vkey import VerifierKey
-from tripod import authors, bus, keys
-from tripod.authors import Signing
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.ledger.actors import parse_record, statement
+from tripod.ledger.entry import Draft
+from tripod.ledger.locator import DATABASE
+from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.ledger.tlog.note import VerifierKey
+from tripod.team.team import Team
+from tripod.trust import actors as authors
+from tripod.trust import keys
+from tripod.trust.actors import Signing
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

@@ -16,21 +16,21 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ledger import drafts
-from ledger.entry import Draft, leaf_hash
-from ledger.locating import FOLDER
-from projections import BUS
-from projections.chat_file import line_size
-from projections.formats import chat as chats
-from projections.formats.assessment import format_checkpoint_payload
-from projections.formats.decision_log import format_log_header
-from projections.formats.event import Event, event_name, format_event, format_time
-from projections.formats.mentions import EVENTS, mentions
-from projections.intake.others import take_inputs
-from projections.intake.piece import Found, Reader, sort_pieces
-from projections.rebuild import renders
-from tripod import adopt
-from tripod.team import Team
+from tripod.ledger.entry import Draft, leaf_hash
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.locator import FOLDER
+from tripod.projections import BUS
+from tripod.projections.bus.format import Event, event_name, format_event, format_time
+from tripod.projections.chat import format as chats
+from tripod.projections.chat.format import EVENTS, mentions
+from tripod.projections.chat.tables import line_size
+from tripod.projections.decisions.format import format_log_header
+from tripod.projections.engine import renders
+from tripod.projections.pieces import Found, Reader, sort_pieces
+from tripod.projections.pythia.format import format_checkpoint_payload
+from tripod.projections.team.intake import take_inputs
+from tripod.team import adopt
+from tripod.team.team import Team
 
 __all__ = ["AFTER_US", "Scale", "event_draft", "fill_queue", "make_team", "show_files"]
 

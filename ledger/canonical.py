@@ -9,7 +9,7 @@ b'{"a":["\xc3\xa9",true],"b":1}'
 >>> parse_value(b'{"a": 1}')
 Traceback (most recent call last):
     ...
-ledger.errors.MalformedError: not canonical JSON: the same value is written {"a":1}
+tripod.ledger.errors.MalformedError: not canonical JSON: the same value is written {"a":1}
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import orjson
 
-from ledger.errors import MalformedError
+from tripod.ledger.errors import MalformedError
 
 Value: TypeAlias = "bool | int | str | list[Value] | dict[str, Value]"
 

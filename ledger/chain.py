@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from ledger.canonical import format_value
-from ledger.entry import (
+from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import (
     GENESIS,
     HEADER_VERSION,
     MAX_BODY,
@@ -23,8 +23,8 @@ from ledger.entry import (
     header_bytes,
     leaf_hash,
 )
-from ledger.errors import IdReusedError, MalformedError, TooLargeError, UnknownCauseError
-from ledger.merkle import Tree
+from tripod.ledger.errors import IdReusedError, MalformedError, TooLargeError, UnknownCauseError
+from tripod.ledger.merkle import Tree
 
 _NOT_BEFORE = "0000-01-01T00:00:00.000000Z"
 

@@ -10,7 +10,7 @@ A header is canonical JSON, hashed and stored as the exact bytes::
 
 - leaf hash = SHA-256(0x00 || header bytes): it serves the chain (``prev``) and the tree.
 - body commitment = SHA-256(0x02 || salt || kind || 0x00 || body bytes), salt = 32 random bytes.
-- ``auth`` = SHA-256(0x03 || signature record); ``ledger.authorship`` has the record.
+- ``auth`` = SHA-256(0x03 || signature record); ``tripod.ledger.actors`` has the record.
 
 Source: design, "An entry, byte for byte"; the vector of the commitment is a test.
 """
@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ledger.canonical import format_ordered, format_value
-from ledger.errors import MalformedError, TooLargeError
+from tripod.ledger.canonical import format_ordered, format_value
+from tripod.ledger.errors import MalformedError, TooLargeError
 
 HEADER_VERSION = 1
 MAX_HEADER = 65_535  # an entry bundle of tlog-tiles gives a length of two bytes
@@ -78,8 +78,8 @@ class Entry(NamedTuple):
     """One fact in the ledger, as stored; ``data`` is the decoded body.
 
     ``salt`` and ``body`` are None where they were erased; ``data`` is then what the ``redacted``
-    entry keeps in their place (see ``ledger.redaction``), and empty where no entry says so.
-    ``auth`` is the signature record that lies beside a signed one.
+    entry keeps in their place (see ``tripod.ledger.sqlite.erase``), and empty where no entry says
+    so. ``auth`` is the signature record that lies beside a signed one.
     """
 
     seq: int

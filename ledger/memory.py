@@ -12,17 +12,16 @@ from contextlib import contextmanager
 
 import orjson
 
-from ledger.chain import Tip, link_all
-from ledger.entry import Draft, Entry
-from ledger.errors import ConflictError, LedgerError
-from ledger.head import Guard, Head
-from ledger.ids import fresh_ids, now_at
-from ledger.redaction import named_blobs, naming
-from ledger.store import Fold
+from tripod.ledger.chain import Tip, link_all
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.errors import ConflictError, LedgerError
+from tripod.ledger.ids import fresh_ids, now_at
+from tripod.ledger.sqlite.erase import named_blobs, naming
+from tripod.ledger.store import Fold, Guard, Head
 
 
 class MemoryStore:
-    """A ledger in lists; see ``ledger.store.Store``."""
+    """A ledger in lists; see ``tripod.ledger.store.Store``."""
 
     def __init__(self, *, fold: Fold | None = None) -> None:
         """Begin an empty ledger."""

@@ -3,16 +3,35 @@
 The caller states a guard on a *stream*; only the store knows the head and queues on it, since
 callers that compare-and-swap one global head collapse as soon as several write (spec: store 4.2).
 One contract suite (``tests/core/store_contract.py``) runs against every implementation.
+
+The head of a ledger, and the guard by which a caller states what it has seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ledger.entry import Draft, Entry
-from ledger.head import Guard, Head
+from tripod.ledger.entry import Draft, Entry
+
+
+class Head(NamedTuple):
+    """(size, root) of the ledger at some moment."""
+
+    size: int
+    root: bytes
+
+
+class Guard(NamedTuple):
+    """``stream`` has not grown since the caller saw the ledger at ``size`` entries."""
+
+    stream: str
+    size: int
+
+
+# Store ------------------------------------------------------------------------------------------
+
 
 Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]
 """Called inside the append's transaction with the table connection and the new entries."""

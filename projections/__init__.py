@@ -5,19 +5,13 @@
 
 from __future__ import annotations
 
-from projections.agents import Agents
-from projections.bus_queue import BusQueue
-from projections.chat_file import ChatFiles
-from projections.claims import Claims
-from projections.counts import Counts
-from projections.decision_log import DecisionLog
-from projections.projection import Projection, TableAlone
-from projections.pythia import Pythia
-from projections.reading import Reading
-from projections.redactions import Redactions
-from projections.team_files import TeamFiles
-from projections.trust import Trust
-from projections.workers import Workers
+from tripod.projections.bus.tables import BusQueue, Claims
+from tripod.projections.chat.tables import ChatFiles, Reading
+from tripod.projections.decisions.tables import DecisionLog
+from tripod.projections.projection import Projection, TableAlone
+from tripod.projections.pythia.tables import Pythia
+from tripod.projections.team.tables import Counts, Redactions, TeamFiles, Trust
+from tripod.projections.workers.tables import Agents, Workers
 
 FILES = TeamFiles()
 BUS = BusQueue()

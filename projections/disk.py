@@ -2,6 +2,16 @@
 
 Names in it come from strangers: no symbolic link is followed for a file, nothing outside the
 directory is opened, and what is larger than its limit is refused before it is read.
+
+What stands where a projected file belongs and must not be written over.
+
+A person who puts a symbolic link there (a log that is kept under ``docs/``) means something by it.
+Such a place is told and left as it is. A folder is no matter: nothing can be written over it.
+
+A file that holds conflict markers is half of a merge that a person has yet to finish: taken in, its
+marker lines would stand in the ledger for ever; written over, the other side's part would be gone.
+
+Many files at once, for a fraction of what each by itself would cost: moved, and put in place.
 """
 
 from __future__ import annotations
@@ -10,18 +20,19 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from ledger.durable import name_file, sync_path
-from ledger.plain import open_plain
-from projections.places import Places
-from projections.projection import File
+from tripod.ledger.files import name_file, open_plain, sync_path
+from tripod.ledger.progress import over
+from tripod.projections.layout import Places
+from tripod.projections.projection import File
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
 TEMPORARY = ".tripod-new-"
-KEPT = ".tripod-swap-"  # ``projections.swap`` says what such a name means
+KEPT = ".tripod-swap-"  # ``tripod.projections.swap`` says what such a name means
 HIDDEN = (TEMPORARY, KEPT)
 
 _ODD = {
@@ -99,7 +110,7 @@ class Disk:
         return sorted(name for name in found if not name.startswith(HIDDEN) and _is_text(name))
 
     def kept(self, folder: str) -> list[str]:
-        """Paths of the replaced files that are kept in a folder (``projections.swap``)."""
+        """Paths of the replaced files that are kept in a folder (``tripod.projections.swap``)."""
         front = f"{folder}/" if folder else ""
         return sorted(front + name for name in self._listed(folder) if name.startswith(KEPT))
 
@@ -395,3 +406,150 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except FileNotFoundError:
         return
+
+
+# In the way -------------------------------------------------------------------------------------
+
+
+UNMERGED_CURE = (
+    "finish the merge: keep this ledger's lines first and the other side's behind them, remove the "
+    "marker lines, then `tripod sync`"
+)
+
+# As git writes them: seven of a kind (an attribute may ask for more), then a label or nothing.
+_MARKER = re.compile(rb"^(?:<{7,}+|\|{7,}+|>{7,}+)(?: [^\n]*)?\r?$|^={7,}+\r?$", re.MULTILINE)
+_FENCE = re.compile(rb"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_WORDS = (b"<<<<<<<", b">>>>>>>")
+
+
+def in_the_way(disk: Disk, path: str) -> str | None:
+    """Words for what would be replaced at ``path``; None for a file, a folder, and nothing."""
+    odd = disk.odd(path)
+    if odd is None or odd == "a folder":
+        return None
+    try:
+        return f"{odd} to {os.readlink(disk.full(path))!r}"
+    except OSError:  # no link
+        return odd
+
+
+def merge_marker(path: str, data: bytes, held: bytes = b"") -> int | None:
+    r"""The number, from 1, of the first line that is a conflict marker; None without a conflict.
+
+    A text that quotes markers is no conflict: in a Markdown file two of a conflict's markers must
+    follow each other in their order, outside of a fenced block. In a chat, whose lines are base64,
+    one that opens or closes a conflict is enough. Logs of workers are never judged: they only
+    grow, and hold what terminals showed.
+
+    Args:
+        path: the file's path within the team directory.
+        data: its bytes.
+        held: what the ledger has for it; a marker that stands there was taken in long ago.
+
+    >>> merge_marker("scribe/log.md", b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n")
+    2
+    >>> merge_marker("scribe/log.md", b"a\n=======\nb\n") is None
+    True
+    """
+    if path.endswith(".log") or not any(word in data for word in _WORDS):
+        return None
+    found = list(_MARKER.finditer(data))
+    old = Counter(match[0].rstrip(b"\r") for match in _MARKER.finditer(held)) if held else Counter()
+    if found and not Counter(match[0].rstrip(b"\r") for match in found) - old:
+        return None
+    fences = [] if path.endswith(".chat") else [m.start() for m in _FENCE.finditer(data)]
+    before = 0  # fences
+    first: tuple[int, int, bytes] | None = None  # where, how many characters, which
+    for match in found:
+        at, text = match.start(), match[0]
+        while before < len(fences) and fences[before] < at:
+            before += 1
+        if before % 2:
+            continue
+        kind = text[:1]
+        size = len(text) - len(text.lstrip(kind))
+        if path.endswith(".chat"):
+            if kind in b"<>":
+                return data.count(b"\n", 0, at) + 1
+        elif first is not None and size == first[1] and _follows(first[2], kind):
+            return data.count(b"\n", 0, first[0]) + 1
+        elif kind in b"<=":
+            first = at, size, kind
+    return None
+
+
+def _follows(first: bytes, kind: bytes) -> bool:
+    """Whether a conflict goes on with this marker: ``<<<<<<<``, ``|||||||``, ``=======``, ..."""
+    return kind in b"|=>" if first == b"<" else kind == b">"
+
+
+# Moving -----------------------------------------------------------------------------------------
+
+
+def move_all(disk: Disk, old: str, new: str, names: Sequence[str]) -> list[str]:
+    """Move files, each by one rename; give the names that were not moved.
+
+    These are the ones for which no regular file is there, or whose place in ``new`` is taken: it is
+    looked at right before each rename, so that nothing is written over.
+
+    Raises:
+        OSError: the system refuses; a symbolic link stands where a folder belongs.
+    """
+    here = {name for name, what in disk.walk(old) if what == "file"}
+    disk.make_folder(new)
+    before, behind = f"{disk.full(old)}/", f"{disk.full(new)}/"
+    left = []
+    for name in over(names, "moving files", len(names)):
+        if name not in here or os.path.lexists(behind + name):
+            left.append(name)
+            continue
+        try:
+            os.rename(before + name, behind + name)
+        except FileNotFoundError:  # another program took it meanwhile
+            left.append(name)
+    return left
+
+
+def write_missing(disk: Disk, files: Sequence[tuple[str, File]]) -> list[Stat | None]:
+    """Put many files where none stand, and wait for the disk once for all of them.
+
+    The bytes are on the disk before any file has its name, as with ``Disk.write``. None for a
+    place that somebody else filled meanwhile. The folders' own fsync is left to the caller.
+
+    Raises:
+        OSError: the system refuses; none of the files whose turn had not come is written.
+    """
+    staged: deque[tuple[str, str, Stat]] = deque()
+    temporary = ""
+    try:
+        for folder in {path.rpartition("/")[0] for path, _ in files}:
+            disk.check_way(folder)
+            disk.make_folder(folder)
+        for number, (path, file) in enumerate(files):
+            folder = path.rpartition("/")[0]
+            temporary = f"{disk.full(folder)}/{TEMPORARY}{os.getpid()}-{number}"
+            fd = os.open(temporary, ANEW, 0o600)
+            try:
+                _write_all(fd, file.data)
+                os.fchmod(fd, file.mode)
+                staged.append((temporary, disk.full(path), stat_of(os.fstat(fd))))
+            finally:
+                os.close(fd)
+        os.sync()
+        written: list[Stat | None] = []
+        while staged:
+            temporary, full, stat = staged[0]
+            written.append(stat if name_file(temporary, full) else None)
+            staged.popleft()
+    except BaseException:
+        for left in (temporary, *(name for name, _, _ in staged)):
+            with suppress(FileNotFoundError):
+                os.unlink(left)
+        raise
+    return written
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]

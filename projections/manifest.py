@@ -1,4 +1,9 @@
-"""What the files that only grow looked like when they last agreed with the ledger.
+"""Whether anything on disk may have changed since it was last noted: a few stats, no parsing.
+
+Every command asks this first. A "no" here is what lets the hot commands skip the intake; a "yes"
+costs a full look. It errs towards looking.
+
+What the files that only grow looked like when they last agreed with the ledger.
 
 A cache that saves reading, never proof: an equal stat is trusted only when it was noted well
 after the file's own time, else the bytes are hashed (the "racy" rule of git's index). Each row
@@ -13,7 +18,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from projections.disk import Stat
+from tripod.projections.bus.tables import in_folder
+from tripod.projections.decisions.tables import watched_logs
+from tripod.projections.disk import KEPT, RACY_NS, Disk, Stat, UnreadableError
 
 DDL = """
 CREATE TABLE IF NOT EXISTS manifest (
@@ -83,3 +90,102 @@ def save(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> N
 def forget(db: sqlite3.Connection) -> None:
     """Trust no file until it was read again."""
     db.execute("DELETE FROM manifest")
+
+
+# Quiet ------------------------------------------------------------------------------------------
+
+
+_WORKERS = ("workers", ".md")
+_SINGLE = ("supervisor.md", "counts.json")
+_READ_LIMIT = 64 * 1024 * 1024
+
+
+def is_quiet(
+    db: sqlite3.Connection,
+    disk: Disk,
+    known: Manifest,
+    *,
+    looked: list[str] | None = None,
+    uncounted: list[str] | None = None,
+) -> bool:
+    """Whether all that is watched looks as it did when it last agreed with the ledger.
+
+    ``looked`` collects the paths whose stat did not settle it and that were looked into: noted
+    anew, they will be settled by their stat. ``uncounted``, where it is given, collects the
+    queue's folders that nothing but a count would settle: they are left to the next that counts.
+    """
+    seen: list[str] = [] if looked is None else looked
+    for folder in disk.places.queue_folders():
+        racy = _folder_racy(disk, known, folder)
+        if racy and uncounted is not None:
+            uncounted.append(folder)
+            continue
+        if racy is None or (racy and not _counted(db, disk, folder)):
+            return False
+        if racy:
+            seen.append(folder)
+    expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
+    paths = [
+        f"{folder}/{name}"
+        for folder, suffix in (*((f, ".chat") for f in disk.places.chat_folders()), _WORKERS)
+        for name in disk.names(folder)
+        if name.endswith(suffix)
+    ]
+    paths += watched_logs(db, disk)
+    if expected - set(paths):
+        return False
+    configs = [f"events/{queue}config.yaml" for queue in disk.places.queues()]
+    inputs = [*configs, *_SINGLE, *(name for name in disk.names("") if name.startswith("policy"))]
+    # A name among the events that is watched as a file could not be read when it was taken in.
+    # A file that was replaced while others had it open may still grow.
+    inputs += [
+        path
+        for path in known
+        if path.startswith("policy") or path.endswith(".event") or f"/{KEPT}" in path
+    ]
+    return all(_file_quiet(disk, known, seen, path) for path in (*paths, *inputs))
+
+
+def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bool:
+    stat = disk.stat(path)
+    noted = known.get(path)
+    if stat is None or noted is None:
+        return stat is None and noted is None
+    if noted.stat == stat and noted.noted_ns - stat.mtime_ns > RACY_NS:
+        return True
+    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _READ_LIMIT:
+        return False
+    try:
+        data = disk.read(path, _READ_LIMIT)
+    except UnreadableError:
+        return False
+    if noted.stat == stat:
+        looked.append(path)
+    return data is not None and sha256(data).hexdigest() == noted.digest
+
+
+def _folder_racy(disk: Disk, known: Manifest, folder: str) -> bool | None:
+    """None where the folder changed; else whether its equal stat settles nothing yet."""
+    stat = disk.stat(folder)
+    noted = known.get(folder)
+    if stat is None or noted is None:
+        return False if stat is None and noted is None else None
+    if noted.stat != stat:
+        return None
+    return noted.noted_ns - stat.mtime_ns <= RACY_NS
+
+
+def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:
+    """Whether as many event files stand in a folder as the ledger has there.
+
+    A foreign file that came and another that went within one tick of the file clock escape this
+    look; the next command that finds the folder changed sees them, and ``sync`` and ``verify`` do.
+    """
+    where, values = in_folder(folder, alone=not disk.places.added)
+    sql = f"SELECT count(*) FROM events WHERE {where}"
+    expected: int = db.execute(sql, values).fetchone()[0]
+    unread: int = db.execute(
+        "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?",
+        (f"{folder}/%", f"{folder}/%/%"),
+    ).fetchone()[0]
+    return disk.count(folder, ".event") == expected + unread

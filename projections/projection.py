@@ -2,9 +2,9 @@
 
 A fold is pure: it turns one entry into row operations on the projection's own tables, and looks
 at nothing else, so that any split of the fold gives the same rows. Operations on different tables
-commute; the runner (``projections.tables``) uses that to write a batch statement by statement.
-A render is pure as well: rows (and the bodies they point to) in, bytes out. No clock, locale,
-host name, absolute path or dict order reaches a rendered byte.
+commute; the runner (``tripod.projections.engine``) uses that to write a batch statement by
+statement. A render is pure as well: rows (and the bodies they point to) in, bytes out. No clock,
+locale, host name, absolute path or dict order reaches a rendered byte.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ledger.entry import Entry
+from tripod.ledger.entry import Entry
 
 TOGETHER = 500
 """How many bodies are fetched at once."""

@@ -8,6 +8,12 @@ kernel answers by a lease; where it does not, after a grace.
 
 That name says what was expected to come back, so that whoever finds it after a crash knows what of
 it is foreign. Source: spec store-and-projections, 3.2; ADR 0010.
+
+Grows a file that is only ever added to: its new bytes go behind whatever stands there.
+
+Where they went tells whether others wrote in between. The end is found by the system in the same
+step (``O_APPEND``), so nothing of anybody's is written over. Source: spec store-and-projections,
+3.3.
 """
 
 from __future__ import annotations
@@ -23,10 +29,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from projections.disk import KEPT, Disk, Stat
-from projections.projection import File
+from tripod.projections.disk import KEPT, Disk, Stat, stat_of
+from tripod.projections.manifest import Known
+from tripod.projections.projection import File
 
 GRACE_S = 120
 """Seconds that a replaced file is kept where the kernel cannot tell whether it is still open."""
@@ -235,3 +242,52 @@ def _lease(fd: int) -> bool | None:
     except (OSError, AttributeError):
         return None
     return False
+
+
+# Appending --------------------------------------------------------------------------------------
+
+
+NOT_AS_KNOWN: Final = "not as known"
+OTHERS_CAME: Final = "others came"
+Outcome = tuple[Stat, str] | Literal["not as known", "others came"]
+
+
+def append(disk: Disk, path: str, known: Known, new: bytes, limit: int) -> Outcome:
+    """Add ``new`` at the end of a file, and wait until the disk has it.
+
+    Gives its stat and digest then. ``NOT_AS_KNOWN``: its length or digest is not the one that is
+    known, and nothing was written. ``OTHERS_CAME``: something of others stands in front of the new
+    bytes, or another file stands in the place by now.
+
+    Raises:
+        OSError: the system refuses, or wrote a part of it: a torn end, which the next command that
+            writes the file knows as such (``tripod.projections.decisions.intake``).
+        UnreadableError: the file cannot be read.
+    """
+    found = disk.look(path, limit)
+    if found is None or len(found[0]) != known.stat.size:
+        return NOT_AS_KNOWN
+    have, before = found
+    if sha256(have).hexdigest() != known.digest or before.mode != known.stat.mode:
+        return NOT_AS_KNOWN
+    full = disk.full(path)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        fd = os.open(full, flags)
+    except FileNotFoundError:
+        return NOT_AS_KNOWN
+    try:
+        if os.fstat(fd).st_ino != before.inode:
+            return NOT_AS_KNOWN
+        if os.write(fd, new) != len(new):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), full)
+        end = os.lseek(fd, 0, os.SEEK_CUR)
+        os.fdatasync(fd)
+        after = stat_of(os.fstat(fd))
+    finally:
+        os.close(fd)
+    there = disk.stat(path)
+    alone = end - len(new) == len(have) and after.size == end
+    if not alone or there is None or there.inode != after.inode:
+        return OTHERS_CAME
+    return after, sha256(have + new).hexdigest()

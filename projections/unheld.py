@@ -12,13 +12,13 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from projections.chat_file import line_bytes
-from projections.decision_log import piece_bytes
-from projections.formats.chat import format_time, parse_archive_name, parse_line, split_file
-from projections.formats.decision_log import DecisionText, parse_decision, split_log
-from projections.formats.event import parse_event
-from projections.projection import Source
-from projections.standins import MARK
+from tripod.projections.bus.format import parse_event
+from tripod.projections.chat.format import format_time, parse_archive_name, parse_line, split_file
+from tripod.projections.chat.tables import line_bytes
+from tripod.projections.decisions.format import DecisionText, parse_decision, split_log
+from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections.erasure import MARK
+from tripod.projections.projection import Source
 
 NAMED = 3
 _QUEUE, _DONE, _CHAT, _LOG = "events", "processed/", "chat", "scribe"

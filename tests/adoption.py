@@ -5,12 +5,17 @@ from pathlib import Path
 
 from story import tree
 
-from ledger.kinds import BY_NAME
-from projections.disk import Disk
-from projections.formats import chat as chat_format
-from projections.rebuild import differences
-from tripod import adopt, bus, chat, chat_reading, recover, scribe
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.ledger.kinds import BY_NAME
+from tripod.projections.chat import format as chat_format
+from tripod.projections.disk import Disk
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
 
 __all__ = ["check_adoption", "check_going_on"]
 
@@ -91,13 +96,13 @@ def check_going_on(project: Path) -> None:
     """New acts continue the same files, and nothing differs afterwards."""
     with Team(str(project / ".nbs")) as team:
         bus.publish(team, "ann", "note", "normal", "on")
-        scribe.log(team, scribe.Request("Going on", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.Request("Going on", ["ann"], "because"))
         channels = [c for (c,) in team.store.db.execute("SELECT channel FROM channels").fetchall()]
         for channel in channels:
             if channel.endswith("-archive"):
                 continue  # an archive whose chat is gone is read, and not written to
-            chat.send(team, channel, "ann", f"on in {channel}")
-            message = chat_reading.messages(team, channel, last=1)[0]
+            chat_send.send(team, channel, "ann", f"on in {channel}")
+            message = chat_read.messages(team, channel, last=1)[0]
             assert message.text == f"on in {channel}"
             data = (project / ".nbs/chat" / f"{channel}.chat").read_bytes()
             line = chat_format.parse_line(data.splitlines()[-1])

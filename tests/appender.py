@@ -14,8 +14,8 @@ from typing import Any
 
 from sample_ledger import opening, said
 
-from ledger.entry import Entry
-from ledger.sqlite import SQLiteStore
+from tripod.ledger.entry import Entry
+from tripod.ledger.sqlite.store import SQLiteStore
 
 __all__ = ["DEATHS", "OPENING"]
 

@@ -17,14 +17,18 @@ from unittest import mock
 from plain_export import files_of, key_of, write_files
 from specimens import Row, build, database, forge, read, unguarded
 
-from ledger.canonical import format_value
-from ledger.entry import GENESIS, commit, leaf_hash
-from ledger.merkle import Tree
-from ledger.note import Note, format_note
-from ledger.places import RECORD
-from ledger.seal import Seal, format_seal, sign_seal
-from tripod import authors, bus, chat, keys, scribe, sealing
-from tripod.team import Team
+from tripod.bus import events
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import GENESIS, commit, leaf_hash
+from tripod.ledger.merkle import Tree
+from tripod.ledger.places import RECORD
+from tripod.ledger.tlog.note import Note, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
+from tripod.team.team import Team
+from tripod.trust import actors, keys
+from tripod.trust import seal as sealing
 
 __all__ = [
     "ACTOR",
@@ -110,16 +114,18 @@ def build_world(folder: Path) -> World:
             sealing.new_key(team)
         for number in range(1, 6):
             with Team(root) as team:
-                chat.send(team, "live", "alex", f"Round {number}: what is next?")
+                chat_send.send(team, "live", "alex", f"Round {number}: what is next?")
                 title = f"What is next in round {number}"
-                request = scribe.Request(title, ("alex",), "It is due.", refs=("live.chat:~L14",))
-                scribe.log(team, request)
+                request = decisions_log.Request(
+                    title, ("alex",), "It is due.", refs=("live.chat:~L14",)
+                )
+                decisions_log.log(team, request)
             stages.append(_kept(folder / str(number), root, home))
         with Team(root) as team:
-            authors.enrol(team, ACTOR, keys.never)
+            actors.enrol(team, ACTOR, keys.never)
             for number in range(4):
-                bus.publish(team, "parser", "task-complete", "normal", f"late task {number}")
-                chat.send(team, "side", "claude", f"late note {number}")
+                events.publish(team, "parser", "task-complete", "normal", f"late task {number}")
+                chat_send.send(team, "side", "claude", f"late note {number}")
         now = _kept(folder / "last", root, home)
     return World(now, tuple(stages), tuple(read(database(root))))
 

@@ -17,13 +17,15 @@ from plain_export import read_files
 from specimens import Row, database, resigned, unguarded
 from story import Clock, Original
 
-from ledger import drafts
-from ledger.canonical import format_value
-from ledger.entry import auth_of, commit, leaf_hash
-from ledger.places import RECORD
-from ledger.vkey import SigningKey
-from tripod import bus, chat, sealing
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import auth_of, commit, leaf_hash
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.places import RECORD
+from tripod.ledger.tlog.note import SigningKey
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
 
 __all__ = ["DEEDS"]
 
@@ -524,7 +526,7 @@ def _fork(case: Case) -> int:
     with at_home(case.home), Team(case.root) as team:
         for number in range(case.rng.randrange(1, 12)):
             if case.rng.random() < 0.5:
-                chat.send(team, "live", "alex", f"It went otherwise, {number}.")
+                chat_send.send(team, "live", "alex", f"It went otherwise, {number}.")
             else:
                 bus.publish(team, "parser", "task-complete", "normal", f"another {number}")
         sealing.seal(team, "asked")

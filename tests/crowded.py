@@ -11,18 +11,19 @@ from pathlib import Path
 
 from git_repo import Git
 
-from ledger import drafts_agent, drafts_worker
-from ledger.drafts import displaced
-from projections.formats.chat import Header, format_header, format_line, format_time
-from projections.formats.decision_log import DecisionText, format_decision, format_log_header
-from projections.formats.event import Event, event_name, format_event
-from projections.formats.event import format_time as event_time
-from projections.formats.worker import parse_worker
-from tripod import adopt
-from tripod.act import Act
 from tripod.drafting import draft_event
-from tripod.team import Team
-from tripod.worker_life import step
+from tripod.ledger.kinds import agents
+from tripod.ledger.kinds import workers as drafts_worker
+from tripod.ledger.kinds.team import displaced
+from tripod.projections.bus.format import Event, event_name, format_event
+from tripod.projections.bus.format import format_time as event_time
+from tripod.projections.chat.format import Header, format_header, format_line, format_time
+from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.projections.workers.format import parse_worker
+from tripod.team import adopt
+from tripod.team.act import Act
+from tripod.team.team import Team
+from tripod.workers.life import step
 
 __all__ = ["NEW", "REWRITTEN", "Crowd", "crowd"]
 
@@ -153,7 +154,7 @@ def _run(act: Act, name: str, state: str, told: str) -> None:
             drafts_worker.worker_spawned(
                 name=name, slug="mole", folder="/srv/crowd", task="Dig.", actor="ann"
             ),
-            drafts_agent.agent_requested(
+            agents.agent_requested(
                 spawn=run, role="worker", subject=name, attempt=1, spec=b"{}", actor="ann"
             ),
         ]
@@ -166,7 +167,7 @@ def _run(act: Act, name: str, state: str, told: str) -> None:
         ),
         event,
     )
-    ended = drafts_agent.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
+    ended = agents.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
     act.append([ended])
 
 

@@ -6,8 +6,8 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from ledger import drafts_agent
-from tripod.agents import errands, spool
+from tripod.agents import jobs, spool
+from tripod.ledger.kinds import agents as drafts_agent
 
 __all__ = ["RUN", "behind", "die", "die_at"]
 
@@ -46,9 +46,9 @@ def die_at(step: str) -> None:
         "behind the request": (spool.Spool, "launch", die),
         "while it orders": (json, "dumps", die),
         "behind the launch": (spool.Spool, "launch", behind(spool.Spool.launch)),
-        "before the start is recorded": (errands, "_append_started", die),
-        "behind the start": (errands, "_note", behind(errands._note)),
-        "before the end is recorded": (errands, "_ended", die),
+        "before the start is recorded": (jobs, "_append_started", die),
+        "behind the start": (jobs, "_note", behind(jobs._note)),
+        "before the end is recorded": (jobs, "_ended", die),
         "behind the end": (spool.Spool, "remove", die),
     }
     owner, name, patched = places[step]

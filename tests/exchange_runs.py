@@ -23,13 +23,17 @@ from typing import Any
 from foreign_writers import KINDS, Writer, free
 from story import tree
 
-from projections import appending, swap
-from projections.disk import Disk
-from projections.projection import content_bytes
-from projections.rebuild import differences
-from tripod import adopt, chat, recover, scribe, strays
-from tripod import files as tripod_files
-from tripod.team import Team
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.projections import swap as appending
+from tripod.projections.disk import Disk
+from tripod.projections.engine import differences
+from tripod.projections.projection import content_bytes
+from tripod.recovery import rebuild as recover
+from tripod.team import act as strays
+from tripod.team import adopt
+from tripod.team import files as tripod_files
+from tripod.team.team import Team
 
 __all__ = ["ENDS", "POINTS"]
 
@@ -136,8 +140,8 @@ def arm(strikes: Strikes) -> None:
     appending.append = appended  # type: ignore[assignment]
     os.write = written
     around(os, "fdatasync", strikes, "behind the log's end")
-    around(swap, "exchange", strikes, "named", "exchanged")
-    around(swap, "take", strikes, after="looked at")
+    around(appending, "exchange", strikes, "named", "exchanged")
+    around(appending, "take", strikes, after="looked at")
     around(tripod_files.Files, "drop", strikes, after="dropped")
     around(tripod_files.Files, "note", strikes, "written")
     around(Team, "_write_files", strikes, "committed", "noted")
@@ -160,14 +164,18 @@ def act(root: Path, number: int, chance: random.Random, *, twice: bool) -> None:
     """What one run does: something on each file, in any order, after it took in what is there."""
     with Team(str(root)) as team:
         acts: list[Callable[[], object]] = [
-            lambda: chat.send(team, "live", "ann", f"[own-{number}-live]"),
-            lambda: chat.send(team, "old", "ann", f"[own-{number}-old]"),
-            lambda: chat.send(team, "edited", "ann", f"[own-{number}-edited]"),
-            lambda: scribe.log(team, scribe.Request(f"[own-{number}-log]", ["ann"], "because")),
+            lambda: chat_send.send(team, "live", "ann", f"[own-{number}-live]"),
+            lambda: chat_send.send(team, "old", "ann", f"[own-{number}-old]"),
+            lambda: chat_send.send(team, "edited", "ann", f"[own-{number}-edited]"),
+            lambda: decisions_log.log(
+                team, decisions_log.Request(f"[own-{number}-log]", ["ann"], "because")
+            ),
         ]
         chance.shuffle(acts)
         if twice:  # the first takes in what others added: the second finds the log as it knows it
-            acts[:0] = [partial(scribe.log, team, scribe.Request("Again", ["ann"], "because"))] * 2
+            acts[:0] = [
+                partial(decisions_log.log, team, decisions_log.Request("Again", ["ann"], "because"))
+            ] * 2
         for one in acts:
             one()
         if chance.random() < 0.2:
@@ -190,10 +198,10 @@ class Campaign:
         adopt.init(str(self.project), project="p", origin=f"p/{seed}", key=False)
         with Team(str(self.root)) as team:
             for channel in ("live", "old", "edited"):
-                chat.create(team, channel)
-                chat.send(team, channel, "ann", "first")
-                chat.send(team, channel, "ann", "second")
-            scribe.log(team, scribe.Request("First", ["ann"], "because"))
+                chat_send.create(team, channel)
+                chat_send.send(team, channel, "ann", "first")
+                chat_send.send(team, channel, "ann", "second")
+            decisions_log.log(team, decisions_log.Request("First", ["ann"], "because"))
 
     def run(self, runs: int) -> None:
         """Let all write, and run the projector as often."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from story import Clock, Original
 
-from projections.formats.chat import format_line
+from tripod.projections.chat.format import format_line
 
 __all__ = ["KINDS", "Writer", "free"]
 

@@ -13,9 +13,8 @@ from typing import Any
 from naive_tree import leaf, root
 from sealed import LOG
 
-from ledger.note import Note, format_note
-from ledger.seal import Seal, format_seal, sign_seal
-from ledger.vkey import SigningKey
+from tripod.ledger.tlog.note import Note, SigningKey, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 
 __all__ = ["files_of", "key_of", "read_files", "rows_of", "seal_note", "write_files"]
 

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ledger import drafts, drafts_agent, drafts_pythia, drafts_worker
-from projections.decision_log import piece_bytes
-from projections.formats.assessment import parse_checkpoint_payload
-from tripod.act import Act
 from tripod.agents.spec import SpawnSpec, described
-from tripod.chat import say_in
+from tripod.chat.send import say_in
 from tripod.drafting import draft_event
-from tripod.team import Team
+from tripod.ledger.kinds import agents as drafts_agent
+from tripod.ledger.kinds import pythia as drafts_pythia
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds import workers as drafts_worker
+from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections.pythia.format import parse_checkpoint_payload
+from tripod.team.act import Act
+from tripod.team.team import Team
 
 __all__ = ["RUN", "Asked", "answer", "asked_for", "posted", "review", "run_alone"]
 

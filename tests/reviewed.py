@@ -8,13 +8,17 @@ from unittest import mock
 
 from story import folder
 
-from projections.rebuild import differences
-from tripod import adopt, bus, chat, pythia, scribe
-from tripod.pythia_points import TYPE
-from tripod.scribe import Request
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.decisions.log import Request
+from tripod.projections.engine import differences
+from tripod.pythia import run as pythia_run
+from tripod.pythia.due import TYPE
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
 
 __all__ = [
     "EXAMPLE",
@@ -34,7 +38,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "pythia.py"
 SCRIPTED = (sys.executable, str(EXAMPLE))
 """The command line of the scripted reviewer."""
 
-PROGRAM = pythia.Program(command=SCRIPTED)
+PROGRAM = pythia_run.Program(command=SCRIPTED)
 NOW = 2**50
 """A time behind every lease."""
 
@@ -51,8 +55,8 @@ def begin(project: Path, decisions: int = 3, *, interval: int | None = None) -> 
     )
     with Team(str(project / ".nbs")) as team:
         team.refresh()
-        chat.create(team, "live")
-        chat.send(team, "live", "ann", SPOKEN)
+        chat_send.create(team, "live")
+        chat_send.send(team, "live", "ann", SPOKEN)
         decide(team, decisions)
         return event_of(team)
 
@@ -61,7 +65,7 @@ def decide(team: Team, count: int) -> list[str]:
     """Log decisions; give their ids."""
     tags = ("untested", "perf-risk")
     return [
-        scribe.log(
+        decisions_log.log(
             team,
             Request(f"Number {n}", ["ann"], "fast enough", ["live.chat:~L7"], [], tags[n % 2 :]),
         ).id
@@ -90,7 +94,7 @@ def reviewed_team(decisions: int = 3) -> Iterator[tuple[Path, Team]]:
 @contextmanager
 def folder_alone() -> Iterator[None]:
     """As if bubblewrap were not installed."""
-    with mock.patch("tripod.agents.isolated.BWRAP", "no-such-bwrap"):
+    with mock.patch("tripod.agents.isolate.BWRAP", "no-such-bwrap"):
         yield
 
 
@@ -115,7 +119,7 @@ def check_once(team: Team, name: str) -> None:
     assert team.store.db.execute(
         "SELECT count(*) FROM agents WHERE state IN ('requested', 'started')"
     ).fetchone() == (0,)
-    assert pythia.due(team, NOW) == []
+    assert pythia_run.due(team, NOW) == []
     assert list(differences(team.source, team.disk, evidence=True)) == []
     assert team.warnings == []
     spool = Path(team.root) / "spool"

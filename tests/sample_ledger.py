@@ -5,11 +5,11 @@ from typing import Any
 
 import naive_tree
 
-from ledger.canonical import format_value, parse_value
-from ledger.chain import check_link
-from ledger.drafts import opened
-from ledger.entry import GENESIS, Draft, Entry, auth_of, commit, leaf_hash, parse_header
-from ledger.store import Store
+from tripod.ledger.canonical import format_value, parse_value
+from tripod.ledger.chain import check_link
+from tripod.ledger.entry import GENESIS, Draft, Entry, auth_of, commit, leaf_hash, parse_header
+from tripod.ledger.kinds.team import opened
+from tripod.ledger.store import Store
 
 __all__ = ["ORIGIN", "entry_faults", "faults", "opening", "said"]
 

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ledger.entry import leaf_hash
-from ledger.merkle import inclusion_proof, list_nodes, root_of
-from ledger.note import Note
-from ledger.policy import Group, Log, Policy, Witness
-from ledger.proof import Proof
-from ledger.seal import Seal, cosign_seal, format_seal, sign_seal
-from ledger.vkey import COSIGNATURE, SigningKey
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.merkle import inclusion_proof, list_nodes, root_of
+from tripod.ledger.tlog.note import COSIGNATURE, Note, SigningKey
+from tripod.ledger.tlog.policy import Group, Log, Policy, Witness
+from tripod.ledger.tlog.proof import Proof
+from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 
 __all__ = [
     "LOG",

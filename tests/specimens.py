@@ -19,29 +19,44 @@ from git_repo import Git
 from plain_export import files_of, write_files
 from recorded_review import answer, asked_for, review
 
-from ledger import drafts, drafts_agent, drafts_worker
-from ledger.authorship import parse_record, sign_statements, statement
-from ledger.canonical import format_value
-from ledger.enrolment import sign_change
-from ledger.entry import GENESIS, Draft, auth_of, commit, leaf_hash
-from ledger.ids import change_id
-from ledger.merkle import Tree
-from ledger.note import Note, format_note, parse_note
-from ledger.reader import read_entries
-from ledger.schema import MIGRATIONS
-from ledger.seal import Seal, format_seal, parse_seal, sign_seal
-from ledger.vkey import SigningKey, VerifierKey
-from projections import manifest
-from projections.disk import Disk
-from projections.formats.decision_log import DecisionText, format_decision
-from projections.projection import Source
-from projections.rebuild import differences, restore
-from projections.standins import MARK
-from projections.tables import batches, create_tables, drop_tables, fold_into, source_of
-from tripod import adopt, authors, bus, chat, copies, keys, redact, scribe, sealing
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.drafting import draft_event
-from tripod.team import Team
-from tripod.worker_life import step
+from tripod.ledger.actors import parse_record, sign_change, sign_statements, statement
+from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import GENESIS, Draft, auth_of, commit, leaf_hash
+from tripod.ledger.ids import change_id
+from tripod.ledger.kinds import agents
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds import workers as drafts_worker
+from tripod.ledger.merkle import Tree
+from tripod.ledger.sqlite.reader import read_entries
+from tripod.ledger.sqlite.schema import MIGRATIONS
+from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note, parse_note
+from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
+from tripod.projections import manifest
+from tripod.projections.decisions.format import DecisionText, format_decision
+from tripod.projections.disk import Disk
+from tripod.projections.engine import (
+    batches,
+    create_tables,
+    differences,
+    drop_tables,
+    fold_into,
+    restore,
+    source_of,
+)
+from tripod.projections.erasure import MARK
+from tripod.projections.projection import Source
+from tripod.recovery import backup as copies
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust import actors as authors
+from tripod.trust import keys
+from tripod.trust import seal as sealing
+from tripod.workers.life import step
 
 __all__ = [
     "ADVISED",
@@ -82,14 +97,14 @@ def build(folder: str) -> str:
         file.write("pythia-interval: 3\n")
     adopt.init(folder, project="sample", origin="sample.example/1")
     with Team(f"{folder}/.nbs") as team:
-        chat.create(team, "live", actor="alex")
+        chat_send.create(team, "live", actor="alex")
         for handle, text in SAID:
-            chat.send(team, "live", handle, text)
-        chat.send(team, "live", "bench", "The whole table: " + "12 ms, " * 3000)
+            chat_send.send(team, "live", handle, text)
+        chat_send.send(team, "live", "bench", "The whole table: " + "12 ms, " * 3000)
         for title, people, refs in DECISIONS:
-            scribe.log(
+            decisions_log.log(
                 team,
-                scribe.Request(
+                decisions_log.Request(
                     title, people, "Agreed in the chat.", refs=refs.split(", "), status="decided"
                 ),
             )
@@ -98,9 +113,9 @@ def build(folder: str) -> str:
         work = [event for event in bus.check(team) if event.type != "pythia-checkpoint"]
         for pending in work[:4]:
             bus.ack(team, pending.name, actor="alex")
-        chat.create(team, "side", actor="claude")
+        chat_send.create(team, "side", actor="claude")
         for number in range(4):
-            chat.send(team, "side", "claude", f"note {number}")
+            chat_send.send(team, "side", "claude", f"note {number}")
         bus.ack_all(team, "parser", actor="alex")
     os.makedirs(f"{folder}/.nbs/workers", exist_ok=True)
     _write(f"{folder}/.nbs/workers/parser-a3f1.md", _worker("parser", "Parse the grammar."))
@@ -250,7 +265,7 @@ def _projected(root: str) -> list[str]:
 
 
 def _rendered(source: Any) -> Iterator[str]:
-    from projections import PROJECTIONS
+    from tripod.projections import PROJECTIONS
 
     for projection in PROJECTIONS:
         yield from projection.paths(source)
@@ -419,13 +434,13 @@ def _run_of(name: str, run: str) -> list[Draft]:
 
 
 def _requested(name: str, run: str, attempt: int) -> Draft:
-    return drafts_agent.agent_requested(
+    return agents.agent_requested(
         spawn=run, role="worker", subject=name, attempt=attempt, spec=b"{}", actor="alex"
     )
 
 
 def _ended(run: str) -> Draft:
-    return drafts_agent.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
+    return agents.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
 
 
 def _assess(root: str) -> None:
@@ -433,7 +448,7 @@ def _assess(root: str) -> None:
         asked = asked_for(team)
         later = asked._replace(ids=("D-5", "D-9"))
         text = answer(later).replace("That D-5 is", "That it is").replace("measured D-9", "did")
-        chat.send(team, "live", "pythia", text)
+        chat_send.send(team, "live", "pythia", text)
 
 
 def _far_ref(row: Row) -> Row:
@@ -454,11 +469,13 @@ def _left_lying(root: str) -> None:
     _write(f"{root}/events/config.yaml", "pythia-interval: 3\nack-timeout: 120\n")
     with Team(root) as team:
         for number in range(2):
-            scribe.log(
+            decisions_log.log(
                 team,
-                scribe.Request(f"Rule {number}", ("alex",), "Agreed.", refs=("live.chat:~L8",)),
+                decisions_log.Request(
+                    f"Rule {number}", ("alex",), "Agreed.", refs=("live.chat:~L8",)
+                ),
             )
-        chat.send(team, "side", "claude", "Anybody here?")
+        chat_send.send(team, "side", "claude", "Anybody here?")
     rows = read(database(root))
     later = f"2999{rows[-1].head['at'][4:]}"
     rows[-2:] = [row.headed(at=later) for row in rows[-2:]]
@@ -474,15 +491,18 @@ def _waved_through(root: str) -> None:
 def _unlogged(root: str) -> None:
     """Something is settled in the chat, and nobody logs it while the talk goes on."""
     with Team(root) as team:
-        chat.send(team, "side", "alex", "Right. We'll use sqlite for the index, not flat files.")
+        chat_send.send(
+            team, "side", "alex", "Right. We'll use sqlite for the index, not flat files."
+        )
         for number in range(20):
-            chat.send(team, "side", "claude", f"note {number}")
+            chat_send.send(team, "side", "claude", f"note {number}")
 
 
 def _no_decision(root: str) -> None:
     with Team(root) as team:
-        scribe.log(
-            team, scribe.Request("All tests pass", ("alex",), "Seen.", refs=("live.chat:~L8",))
+        decisions_log.log(
+            team,
+            decisions_log.Request("All tests pass", ("alex",), "Seen.", refs=("live.chat:~L8",)),
         )
 
 
@@ -658,7 +678,7 @@ def authored(root: str) -> None:
     with Team(root) as team:
         for handle in ("bench", "alex"):
             authors.enrol(team, handle, keys.never)
-        chat.send(team, "side", "bench", "Three figures, @alex.")
+        chat_send.send(team, "side", "bench", "Three figures, @alex.")
         bus.publish(team, "alex", "task-complete", "normal", "read")
         bus.publish(team, "bench", "task-complete", "normal", "measured")
 

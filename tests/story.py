@@ -14,13 +14,20 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from projections.formats import chat as chat_format
-from projections.formats import decision_log as log_format
-from projections.formats.cursors import format_cursors, parse_cursors
-from projections.formats.event import Event, event_name, format_event, format_time
-from tripod import adopt, bus, chat, chat_keeping, chat_reading, claims, readers, redact, scribe
+from tripod.bus import events as bus
+from tripod.bus import waiting
+from tripod.chat import keep as chat_keep
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import TripodError
-from tripod.team import Team
+from tripod.projections.bus.format import Event, event_name, format_event, format_time
+from tripod.projections.chat import format as chat_format
+from tripod.projections.chat.format import format_cursors, parse_cursors
+from tripod.projections.decisions import format as log_format
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
 
 __all__ = ["BEGIN", "Clock", "Original", "Step", "Story", "entries", "folder", "tables", "tree"]
 
@@ -81,7 +88,7 @@ def tree(root: Path) -> dict[str, tuple[bytes, int]]:
 
 def tables(team: Team) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of every table projection."""
-    from projections.tables import TABLES
+    from tripod.projections.engine import TABLES
 
     return {
         table: sorted(team.store.db.execute(f"SELECT * FROM {table}").fetchall(), key=repr)
@@ -246,13 +253,13 @@ class Story:
 
     def claim(self, holder: str, lease: int) -> None:
         with self.team() as team:
-            claims.claim(team, holder, lease=lease)
+            waiting.claim(team, holder, lease=lease)
 
     def see(self, reader: str) -> None:
         """Show a reader what it was not shown yet."""
         with self.team() as team:
             team.refresh()
-            readers.mark_seen(team, reader, readers.unseen(team, reader))
+            waiting.mark_seen(team, reader, waiting.unseen(team, reader))
 
     def ack_all(self, handle: str | None) -> None:
         with self.team() as team:
@@ -264,35 +271,37 @@ class Story:
 
     def create(self, channel: str) -> None:
         with self.team() as team:
-            chat.create(team, channel, actor="ann")
+            chat_send.create(team, channel, actor="ann")
 
     def say(self, channel: str, handle: str, text: str) -> None:
         with self.team() as team:
-            chat.send(team, channel, handle, text)
+            chat_send.send(team, channel, handle, text)
 
     def read(self, channel: str, handle: str, last: int | None) -> None:
         """Read what is unread, or the newest of it."""
         with self.team() as team:
             team.refresh()
-            shown = chat_reading.unread(team, channel, handle, chat_reading.Window(last))
-            chat_keeping.mark_read(team, channel, handle, [message.number for message in shown])
+            shown = chat_read.unread(team, channel, handle, chat_read.Window(last))
+            chat_keep.mark_read(team, channel, handle, [message.number for message in shown])
 
     def seek(self, channel: str, handle: str, index: int) -> None:
         with self.team() as team:
-            chat_keeping.set_position(team, channel, handle, index)
+            chat_keep.set_position(team, channel, handle, index)
 
     def archive(self, channel: str, keep: int) -> None:
         with self.team() as team:
-            chat_keeping.archive(team, channel, keep)
+            chat_keep.archive(team, channel, keep)
 
     def delete(self, channel: str, seconds: int) -> None:
         """Have the file forget what was said in the last seconds."""
         with self.team() as team:
-            chat_keeping.delete(team, channel, self.clock.seconds - seconds, actor="ann")
+            chat_keep.delete(team, channel, self.clock.seconds - seconds, actor="ann")
 
     def decide(self, title: str, rationale: str, refs: tuple[str, ...]) -> None:
         with self.team() as team:
-            scribe.log(team, scribe.Request(title, ["ann", "bob"], rationale, refs=refs))
+            decisions_log.log(
+                team, decisions_log.Request(title, ["ann", "bob"], rationale, refs=refs)
+            )
 
     def sync(self) -> None:
         with self.team() as team:
@@ -363,7 +372,7 @@ class Story:
 
     def lose_tables(self) -> None:
         """Every table projection is gone."""
-        from projections.tables import TABLES
+        from tripod.projections.engine import TABLES
 
         with self.team() as team:
             for table in (*TABLES, "manifest", "folds"):

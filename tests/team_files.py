@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from projections.formats.chat import (
+from tripod.projections.bus.format import Event, event_name, format_event
+from tripod.projections.bus.format import format_time as event_time
+from tripod.projections.chat.format import (
     Header,
     archive_header,
     archive_name,
@@ -12,12 +14,10 @@ from projections.formats.chat import (
     format_line,
     format_time,
 )
-from projections.formats.decision_log import DecisionText, format_decision, format_log_header
-from projections.formats.event import Event, event_name, format_event
-from projections.formats.event import format_time as event_time
-from verify.evidence import NEARBY, collect
-from verify.finding import Outcome, Report
-from verify.run import run
+from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.verify.evidence import NEARBY, collect
+from tripod.verify.finding import Outcome, Report
+from tripod.verify.run import run
 
 __all__ = [
     "START",

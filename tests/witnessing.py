@@ -14,11 +14,11 @@ from pathlib import Path
 
 from sealed import LOG, TIME, leaves_of, seal_of
 
-from ledger.durable import replace_file
-from ledger.merkle import consistency_proof, list_nodes
-from ledger.note import Note
-from ledger.seal import format_seal, sign_seal
-from ledger.witness import Request, format_request
+from tripod.ledger.files import replace_file
+from tripod.ledger.merkle import consistency_proof, list_nodes
+from tripod.ledger.tlog.note import Note
+from tripod.ledger.tlog.seal import format_seal, sign_seal
+from tripod.ledger.tlog.witness import Request, format_request
 from tripod.witness import folder as folders
 from tripod.witness.folder import WitnessFolder
 from tripod.witness.server import WitnessServer

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from projections.formats.event import age, format_time
-from tripod.bus import Claim, Pending, Pruned, Status
+from tripod.bus.events import Claim, Pending, Pruned, Status
 from tripod.output import emit, one_line, remark, unbroken
-from tripod.team import Team
+from tripod.projections.bus.format import age, format_time
+from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.claims import Recovery
-    from tripod.readers import Unseen
+    from tripod.bus.waiting import Recovery, Unseen
 
 
 def pending_lines(events: Iterable[Pending], now_us: int) -> Iterator[str]:
@@ -23,7 +22,7 @@ def pending_lines(events: Iterable[Pending], now_us: int) -> Iterator[str]:
 
 def show_unseen(team: Team, reader: str, found: Unseen, now_us: int) -> None:
     """Show a reader what it was not shown; only then its place moves."""
-    from tripod.readers import mark_seen
+    from tripod.bus.waiting import mark_seen
 
     emit(unseen_lines(found, now_us))
     if found.pruned:

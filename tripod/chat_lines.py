@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from projections.formats.mentions import mentions
-from tripod.chat_keeping import Deletion
-from tripod.chat_reading import Hit, Message
+from tripod.chat.keep import Deletion
+from tripod.chat.read import Hit, Message
 from tripod.output import format_utc, hanging, one_line, safe
+from tripod.projections.chat.format import mentions
 
 COLOURS = ("36", "33", "35", "32", "34", "31")
 ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}

@@ -11,14 +11,6 @@ import os
 import sys
 from typing import NamedTuple
 
-from ledger.errors import (
-    ConflictError,
-    LedgerDamagedError,
-    LedgerError,
-    NoLedgerError,
-    TooLargeError,
-    UnwritableError,
-)
 from tripod.errors import (
     BadArgumentError,
     DuplicateDroppedError,
@@ -28,6 +20,14 @@ from tripod.errors import (
     RefusedError,
     TripodError,
     UnreachableError,
+)
+from tripod.ledger.errors import (
+    ConflictError,
+    LedgerDamagedError,
+    LedgerError,
+    NoLedgerError,
+    TooLargeError,
+    UnwritableError,
 )
 from tripod.output import remark
 

@@ -1,14 +1,18 @@
-"""The draft of an event, for every act that publishes one. Below ``tripod.act``, which uses it."""
+"""The draft of an event, for every act that publishes one.
+
+Below ``tripod.team.act``, which uses it.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import Protocol
 
-from ledger import drafts
-from ledger.entry import Draft
-from ledger.writing import SQLiteTransaction
-from projections.formats.event import (
+from tripod.errors import BadArgumentError
+from tripod.ledger.entry import Draft
+from tripod.ledger.kinds import team
+from tripod.ledger.sqlite.store import SQLiteTransaction
+from tripod.projections.bus.format import (
     PRIORITIES,
     Event,
     event_name,
@@ -17,7 +21,6 @@ from projections.formats.event import (
     name_problem,
     valid_word,
 )
-from tripod.errors import BadArgumentError
 
 MAX_PAYLOAD = 1024 * 1024  # bytes
 
@@ -89,7 +92,7 @@ def draft_event(
     data = format_event(
         Event(source, type_, priority, format_time(us), f"{source}:{type_}", payload)
     )
-    draft = drafts.published(
+    draft = team.published(
         name=name,
         us=us,
         source=source,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import sys
 
-from ledger.plain import read_plain
 from tripod.errors import BadArgumentError
+from tripod.ledger.files import read_plain
 
 MAX_INPUT = 1024 * 1024
 

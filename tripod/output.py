@@ -158,6 +158,6 @@ def remark(text: str) -> None:
 
 def format_utc(seconds: int) -> str:
     """Write epoch seconds as ``2026-11-21T20:57:55Z``."""
-    from projections.formats.event import format_time
+    from tripod.projections.bus.format import format_time
 
     return format_time(seconds * 1_000_000)

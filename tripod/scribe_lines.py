@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from projections.formats.event import age, format_time
+from tripod.decisions.read import Decision, History, Ref
 from tripod.output import hanging, one_line
-from tripod.scribe_reading import Decision, History, Ref
+from tripod.projections.bus.format import age, format_time
 
 if TYPE_CHECKING:
-    from tripod.scribe_inbox import Item
+    from tripod.decisions.inbox import Item
 
 SHOWN = 160  # characters of a payload
 _BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}

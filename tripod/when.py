@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import time
 
-from projections.formats import moments
 from tripod.errors import BadArgumentError
+from tripod.projections import text as moments
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tripod.worker_files import About
+    from tripod.workers.read import About
 
 CONTEXT = 50
 """Lines around one that is searched for, where nothing else is said."""

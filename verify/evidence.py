@@ -16,35 +16,39 @@ from typing import Any, Self
 
 import orjson
 
-from ledger.entry import leaf_hash, parse_header
-from ledger.errors import LedgerError
-from ledger.ids import now_us
-from ledger.locating import DATABASE, FOLDER, team_of
-from ledger.places import LOGS
-from ledger.plain import open_plain
-from ledger.progress import over
-from ledger.reader import keeps_log, read_only
-from ledger.schema import SCHEMA_VERSION
-from ledger.vkey import VerifierKey
-from projections import LOG, counts, manifest
-from projections.ahead import ahead_of
-from projections.disk import Disk, TooBigError
-from projections.formats.decision_log import log_name_problem
-from projections.places import recorded
-from projections.projection import Source
-from projections.rebuild import compare, desired, own_files
-from verify.compared import Compared
-from verify.extends import Held
-from verify.finding import FilesJudged, Outcome, Scanned, Severity, Subject, not_applicable, outcome
-from verify.folded import Folded, fold_evidence
-from verify.growth import Break
-from verify.heads import Heads
-from verify.history import versions
-from verify.known import Outside
-from verify.outside import USUAL, Asked, OutsideError, gather
-from verify.rows import one, schema_of, untouchable
-from verify.sources import RENDER_ERRORS
-from verify.surroundings import traces
+from tripod.ledger.entry import leaf_hash, parse_header
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.files import open_plain, read_plain
+from tripod.ledger.ids import now_us
+from tripod.ledger.locator import DATABASE, FOLDER, team_of
+from tripod.ledger.places import LOGS
+from tripod.ledger.progress import over
+from tripod.ledger.sqlite.reader import keeps_log, read_only
+from tripod.ledger.sqlite.schema import SCHEMA_VERSION
+from tripod.ledger.tlog.note import VerifierKey
+from tripod.projections import LOG, manifest
+from tripod.projections.decisions.format import log_name_problem
+from tripod.projections.disk import Disk, TooBigError
+from tripod.projections.engine import compare, desired, own_files
+from tripod.projections.layout import recorded
+from tripod.projections.projection import Source
+from tripod.projections.team import tables as team_tables
+from tripod.projections.team.tables import ahead_of
+from tripod.verify.anchors.collect import USUAL, Asked, OutsideError, gather
+from tripod.verify.anchors.growth import Break, versions
+from tripod.verify.anchors.heads import Held, Outside
+from tripod.verify.finding import (
+    FilesJudged,
+    Outcome,
+    Scanned,
+    Severity,
+    Subject,
+    not_applicable,
+    outcome,
+)
+from tripod.verify.fold import Compared, Folded, fold_evidence
+from tripod.verify.rows import RENDER_ERRORS, one, schema_of, untouchable
+from tripod.verify.scan.roots import Heads
 
 NEARBY = 50  # lines: how far an approximate chat reference may be off
 _NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
@@ -57,13 +61,13 @@ class Evidence:
     """All that was collected. ``problem`` says why there is nothing to judge, '' where there is.
 
     ``now_us`` is when it was collected; no check asks for it.
-    ``places`` are the folders that the first entry records: see ``projections.places``.
+    ``places`` are the folders that the first entry records: see ``tripod.projections.layout``.
     ``scan`` holds what the pass over the ledger's rows found, and ``folded`` its tables with what
-    the files add, once ``verify.run`` made them; ``record`` what was found in the record's files.
-    ``loaded`` says that the ledger was read from such files, ``bodies`` whether they held any;
-    ``scratch`` is the folder of the database that was made of them, ``keys`` may have sealed them.
-    ``source_of`` is the folder of such files. ``outside`` is what is remembered elsewhere, and
-    ``held`` what came of holding the ledger against it.
+    the files add, once ``tripod.verify.run`` made them; ``record`` what was found in the record's
+    files. ``loaded`` says that the ledger was read from such files, ``bodies`` whether they held
+    any; ``scratch`` is the folder of the database that was made of them, ``keys`` may have sealed
+    them. ``source_of`` is the folder of such files. ``outside`` is what is remembered elsewhere,
+    and ``held`` what came of holding the ledger against it.
     """
 
     what: str
@@ -209,7 +213,7 @@ class Evidence:
     def versions(
         self, name: str
     ) -> AbstractContextManager[Callable[[Break], tuple[bytes, bytes] | None]]:
-        """Reads versions of a decision log from git again: see ``verify.history``."""
+        """Reads versions of a decision log from git again: see ``tripod.verify.anchors.growth``."""
         disk = self.disk
         assert disk is not None
         return versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
@@ -292,7 +296,7 @@ class Evidence:
 
     def _newer(self, path: str) -> bool:
         """Whether a clone's counts also count what came after its record's seal."""
-        return self.loaded and path == counts.PATH and self.ahead is not None
+        return self.loaded and path == team_tables.PATH and self.ahead is not None
 
     # Beside the tables -------------------------------------------------------------------------
 
@@ -484,3 +488,20 @@ def begin(evidence: Evidence) -> None:
     # Not counted: pages of an index that lead back to each other would never end.
     last = one(db, "SELECT max(seq) + 1 FROM entries")
     evidence.rows = last[0] or 0 if last else 0
+
+
+def traces(path: str, root: str) -> list[str]:
+    """What tells that a ledger was here, in words."""
+    found = []
+    for name in sorted(os.listdir(root)):
+        if name in ("record", "seal", "counts.json") or name.startswith(("policy", "seal.")):
+            found.append(f"{name} stands in the team directory")
+        elif name.startswith(DATABASE + "-") or name == DATABASE + ".lock":
+            found.append(f"{name} was left behind")
+    for folder in dict.fromkeys((root, path, os.path.dirname(os.path.abspath(root)))):
+        try:
+            if DATABASE.encode() in read_plain(os.path.join(folder, ".gitignore"), 65_536):
+                found.append(f".gitignore names {DATABASE}")
+        except OSError:
+            continue
+    return list(dict.fromkeys(found))

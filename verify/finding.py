@@ -1,7 +1,19 @@
-"""What a check says: findings, its verdict, and the report of them all with its exit code. Pure."""
+r"""What a check says: findings, its verdict, and the report of them all with its exit code. Pure.
+
+Makes hostile text harmless for a terminal and for one line: the only way into a report. Pure.
+
+Control bytes, characters that turn the direction of text, and those that are not seen come out as
+``\x1b``, ``\u202e``; so a finding cannot imitate another, hide, or command the reader's terminal.
+
+>>> escape("red\x1b[31m\u202etxt")
+'red\\x1b[31m\\u202etxt'
+
+Shows where two files part, in a few lines. Pure; linear in their size, whatever differs.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -332,3 +344,60 @@ class FilesJudged:
     origin: str
     signed: bool
     seen: Coverage
+
+
+# Escape -----------------------------------------------------------------------------------------
+
+
+_HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def escape(text: str) -> str:
+    """Write ``text`` so that it stays on its line and shows what it is."""
+    return _HOSTILE.sub(_code, text)
+
+
+def shorten(text: str, limit: int = 160) -> str:
+    """Cut a text for one line of evidence."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _code(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    if point < 0x100:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+# Excerpt ----------------------------------------------------------------------------------------
+
+
+LINES = 6
+
+
+def difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
+    r"""The first lines in which ``have`` differs from ``want``, as a unified diff would show them.
+
+    >>> difference(b"a\nb\n", b"a\nc\n")
+    ('@@ line 2 @@', '-b', '+c')
+    """
+    if have is None:
+        return ()
+    ours, theirs = want.split(b"\n"), have.split(b"\n")
+    shortest = min(len(ours), len(theirs))
+    start = 0
+    while start < shortest and ours[start] == theirs[start]:
+        start += 1
+    tail = 0
+    while tail < shortest - start and ours[-1 - tail] == theirs[-1 - tail]:
+        tail += 1
+    shown = [f"@@ line {start + 1} @@"]
+    for sign, lines in (("-", ours), ("+", theirs)):
+        changed = lines[start : len(lines) - tail]
+        shown += [sign + shorten(line.decode("utf-8", "replace")) for line in changed[:LINES]]
+        if len(changed) > LINES:
+            shown.append(f"{sign}… {len(changed) - LINES} more lines")
+    return tuple(shown)

@@ -1,24 +1,30 @@
 """Reads rows that nobody vouches for: what cannot be decoded comes as bytes, and nothing raises.
 
-For the verifier alone; programs that trust their ledger use ``ledger.reader``.
+For the verifier alone; programs that trust their ledger use ``tripod.ledger.sqlite.reader``.
+
+Bodies and blobs for renders, out of a ledger that nobody vouches for. For the verifier alone.
+
+Whether a body is the one that its entry committed to is judged by the pass over the rows.
 """
 
 from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from typing import Any
 
 import orjson
 
-from ledger.entry import Entry
-from ledger.kinds import KINDS
-from ledger.redaction import REDACTED, redaction_id
-from ledger.schema import SCHEMA_VERSION, migrate
-from projections.tables import create_tables
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.kinds import KINDS
+from tripod.ledger.sqlite.erase import REDACTED, redaction_id
+from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate
+from tripod.projections.engine import create_tables
+from tripod.projections.projection import Source
 
 _FRONT = re.compile(
     rb'\{"actor":"([^"\\\x00-\x1f]*+)","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'
@@ -209,3 +215,58 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
                 yield entry
     except sqlite3.DatabaseError:
         return
+
+
+# Sources ----------------------------------------------------------------------------------------
+
+
+RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
+
+_BODIES = (
+    "SELECT seq, body FROM entries"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
+)
+
+
+def source_over(
+    tables: sqlite3.Connection,
+    db: sqlite3.Connection | None,
+    drafts: dict[int, Draft],
+    blobs: dict[str, bytes],
+) -> Source:
+    """Serve renders from ``tables``, which need not be those of the ledger ``db``.
+
+    Bodies and blobs come from the ledger and from what was found on disk: ``drafts`` by the seq
+    that they would get, ``blobs`` by digest. What is not there is a LookupError.
+    """
+
+    def body(seq: int) -> dict[str, Any]:
+        if seq in drafts:
+            return drafts[seq].body
+        row = None if db is None else one(db, "SELECT body FROM entries WHERE seq = ?", (seq,))
+        said = kept_of(db, seq) if db is not None and row is not None and row[0] is None else None
+        if said is not None:
+            return said[1]["keep"]  # type: ignore[no-any-return]
+        if row is None or row[0] is None:
+            raise LookupError(f"entry {seq} has no body")
+        return orjson.loads(row[0])  # type: ignore[no-any-return]
+
+    def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
+        if db is None or not drafts.keys().isdisjoint(seqs):
+            return {}
+        try:
+            rows = db.execute(_BODIES, (orjson.dumps(seqs).decode(),))
+            return {seq: orjson.loads(data) for seq, data in rows}
+        except (sqlite3.Error, orjson.JSONDecodeError, TypeError):
+            return {}
+
+    def blob(digest: str) -> bytes:
+        if digest in blobs:
+            return blobs[digest]
+        sql = "SELECT bytes FROM blobs WHERE sha256 = ?"
+        row = None if db is None else one(db, sql, (bytes.fromhex(digest),))
+        if row is None or type(row[0]) is not bytes:
+            raise LookupError(f"blob {digest[:12]}… is not there")
+        return row[0]
+
+    return Source(tables, body, blob, bodies)

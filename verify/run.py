@@ -1,4 +1,7 @@
-"""Runs the checks over the evidence. One that breaks is a finding of its own and stops no other."""
+"""Runs the checks over the evidence. One that breaks is a finding of its own and stops no other.
+
+The manual of a check, taken from its docstring: what it proves, why, what to do. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import ModuleType
 
-from ledger.ids import parse_at
-from ledger.kinds import KINDS
-from ledger.progress import tell
-from verify.checks import (
+from tripod.ledger.ids import parse_at
+from tripod.ledger.kinds import KINDS
+from tripod.ledger.progress import tell
+from tripod.verify.anchors.compare import hold
+from tripod.verify.anchors.policy import Rules
+from tripod.verify.checks import (
     ADVICE,
     CHECKS,
     HEADER_CHECKS,
@@ -24,11 +29,10 @@ from verify.checks import (
     sequence,
     writers_authorised,
 )
-from verify.checks.writers_authorised import Demand
-from verify.compared import Compared
-from verify.comparing import hold
-from verify.evidence import Evidence
-from verify.finding import (
+from tripod.verify.checks.writers_authorised import Demand
+from tripod.verify.evidence import Evidence
+from tripod.verify.export.files import hold_record
+from tripod.verify.finding import (
     CANNOT_TELL,
     FINDINGS,
     NOT_APPLICABLE,
@@ -39,12 +43,10 @@ from verify.finding import (
     cannot_tell,
     not_applicable,
 )
-from verify.look_alikes import look_alikes
-from verify.recorded import hold_record
-from verify.rules import Rules
-from verify.signatures import judge_signatures
-from verify.since import scan_since
-from verify.storage import begin_scan
+from tripod.verify.fold import Compared
+from tripod.verify.look_alikes import look_alikes
+from tripod.verify.scan.database import begin_scan, scan_since
+from tripod.verify.scan.signatures import judge_signatures
 
 _UNFOLDED = (*LEDGER_CHECKS, ledger_missing, record_agrees)
 """Those that ask for no tables."""
@@ -289,3 +291,15 @@ def _broke(check: ModuleType, evidence: Evidence, error: Exception) -> Outcome:
         help="the evidence has a shape that the check does not expect; the others went on",
     )
     return Outcome(name, FINDINGS, "", (broke,), required=bool(check.REQUIRED))
+
+
+# Explain ----------------------------------------------------------------------------------------
+
+
+def manual(name: str) -> str:
+    """The manual section of a check (LookupError where there is none of that name)."""
+    for check in CHECKS:
+        if name == check.NAME:
+            required = "required" if check.REQUIRED else "not required"
+            return f"{name} ({required})\n\n{(check.__doc__ or '').strip()}\n"
+    raise LookupError(f"no check {name}; there are: {', '.join(check.NAME for check in CHECKS)}")

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ledger.kinds.agent import AgentAbandoned, AgentEnded, AgentRequested, AgentStarted, Delivered
-from ledger.kinds.base import BodyModel
-from ledger.kinds.bus import Acked, AckedAll, Claimed, Pruned, Published, Released, Seen
-from ledger.kinds.chat import (
+from tripod.ledger.kinds.agents import (
+    AgentAbandoned,
+    AgentEnded,
+    AgentRequested,
+    AgentStarted,
+    Delivered,
+)
+from tripod.ledger.kinds.base import BodyModel
+from tripod.ledger.kinds.bus import Acked, AckedAll, Claimed, Pruned, Published, Released, Seen
+from tripod.ledger.kinds.chat import (
     ChannelCreated,
     CursorsSeen,
     Deleted,
@@ -21,10 +27,10 @@ from ledger.kinds.chat import (
     Sent,
     Unreadable,
 )
-from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
-from ledger.kinds.pythia import PythiaAssessed, PythiaFailed, PythiaIsolated
-from ledger.kinds.redaction import Redacted
-from ledger.kinds.team import (
+from tripod.ledger.kinds.decisions import Decided, LogBegun, LogRotated, Noted
+from tripod.ledger.kinds.pythia import PythiaAssessed, PythiaFailed, PythiaIsolated
+from tripod.ledger.kinds.redaction import Redacted
+from tripod.ledger.kinds.team import (
     Adopted,
     ConfigChanged,
     Displaced,
@@ -34,7 +40,7 @@ from ledger.kinds.team import (
     PlaceAdded,
     WorkerWritten,
 )
-from ledger.kinds.trust import (
+from tripod.ledger.kinds.trust import (
     ActorEnrolled,
     ActorRevoked,
     AnchorReceived,
@@ -42,7 +48,7 @@ from ledger.kinds.trust import (
     KeySet,
     SealMade,
 )
-from ledger.kinds.worker import (
+from tripod.ledger.kinds.workers import (
     WorkerContinued,
     WorkerDismissed,
     WorkerEnded,

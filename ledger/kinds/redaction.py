@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pydantic import model_validator
 
-from ledger.kinds.agent import AgentEnded, AgentRequested, Delivered
-from ledger.kinds.base import BodyModel, Count, Name
-from ledger.kinds.bus import Published
-from ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
-from ledger.kinds.decision import Decided, LogBegun, LogRotated, Noted
-from ledger.kinds.pythia import PythiaAssessed, PythiaFailed
-from ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
-from ledger.kinds.worker import WorkerContinued, WorkerEnded, WorkerEscalated, WorkerSpawned
+from tripod.ledger.kinds.agents import AgentEnded, AgentRequested, Delivered
+from tripod.ledger.kinds.base import BodyModel, Count, Name
+from tripod.ledger.kinds.bus import Published
+from tripod.ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
+from tripod.ledger.kinds.decisions import Decided, LogBegun, LogRotated, Noted
+from tripod.ledger.kinds.pythia import PythiaAssessed, PythiaFailed
+from tripod.ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
+from tripod.ledger.kinds.workers import WorkerContinued, WorkerEnded, WorkerEscalated, WorkerSpawned
 
 ERASABLE: dict[str, type[BodyModel]] = {
     "bus.published": Published,

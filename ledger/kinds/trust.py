@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ledger.kinds.base import BodyModel, Content, Count, Name, Sha256
+from tripod.ledger.kinds.base import BodyModel, Content, Count, Name, Sha256
 
 
 class KeySet(BodyModel):
@@ -64,7 +64,8 @@ class ForkedFrom(BodyModel):
     ``origin`` is the line that it was a copy of, ``size`` and ``root`` the head at which they
     part: all entries before this one. ``seal`` is the newest seal of the old line that was known,
     which may cover entries that are lost here. ``note`` is the old key's signature of the fork
-    (``ledger.rotation``); without it nobody but this ledger says that the old line ends here.
+    (``tripod.ledger.tlog.seal``); without it nobody but this ledger says that the old line ends
+    here.
     """
 
     origin: Name

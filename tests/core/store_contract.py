@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import pytest
 from sample_ledger import ORIGIN, faults, opening, said
 
-from ledger.drafts import redacted
-from ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, auth_of, parse_header
-from ledger.errors import (
+from tripod.ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, auth_of, parse_header
+from tripod.ledger.errors import (
     ConflictError,
     IdReusedError,
     LedgerError,
@@ -19,10 +18,10 @@ from ledger.errors import (
     TooLargeError,
     UnknownCauseError,
 )
-from ledger.head import Guard, Head
-from ledger.ids import format_at
-from ledger.merkle import EMPTY_ROOT
-from ledger.store import Fold, Store
+from tripod.ledger.ids import format_at
+from tripod.ledger.kinds.team import redacted
+from tripod.ledger.merkle import EMPTY_ROOT
+from tripod.ledger.store import Fold, Guard, Head, Store
 
 Make: TypeAlias = Callable[[Fold | None], Store]
 """Makes an empty store that keeps its tables by this fold; the fixture closes it."""
@@ -110,7 +109,7 @@ class StoreContract:
     def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """The host's clock: it shows the times of this list, one for each look at it."""
         times: list[int] = []
-        monkeypatch.setattr("ledger.ids.now_us", lambda: times.pop(0))
+        monkeypatch.setattr("tripod.ledger.ids.now_us", lambda: times.pop(0))
         return times
 
     # Opening

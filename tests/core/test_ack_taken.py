@@ -8,14 +8,15 @@ from unittest import mock
 import pytest
 from story import Story, folder
 
-from ledger.errors import UnwritableError
-from ledger.writing import Writing
-from projections.rebuild import differences
-from tripod import adopt, bus
-from tripod.act import Act
+from tripod.bus import events as bus
 from tripod.errors import NotFoundError
-from tripod.files import MANY, Files
-from tripod.team import Team
+from tripod.ledger.errors import UnwritableError
+from tripod.ledger.sqlite.store import Writing
+from tripod.projections.engine import differences
+from tripod.team import adopt
+from tripod.team.act import Act
+from tripod.team.files import MANY, Files
+from tripod.team.team import Team
 
 
 @pytest.fixture

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from story import BEGIN, Story, folder
 from strategies import FEWER
 
-from projections.formats.event import Event, parse_event
-from tripod import bus, chat, scribe
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
-from tripod.team import Team
+from tripod.projections.bus.format import Event, parse_event
+from tripod.team.team import Team
 
 
 @pytest.fixture
@@ -119,10 +121,10 @@ def test_foreign_events_count_as_duplicates(story: Story) -> None:
 def test_events_of_decisions_and_messages_are_never_dropped(story: Story) -> None:
     story.original.put("events/config.yaml", b"dedup-window: 3600\n")
     with story.team() as team:
-        chat.create(team, "live")
+        chat_send.create(team, "live")
         for number in range(3):
-            chat.send(team, "live", "ann", "hi @bob")
-            scribe.log(team, scribe.Request(f"T{number}", ["ann"], "r"))
+            chat_send.send(team, "live", "ann", "hi @bob")
+            decisions_log.log(team, decisions_log.Request(f"T{number}", ["ann"], "r"))
         types = [event.type for event in bus.check(team)]
     assert types.count("chat-message") == types.count("chat-mention") == 3
     assert types.count("decision-logged") == 3

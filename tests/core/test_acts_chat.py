@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from story import BEGIN, Story, folder
 from strategies import FEWER, texts
 
-from projections.formats import chat as chat_format
-from projections.formats.event import parse_event
-from projections.rebuild import differences
-from tripod import bus, chat, chat_reading
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
 from tripod.drafting import MAX_PAYLOAD
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.projections.bus.format import parse_event
+from tripod.projections.chat import format as chat_format
+from tripod.projections.engine import differences
 
 
 @pytest.fixture
@@ -39,9 +41,9 @@ def events(story: Story) -> list[tuple[str, str, str, str]]:
 def test_a_channel_is_created_once(story: Story) -> None:
     path = story.root / "chat/side.chat"
     with story.team() as team:
-        assert chat.create(team, "side.chat") == str(path)
+        assert chat_send.create(team, "side.chat") == str(path)
         with pytest.raises(RefusedError, match="exists already"):
-            chat.create(team, "side")
+            chat_send.create(team, "side")
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_bytes() == (
         b"=== nbs-chat ===\nlast-writer: system\nlast-write: 2020-09-13T12:26:40+0000\n"
@@ -53,20 +55,20 @@ def test_a_channel_is_created_once(story: Story) -> None:
 @pytest.mark.parametrize("name", ["", ".chat", "a/b", "..", "a b", "x" * 101, "a-archive", "ä"])
 def test_a_channel_has_a_safe_name(story: Story, name: str) -> None:
     with story.team() as team, pytest.raises(BadArgumentError, match=r"^channel"):
-        chat.create(team, name)
+        chat_send.create(team, name)
 
 
 @pytest.mark.parametrize("path", ["chat/odd.chat"])
 def test_what_stands_in_the_place_of_a_channel_is_not_written_over(story: Story, path: str) -> None:
     (story.root / path).mkdir()
     with story.team() as team, pytest.raises(RefusedError, match="move it away"):
-        chat.create(team, "odd")
+        chat_send.create(team, "odd")
 
 
 def test_a_message_and_its_events_are_one(story: Story) -> None:
     with story.team() as team:
-        sent = chat.send(team, "live", "ann", "Hi @bob, @bob and @eve_2!", human=True)
-    assert sent == chat_reading.Message(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
+        sent = chat_send.send(team, "live", "ann", "Hi @bob, @bob and @eve_2!", human=True)
+    assert sent == chat_read.Message(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
     text = "Hi @bob, @bob and @eve_2!"
     assert sorted(events(story)) == sorted(
         [
@@ -82,18 +84,18 @@ def test_a_message_and_its_events_are_one(story: Story) -> None:
 
 def test_an_empty_text_is_sent_without_events(story: Story) -> None:
     with story.team() as team:
-        assert chat.send(team, "live", "ann", "").text == ""
-        assert [m.text for m in chat_reading.messages(team, "live")] == [""]
+        assert chat_send.send(team, "live", "ann", "").text == ""
+        assert [m.text for m in chat_read.messages(team, "live")] == [""]
     assert events(story) == []
 
 
 def test_a_text_of_a_mebibyte_is_sent_whole_and_announced_in_part(story: Story) -> None:
     text = "ü" * (chat_format.MAX_TEXT // 2)
     with story.team() as team:
-        chat.send(team, "live", "ann", text)
-        assert chat_reading.messages(team, "live")[0].text == text
+        chat_send.send(team, "live", "ann", text)
+        assert chat_read.messages(team, "live")[0].text == text
         assert list(differences(team.source, team.disk)) == []
-        chat.send(team, "live", "ann", "next")
+        chat_send.send(team, "live", "ann", "next")
         assert team.warnings == []
     payloads = {payload for *_, payload in events(story)}
     assert f"ann: {text}"[:1_000] in {payload[:1_000] for payload in payloads}
@@ -119,17 +121,17 @@ def test_what_breaks_the_file_is_refused(story: Story, handle: str, text: str, f
     with story.team() as team:
         size = team.store.head().size
         with pytest.raises(BadArgumentError, match=rf"^{field}"):
-            chat.send(team, "live", handle, text)
+            chat_send.send(team, "live", handle, text)
         assert team.store.head().size == size
 
 
 def test_a_missing_channel_is_named_with_those_that_are(story: Story) -> None:
     with story.team() as team:
         for act in (
-            lambda: chat.send(team, "nope", "ann", "x"),
-            lambda: chat_reading.messages(team, "nope"),
-            lambda: chat_reading.participants(team, "nope"),
-            lambda: list(chat_reading.search(team, "nope", "x")),
+            lambda: chat_send.send(team, "nope", "ann", "x"),
+            lambda: chat_read.messages(team, "nope"),
+            lambda: chat_read.participants(team, "nope"),
+            lambda: list(chat_read.search(team, "nope", "x")),
         ):
             with pytest.raises(NotFoundError, match="there are: live"):
                 act()
@@ -138,23 +140,23 @@ def test_a_missing_channel_is_named_with_those_that_are(story: Story) -> None:
 def test_reading(story: Story) -> None:
     story.run([("say", "live", who, text) for who, text in zip("abab", "wxyz", strict=True)])
     with story.team() as team:
-        assert [m.text for m in chat_reading.messages(team, "live", last=2)] == ["y", "z"]
-        assert chat_reading.messages(team, "live", last=0) == []
-        assert [m.text for m in chat_reading.messages(team, "live", since="a")] == ["z"]
-        assert [m.text for m in chat_reading.messages(team, "live", since="who")] == list("wxyz")
-        assert [m.text for m in chat_reading.messages(team, "live", since="a", last=5)] == ["z"]
-        assert chat_reading.participants(team, "live") == [("a", 2), ("b", 2)]
+        assert [m.text for m in chat_read.messages(team, "live", last=2)] == ["y", "z"]
+        assert chat_read.messages(team, "live", last=0) == []
+        assert [m.text for m in chat_read.messages(team, "live", since="a")] == ["z"]
+        assert [m.text for m in chat_read.messages(team, "live", since="who")] == list("wxyz")
+        assert [m.text for m in chat_read.messages(team, "live", since="a", last=5)] == ["z"]
+        assert chat_read.participants(team, "live") == [("a", 2), ("b", 2)]
 
 
 def test_searching_knows_upper_and_lower_case_of_ascii_alone(story: Story) -> None:
     story.run([("say", "live", "ann", text) for text in ("Alpha", "ALPHABET", "Äpfel", "%_")])
     with story.team() as team:
-        assert [m.text for m in chat_reading.search(team, "live", "alpha")] == ["Alpha", "ALPHABET"]
-        assert list(chat_reading.search(team, "live", "äPFEL")) == []
-        assert [m.text for m in chat_reading.search(team, "live", "%")] == ["%_"]
-        assert list(chat_reading.search(team, "live", "alpha", handle="bob")) == []
-        assert len(list(chat_reading.search(team, "live", ""))) == 4
-        assert list(chat_reading.search(team, "live", "\udcff")) == []
+        assert [m.text for m in chat_read.search(team, "live", "alpha")] == ["Alpha", "ALPHABET"]
+        assert list(chat_read.search(team, "live", "äPFEL")) == []
+        assert [m.text for m in chat_read.search(team, "live", "%")] == ["%_"]
+        assert list(chat_read.search(team, "live", "alpha", handle="bob")) == []
+        assert len(list(chat_read.search(team, "live", ""))) == 4
+        assert list(chat_read.search(team, "live", "\udcff")) == []
 
 
 def test_above_two_thousand_lines_the_oldest_thousand_are_split_off(story: Story) -> None:
@@ -164,17 +166,17 @@ def test_above_two_thousand_lines_the_oldest_thousand_are_split_off(story: Story
     story.original.put("chat/live.chat", chat_format.format_header(header, len(body)) + body, 0o600)
     story.clock.move(2_000)
     with story.team() as team:
-        assert chat.send(team, "live", "ann", "2000").number == 1_999
-        assert len(chat_reading.messages(team, "live")) == 2_000
-        assert chat.send(team, "live", "ann", "2001").number == 2_000
-        live = chat_reading.messages(team, "live")
+        assert chat_send.send(team, "live", "ann", "2000").number == 1_999
+        assert len(chat_read.messages(team, "live")) == 2_000
+        assert chat_send.send(team, "live", "ann", "2001").number == 2_000
+        live = chat_read.messages(team, "live")
         assert [m.number for m in live] == list(range(1_000, 2_001))
         # The document counts the messages of the file anew at a split.
-        assert chat_reading.participants(team, "live") == [("bob", 999), ("ann", 2)]
-        found = list(chat_reading.search(team, "live", "m77", archives=True))
+        assert chat_read.participants(team, "live") == [("bob", 999), ("ann", 2)]
+        found = list(chat_read.search(team, "live", "m77", archives=True))
         assert [m.number for m in found][:2] == [77, 770]
-        assert list(chat_reading.search(team, "live", "m77")) == []
-        assert chat.send(team, "live", "ann", "on").number == 2_001
+        assert list(chat_read.search(team, "live", "m77")) == []
+        assert chat_send.send(team, "live", "ann", "on").number == 2_001
     archive = story.root / "chat/live-20200913-130000-archive.chat"
     split = b"".join(line + b"\n" for line in lines[:1_000])
     assert (
@@ -196,8 +198,8 @@ def test_any_text_reads_back_from_the_file_and_from_us(said: list[str]) -> None:
         story.step(("create", "live"))
         with story.team() as team:
             for text in said:
-                chat.send(team, "live", "ann", text)
-            assert [m.text for m in chat_reading.messages(team, "live")] == said
+                chat_send.send(team, "live", "ann", text)
+            assert [m.text for m in chat_read.messages(team, "live")] == said
         lines = (story.root / "chat/live.chat").read_bytes().splitlines()[6:]
         read = [chat_format.parse_line(line) for line in lines]
         assert [message.text for message in read if message is not None] == said

@@ -26,19 +26,26 @@ from reviewed import (
 )
 from team_files import outcome
 
-from projections.formats.assessment import parse_assessment
-from projections.projection import content_bytes
-from tripod import adopt, authors, bus, chat, chat_reading, claims, keys, pythia, redact
-from tripod.agents import errands
-from tripod.agents.history import newest
+from tripod.agents import jobs
+from tripod.agents.jobs import newest
+from tripod.bus import events as bus
+from tripod.bus import waiting as claims
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.pythia_folder import Folder
-from tripod.pythia_points import point_named, point_of, snapshot
-from tripod.pythia_run import ROLE, review
-from tripod.team import Team
-from verify.evidence import collect
-from verify.reviews import LIMIT
-from verify.run import run as judge
+from tripod.projections.projection import content_bytes
+from tripod.projections.pythia.format import parse_assessment
+from tripod.pythia import run as pythia
+from tripod.pythia.due import point_named, point_of, snapshot
+from tripod.pythia.folder import Folder
+from tripod.pythia.review import ROLE, review
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust import actors, keys
+from tripod.verify.evidence import collect
+from tripod.verify.isolation.runs import LIMIT
+from tripod.verify.run import run as judge
 
 
 def run(team: Team, program: pythia.Program = PROGRAM, **more: Any) -> pythia.Outcome | None:
@@ -187,7 +194,7 @@ def test_an_assessment_that_was_posted_otherwise_answers_the_event(*, long: bool
     with reviewed_team() as (_, team):
         (due,) = pythia.due(team, NOW)
         text = ASSESSED.format(due.first, due.last) + "so it is\n" * (10_000 if long else 1)
-        chat.send(team, "live", "oracle", text)
+        chat_send.send(team, "live", "oracle", text)
         bus.ack(team, due.name, actor="ann")
         assert pythia.due(team, NOW) == []
         assert findings(team) == []
@@ -198,11 +205,11 @@ def test_an_assessment_that_was_posted_otherwise_answers_the_event(*, long: bool
 
 def test_an_assessment_of_other_decisions_or_of_before_answers_nothing() -> None:
     with reviewed_team() as (_, team):
-        chat.send(team, "live", "oracle", ASSESSED.format("D-1", "D-2"))
+        chat_send.send(team, "live", "oracle", ASSESSED.format("D-1", "D-2"))
         first = pythia.due(team, NOW)[0]
-        chat.send(team, "live", "oracle", ASSESSED.format(first.first, first.last))
+        chat_send.send(team, "live", "oracle", ASSESSED.format(first.first, first.last))
         decide(team, 3)
-        chat.send(team, "live", "oracle", "Pythia checkpoint: what about it?")
+        chat_send.send(team, "live", "oracle", "Pythia checkpoint: what about it?")
         bus.ack_all(team)
         (second,) = pythia.due(team, NOW)
         assert second.name != first.name
@@ -268,7 +275,7 @@ def test_one_event_gives_one_assessment_all_at_once() -> None:
         assert set(answer.cited) <= {
             id_ for (id_,) in team.store.db.execute("SELECT id FROM pieces")
         }
-        (message,) = [m for m in chat_reading.messages(team, "live") if m.handle == "pythia"]
+        (message,) = [m for m in chat_read.messages(team, "live") if m.handle == "pythia"]
         assert (message.number, message.text) == (answer.message, answer.text)
         assert pythia.show(team) == pythia.show(team, name) == answer
         tail = [e.kind for e in team.store.read()][-5:]
@@ -349,7 +356,7 @@ def test_the_log_of_others_is_given_as_they_wrote_it() -> None:
 def test_of_a_very_long_log_she_is_given_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     with reviewed_team() as (_, team):
         decide(team, 3)
-        monkeypatch.setattr("tripod.pythia_points.MAX_GIVEN", 4)
+        monkeypatch.setattr("tripod.pythia.due.MAX_GIVEN", 4)
         first, second = (one.name for one in pythia.due(team, NOW))
         answered(team, event=second)
         (given,) = prompts(team)
@@ -357,7 +364,7 @@ def test_of_a_very_long_log_she_is_given_the_newest(monkeypatch: pytest.MonkeyPa
         assert "# Decision Log\n\n(2 older decisions are left out.)\n\n---\n" in text
         assert len(given["sources"]) == 4
         assert text.count("\n### D-") == 4
-        monkeypatch.setattr("tripod.pythia_points.MAX_GIVEN", 2)
+        monkeypatch.setattr("tripod.pythia.due.MAX_GIVEN", 2)
         with pytest.raises(RefusedError, match="a review takes 2 at most"):
             run(team, event=first)
 
@@ -387,7 +394,7 @@ def test_who_stops_the_command_stops_her(tmp_path: Path) -> None:
 def test_she_signs_where_she_has_a_key() -> None:
     with reviewed_team() as (_, team):
         name = event_of(team)
-        authors.enrol(team, "pythia", keys.never)
+        actors.enrol(team, "pythia", keys.never)
         answered(team)
         check_once(team, name)
         signed = {e.kind for e in team.store.read() if e.actor == "pythia" and e.auth is not None}
@@ -430,14 +437,14 @@ def test_what_an_answer_says_that_could_quote_the_chat_is_not_told_in_a_namespac
     with reviewed_team() as (project, team), folder_alone():
         point = point_named(team, event_of(team))
         program = shell(f"cat {project}/.nbs/chat/live.chat")
-        real = errands.run
+        real = jobs.run
 
         async def killed(*words: Any, **more: Any) -> None:
             await real(*words, **more)
             raise InterruptedError
 
         with monkeypatch.context() as patch:
-            patch.setattr(errands, "run", killed)
+            patch.setattr(jobs, "run", killed)
             with pytest.raises(InterruptedError):
                 run(team, program)
         order = pythia.order_for(team, PROGRAM, "ann")
@@ -462,7 +469,7 @@ def test_twice_a_bad_answer_is_a_failure_and_the_event_stays(line: str) -> None:
         assert len(failed["spawns"]) == 2
         assert kinds(team).count("bus.released") == 1
         assert [(one.name, one.state) for one in pythia.due(team, NOW)] == [(name, "failed")]
-        assert [m for m in chat_reading.messages(team, "live") if m.handle == "pythia"] == []
+        assert [m for m in chat_read.messages(team, "live") if m.handle == "pythia"] == []
         answered(team)
         check_once(team, name)
         assert [b["attempt"] for b in bodies(team, "agent.requested")] == [1, 2, 3]
@@ -486,7 +493,7 @@ def test_a_channel_that_is_not_there_is_begun() -> None:
         team.refresh()
         assert answered(team).channel == "reviews"
         check_once(team, name)
-        assert [m.handle for m in chat_reading.messages(team, "reviews")] == ["pythia"]
+        assert [m.handle for m in chat_read.messages(team, "reviews")] == ["pythia"]
 
 
 # A manual call --------------------------------------------------------------------------------
@@ -544,7 +551,7 @@ def test_an_assessment_from_outside_is_marked_as_such() -> None:
         (assessed,) = bodies(team, "pythia.assessed")
         assert "spawn" not in assessed
         assert next(
-            m for m in chat_reading.messages(team, "live") if m.number == answer.message
+            m for m in chat_read.messages(team, "live") if m.number == answer.message
         ).handle == ("oracle")
         assert [one.name for one in pythia.due(team, NOW)] == []
         with pytest.raises(RefusedError, match="is answered"):
@@ -650,7 +657,7 @@ def test_of_a_file_that_is_too_long_nobody_can_tell_and_one_that_is_unreadable_i
     notes.write_text("x " * (LIMIT // 2) + "yes")
     program = pythia.Program(command=(*SCRIPTED, str(notes)))
     with reviewed_team() as (_, team):
-        monkeypatch.setattr("tripod.agents.isolated.open", refusing, raising=False)
+        monkeypatch.setattr("tripod.agents.isolate.open", refusing, raising=False)
         with pytest.raises(RefusedError, match="so it must be readable"):
             run(team, program)
         monkeypatch.undo()

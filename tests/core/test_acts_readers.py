@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from story import Story, folder
 from strategies import FEWER
 
-from tripod import authors, bus, claims, keys, readers
+from tripod.bus import events as bus
+from tripod.bus import waiting as claims
+from tripod.bus.waiting import Watch
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.team import Team
-from tripod.waking import Watch
+from tripod.team.team import Team
+from tripod.trust import actors, keys
 
 
 @pytest.fixture
@@ -32,8 +34,8 @@ def show(story: Story, reader: str) -> list[str]:
     """What a reader is shown, as its command does it."""
     with story.team() as team:
         team.refresh()
-        found = readers.unseen(team, reader)
-        readers.mark_seen(team, reader, found)
+        found = claims.unseen(team, reader)
+        claims.mark_seen(team, reader, found)
         return [event.name for event in found.events]
 
 
@@ -50,7 +52,7 @@ def test_acknowledged_events_are_overheard(story: Story) -> None:
     name = publish(story)
     with story.team() as team:
         bus.ack(team, name)
-        found = readers.unseen(team, "bob")
+        found = claims.unseen(team, "bob")
         assert [event.name for event in found.events] == [name]
         assert found.acked == {name}
         assert bus.read(team, name, processed=True).startswith(b"source: ann\n")
@@ -63,7 +65,7 @@ def test_acknowledged_events_are_overheard(story: Story) -> None:
 def test_what_was_not_shown_is_shown_again(story: Story) -> None:
     name = publish(story)
     with story.team() as team:
-        readers.unseen(team, "bob")  # and then its output is lost
+        claims.unseen(team, "bob")  # and then its output is lost
     assert show(story, "bob") == [name]
 
 
@@ -80,11 +82,11 @@ def test_who_sees_nothing_new_appends_nothing(story: Story) -> None:
 def test_a_place_never_moves_back(story: Story) -> None:
     publish(story)
     with story.team() as team:
-        old = readers.unseen(team, "bob")
+        old = claims.unseen(team, "bob")
     publish(story)
     show(story, "bob")
     with story.team() as team:
-        readers.mark_seen(team, "bob", old)
+        claims.mark_seen(team, "bob", old)
     assert show(story, "bob") == []
 
 
@@ -98,21 +100,21 @@ def test_pruned_events_are_counted(story: Story) -> None:
         bus.prune(team, 1)
     publish(story)
     with story.team() as team:
-        found = readers.unseen(team, "bob")
+        found = claims.unseen(team, "bob")
         assert (len(found.events), found.pruned) == (1, 3)
-        readers.mark_seen(team, "bob", found)
-        assert readers.unseen(team, "bob").pruned == 0
+        claims.mark_seen(team, "bob", found)
+        assert claims.unseen(team, "bob").pruned == 0
 
 
 def test_a_reader_has_a_handle(story: Story) -> None:
     with story.team() as team, pytest.raises(BadArgumentError, match=r"^reader: "):
-        readers.unseen(team, "two words")
+        claims.unseen(team, "two words")
 
 
 def test_who_has_a_key_signs_its_place_and_its_claims(story: Story) -> None:
     publish(story)
     with story.team() as team:
-        authors.enrol(team, "bob", keys.never)
+        actors.enrol(team, "bob", keys.never)
     show(story, "bob")
     with story.team() as team:
         claims.claim(team, "bob")
@@ -147,17 +149,17 @@ def test_nobody_misses_or_repeats_an_event(steps: list[str]) -> None:
 def test_what_is_there_is_given_at_once(story: Story) -> None:
     name = publish(story)
     with story.team() as team:
-        assert [event.name for event in readers.wait_pending(team, None, None)] == [name]
-        assert [event.name for event in readers.wait_unseen(team, "bob", None).events] == [name]
+        assert [event.name for event in claims.wait_pending(team, None, None)] == [name]
+        assert [event.name for event in claims.wait_unseen(team, "bob", None).events] == [name]
         with pytest.raises(NotFoundError):
-            readers.wait_pending(team, "nobody", 0)
+            claims.wait_pending(team, "nobody", 0)
 
 
 def test_a_reader_waits_for_what_it_was_not_shown(story: Story) -> None:
     publish(story)
     show(story, "bob")
     with story.team() as team, pytest.raises(NotFoundError, match=r"nothing came within 0\.01 s"):
-        readers.wait_unseen(team, "bob", 0.01)
+        claims.wait_unseen(team, "bob", 0.01)
 
 
 @pytest.mark.parametrize("foreign", [False, True])
@@ -175,7 +177,7 @@ def test_an_event_wakes_who_waits(tmp_path: Path, *, foreign: bool) -> None:
 
         def wait() -> None:
             with Team(str(story.root)) as mine:
-                found.extend(readers.wait_pending(mine, None, 60))
+                found.extend(claims.wait_pending(mine, None, 60))
 
         waiting = Thread(target=wait)
         waiting.start()
@@ -197,7 +199,7 @@ def test_where_nothing_is_told_it_is_looked_again(tmp_path: Path) -> None:
         bus.ack_all(team)
         looks = iter([None, None, "there"])
         begin = time.monotonic()
-        assert readers.wait(team, lambda: next(looks), 60) == "there"
+        assert claims.wait(team, lambda: next(looks), 60) == "there"
         assert time.monotonic() - begin >= 2
 
 

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from story import BEGIN, Story, folder
 from strategies import FEWER
 
-from ledger.entry import leaf_hash
-from projections.formats.decision_log import STATUSES, count_headings, parse_decision, split_log
-from tripod import bus, chat_reading, scribe, scribe_reading
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
 from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
+from tripod.ledger.entry import leaf_hash
+from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log
 
 
 @pytest.fixture
@@ -26,10 +29,10 @@ def story() -> Iterator[Story]:
         yield story
 
 
-def log(story: Story, title: str = "T", **fields: Any) -> scribe.Logged:
+def log(story: Story, title: str = "T", **fields: Any) -> decisions_log.Logged:
     with story.team() as team:
         given_ = {"participants": ["ann"], "rationale": "because"} | fields
-        return scribe.log(team, scribe.Request(title, **given_))
+        return decisions_log.log(team, decisions_log.Request(title, **given_))
 
 
 def test_a_decision_is_its_entry_in_the_log(story: Story) -> None:
@@ -90,7 +93,7 @@ def test_refs_are_bound_to_the_messages_they_mean(story: Story) -> None:
     with story.team() as team:
         body = next(e.data for e in team.store.read() if e.kind == "decision.logged")
         for ref, index in zip(body["refs"], (1, 0), strict=True):
-            message = chat_reading.messages(team, "live")[index]
+            message = chat_read.messages(team, "live")[index]
             entry = next(team.store.read(message.seq, message.seq + 1))
             assert ref == {
                 "channel": "live",
@@ -139,17 +142,17 @@ def test_a_decision_has_the_status_that_a_later_one_gave_it(story: Story, status
     how = {"superseded": "supersedes", "reversed": "reverses", "mitigated": "mitigates"}[status]
     second = log(story, "New", **{how: first}).id
     with story.team() as team:
-        for found in (list(scribe_reading.query(team)), scribe_reading.summary(team, 9)):
+        for found in (list(decisions_read.query(team)), decisions_read.summary(team, 9)):
             (old, new) = found
             assert (old.id, old.stands, old.by, old.status) == (first, status, second, "decided")
             assert (new.id, new.by, new.became) == (second, None, None)
         assert first in {
-            d.id for d in scribe_reading.query(team, "", scribe_reading.Filters(status=status))
+            d.id for d in decisions_read.query(team, "", decisions_read.Filters(status=status))
         }
-        plain = scribe_reading.Filters(status="decided")
-        assert first not in {d.id for d in scribe_reading.query(team, "", plain)}
-        (history,) = scribe_reading.find(team, first)
-        shown = scribe_reading.as_plain(history)
+        plain = decisions_read.Filters(status="decided")
+        assert first not in {d.id for d in decisions_read.query(team, "", plain)}
+        (history,) = decisions_read.find(team, first)
+        shown = decisions_read.as_plain(history)
         assert (shown["status"], shown["logged_status"], shown["by"]) == (status, "decided", second)
         assert "became" not in shown
 
@@ -197,9 +200,9 @@ def test_what_is_no_entry_of_the_log_is_refused(story: Story, fields: dict[str, 
 def test_querying(story: Story) -> None:
     with story.team() as team:
         for act in (
-            lambda: list(scribe_reading.query(team)),
-            lambda: scribe_reading.count(team),
-            lambda: scribe_reading.summary(team, 1),
+            lambda: list(decisions_read.query(team)),
+            lambda: decisions_read.count(team),
+            lambda: decisions_read.summary(team, 1),
         ):
             with pytest.raises(NotFoundError, match="no decision log yet"):
                 act()
@@ -209,7 +212,7 @@ def test_querying(story: Story) -> None:
 
         def titles(text: str, **filters: Any) -> list[str]:
             return [
-                d.title for d in scribe_reading.query(team, text, scribe_reading.Filters(**filters))
+                d.title for d in decisions_read.query(team, text, decisions_read.Filters(**filters))
             ]
 
         assert titles("") == ["Alpha", "Beta"]
@@ -223,9 +226,9 @@ def test_querying(story: Story) -> None:
         assert titles('"because alph"') == []
         assert titles('"perf, data" bob') == ["Alpha"]
         assert titles('"') == []
-        assert scribe_reading.count(team) == 2
-        assert [d.title for d in scribe_reading.summary(team, 1)] == ["Beta"]
-        assert scribe_reading.summary(team, 0) == []
+        assert decisions_read.count(team) == 2
+        assert [d.title for d in decisions_read.summary(team, 1)] == ["Beta"]
+        assert decisions_read.summary(team, 0) == []
 
 
 def test_querying_by_artefact_and_time(story: Story) -> None:
@@ -236,7 +239,7 @@ def test_querying_by_artefact_and_time(story: Story) -> None:
 
         def titles(**filters: Any) -> list[str]:
             return [
-                d.title for d in scribe_reading.query(team, "", scribe_reading.Filters(**filters))
+                d.title for d in decisions_read.query(team, "", decisions_read.Filters(**filters))
             ]
 
         assert titles(artefact="a.md") == ["T0", "T1"]
@@ -252,7 +255,7 @@ def test_what_reverses_and_what_mitigates_settles_the_status(story: Story) -> No
     log(story, "No", reverses=first)
     log(story, "Safe", mitigates=second, status="mitigated")
     with story.team() as team:
-        found = [(d.title, d.status, d.supersedes) for d in scribe_reading.summary(team, 2)]
+        found = [(d.title, d.status, d.supersedes) for d in decisions_read.summary(team, 2)]
     assert found == [("No", "reversed", first), ("Safe", "mitigated", second)]
     text = (story.root / "scribe/log.md").read_text()
     assert f"### D-{BEGIN + 2} [SUPERSEDES {first}] No\n" in text
@@ -287,10 +290,10 @@ def test_a_decision_has_one_successor(story: Story) -> None:
             log(story, "Third", **{field: first})
     log(story, "Third", supersedes=second)
     with story.team() as team:
-        (shown,) = scribe_reading.find(team, second)
+        (shown,) = decisions_read.find(team, second)
         assert [d.title for d in shown.earlier] == ["First"]
         assert [d.title for d in shown.later] == ["Third"]
-        (shown,) = scribe_reading.find(team, first)
+        (shown,) = decisions_read.find(team, first)
         assert [d.title for d in shown.later] == ["Second", "Third"]
 
 
@@ -310,7 +313,7 @@ def test_a_history_shows_the_messages(story: Story) -> None:
     logged = log(story, refs=["live.chat:~L8"])
     story.original.log("Theirs", number=7)
     with story.team() as team:
-        (shown,) = scribe_reading.find(team, logged.id)
+        (shown,) = decisions_read.find(team, logged.id)
         (ref,) = shown.refs
         assert ref.message is not None
         assert (ref.file, ref.line, ref.message[0], ref.message[2]) == (
@@ -318,9 +321,9 @@ def test_a_history_shows_the_messages(story: Story) -> None:
         )
         assert (shown.file, shown.actor, shown.observed) == ("log.md", "scribe", False)
         team.refresh()
-        (theirs,) = scribe_reading.find(team, "D-7")
+        (theirs,) = decisions_read.find(team, "D-7")
         assert (theirs.observed, theirs.refs) == (True, [])
-        assert scribe_reading.find(team, "D-8") == []
+        assert decisions_read.find(team, "D-8") == []
 
 
 def test_a_history_that_goes_in_circles_ends(story: Story) -> None:
@@ -328,8 +331,8 @@ def test_a_history_that_goes_in_circles_ends(story: Story) -> None:
         story.original.log(f"[SUPERSEDES D-{other}] Odd", number=own)
     with story.team() as team:
         team.refresh()
-        (one,) = scribe_reading.find(team, "D-1")
-        (three,) = scribe_reading.find(team, "D-3")
+        (one,) = decisions_read.find(team, "D-1")
+        (three,) = decisions_read.find(team, "D-3")
     assert [d.id for d in one.earlier] == ["D-2"]
     assert [d.id for d in one.later] == ["D-2"]
     assert (three.earlier, three.later) == ([], [])
@@ -389,4 +392,4 @@ def test_the_headings_in_the_file_are_the_decisions(requests: list[dict[str, Any
             True
         ] * accepted
         with story.team() as team:
-            assert scribe_reading.count(team) == accepted
+            assert decisions_read.count(team) == accepted

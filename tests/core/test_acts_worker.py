@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 from doors.inside import TRIPOD, run
 
-from projections.formats.worker import EMPTY_LOG, WorkerText, format_worker, parse_worker
-from projections.rebuild import differences
-from tripod import adopt, bus, recover, worker
-from tripod import worker_files as files
-from tripod.agents.history import newest
+from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
+from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.lag import Lag
-from tripod.team import Team
-from tripod.worker_life import ROLE, logs_of
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.projections.engine import differences
+from tripod.projections.workers.format import EMPTY_LOG, WorkerText, format_worker, parse_worker
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Lag, Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
+from tripod.workers import read as files
+from tripod.workers import run as workers_run
+from tripod.workers.life import ROLE, logs_of
 
 
 @pytest.fixture
@@ -44,14 +46,14 @@ def spool_of(team: Team, name: str) -> Spool:
 def spawn(team: Team, program: str, task: str = "Do it.", **more: Any) -> str:
     """A worker that runs a line of shell in the project's folder."""
     folder = os.path.dirname(team.root)
-    return worker.spawn(team, "w", folder, task, command=["sh", "-c", program], **more)
+    return workers_run.spawn(team, "w", folder, task, command=["sh", "-c", program], **more)
 
 
 def over(team: Team, name: str) -> str | None:
     """Wait until its program has ended; the state that it has then."""
     spool_of(team, name).wait()
-    worker.look_after(team)
-    return worker.state_of(team, name)
+    workers_run.look_after(team)
+    return workers_run.state_of(team, name)
 
 
 def steps(team: Team, name: str) -> list[str]:
@@ -89,13 +91,13 @@ def test_a_program_finds_its_task_also_where_files_may_follow_later(
 
 def test_spawning_does_not_wait_and_the_end_is_found_out_later(team: Team, project: Path) -> None:
     name = spawn(team, "until [ -e go ]; do sleep 0.01; done; echo done")
-    assert worker.state_of(team, name) == "running"
+    assert workers_run.state_of(team, name) == "running"
     task = parse_worker((project / f".nbs/workers/{name}.md").read_bytes())
     assert (task.title, task.task, task.state, task.log) == ("w", "Do it.", "running", EMPTY_LOG)
     assert (task.started[:4].isdecimal(), task.completed) == (True, "")
     assert files.about(team, name).running
-    worker.look_after(team)
-    assert worker.state_of(team, name) == "running"
+    workers_run.look_after(team)
+    assert workers_run.state_of(team, name) == "running"
     (project / "go").touch()
     assert over(team, name) == "completed"
     assert steps(team, name) == [
@@ -119,11 +121,11 @@ def test_its_program_finds_its_team_wherever_it_works(
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     program = [TRIPOD, "worker", "escalate", "stuck"]
-    there = worker.spawn(team, "w", str(elsewhere), "x", command=program)
+    there = workers_run.spawn(team, "w", str(elsewhere), "x", command=program)
     assert over(team, there) == "escalated"
     assert list(elsewhere.iterdir()) == []
     say = ["sh", "-c", 'echo "($TRIPOD_LEDGER)"']
-    here = worker.spawn(team, "w", str(project), "x", command=say)
+    here = workers_run.spawn(team, "w", str(project), "x", command=say)
     assert over(team, here) == "completed"
     assert files.answer(team, here) == "()"
 
@@ -136,7 +138,7 @@ def test_a_task_may_quote_a_task_file_and_be_long(team: Team, project: Path) -> 
     assert (text.state, text.completed, text.log) == ("running", "", EMPTY_LOG)
     assert text.task.endswith(quoted)
     assert len(text.task) > 140_000
-    worker.dismiss(team, name)
+    workers_run.dismiss(team, name)
     clean(team)
 
 
@@ -165,7 +167,7 @@ def test_time_that_is_over_is_a_failure(team: Team) -> None:
 
 
 def test_a_program_that_is_not_there_is_a_failure(team: Team, project: Path) -> None:
-    name = worker.spawn(team, "w", str(project), "Do.", command=["no-such-program"])
+    name = workers_run.spawn(team, "w", str(project), "Do.", command=["no-such-program"])
     assert over(team, name) == "failed"
     assert steps(team, name) == ["spawned", "failed", "task-failed high"]
     clean(team)
@@ -178,7 +180,7 @@ def test_its_death_is_found_out_once_by_whoever_comes_next(team: Team) -> None:
     assert started is not None
     os.kill(started.wrapper, signal.SIGKILL)
     assert over(team, name) == "died"
-    worker.look_after(team)
+    workers_run.look_after(team)
     assert steps(team, name)[-2:] == ["died", "worker-died high"]
     assert steps(team, name).count("worker-died high") == 1
     with pytest.raises(NotFoundError, match="no program of a worker"):
@@ -191,12 +193,12 @@ def test_its_death_is_found_out_once_by_whoever_comes_next(team: Team) -> None:
 
 def test_one_that_is_stuck_says_so_and_stays_escalated(team: Team, project: Path) -> None:
     name = spawn(team, "until [ -e go ]; do sleep 0.01; done; echo stuck")
-    worker.escalate(team, name, "Which grammar?")
-    assert worker.state_of(team, name) == "escalated"
+    workers_run.escalate(team, name, "Which grammar?")
+    assert workers_run.state_of(team, name) == "escalated"
     event = next(iter(bus.check(team)))
     assert (event.priority, event.type, event.source) == ("critical", "task-blocked", name)
     with pytest.raises(RefusedError, match="only one that is running can escalate"):
-        worker.escalate(team, name, "again")
+        workers_run.escalate(team, name, "again")
     (project / "go").touch()
     assert over(team, name) == "escalated"
     assert steps(team, name)[3:] == ["escalated", "escalated"]
@@ -205,20 +207,20 @@ def test_one_that_is_stuck_says_so_and_stays_escalated(team: Team, project: Path
 
 def test_dismissed_is_for_good(team: Team) -> None:
     name = spawn(team, "exec sleep 600")
-    assert worker.dismiss(team, name, actor="ann")
-    assert not worker.dismiss(team, name)
-    assert worker.state_of(team, name) == "dismissed"
+    assert workers_run.dismiss(team, name, actor="ann")
+    assert not workers_run.dismiss(team, name)
+    assert workers_run.state_of(team, name) == "dismissed"
     assert steps(team, name)[3:] == ["dismissed", "worker-dismissed normal", "dismissed"]
     with pytest.raises(RefusedError, match="only one that ended can go on"):
-        worker.continue_(team, name, "More.")
+        workers_run.continue_(team, name, "More.")
     clean(team)
 
 
 def test_one_that_ended_may_be_dismissed(team: Team) -> None:
     name = spawn(team, "echo x")
     assert over(team, name) == "completed"
-    worker.dismiss(team, name)
-    assert worker.state_of(team, name) == "dismissed"
+    workers_run.dismiss(team, name)
+    assert workers_run.state_of(team, name) == "dismissed"
     clean(team)
 
 
@@ -226,7 +228,7 @@ def test_one_that_ended_goes_on_with_a_message(team: Team, project: Path) -> Non
     name = spawn(team, 'echo "[$(cat)]"')
     assert over(team, name) == "completed"
     first = (project / f".nbs/workers/{name}.log").read_bytes()
-    worker.continue_(team, name, "And that.")
+    workers_run.continue_(team, name, "And that.")
     assert over(team, name) == "completed"
     assert files.answer(team, name) == "[Do it.\n\nAnd that.]"
     log = (project / f".nbs/workers/{name}.log").read_bytes()
@@ -247,11 +249,11 @@ def test_one_with_a_session_goes_on_in_it(team: Team, project: Path) -> None:
         f'argv = ["{program}"]\noutput = "claude-stream-json"\n[takes]\n'
         'resume = ["--resume", "{}"]\nmodel = ["--model", "{}"]\n'
     )
-    name = worker.spawn(team, "w", str(project), "Do it.", profile=str(profile), model="m")
+    name = workers_run.spawn(team, "w", str(project), "Do it.", profile=str(profile), model="m")
     assert over(team, name) == "completed"
     assert files.answer(team, name) == "--model m / Do it."
     assert files.session(team, name) == "s-7"
-    worker.continue_(team, name, "And that.")
+    workers_run.continue_(team, name, "And that.")
     assert over(team, name) == "completed"
     assert files.answer(team, name) == "--model m --resume s-7 / And that."
 
@@ -259,8 +261,8 @@ def test_one_with_a_session_goes_on_in_it(team: Team, project: Path) -> None:
 def test_one_at_work_is_not_told_to_go_on(team: Team) -> None:
     name = spawn(team, "exec sleep 600")
     with pytest.raises(RefusedError, match="its program is at work"):
-        worker.continue_(team, name, "x")
-    worker.dismiss(team, name)
+        workers_run.continue_(team, name, "x")
+    workers_run.dismiss(team, name)
 
 
 # Its files -------------------------------------------------------------------------------------
@@ -292,14 +294,14 @@ def test_what_its_file_claims_is_no_change_of_state(team: Team, project: Path) -
     claimed = path.read_bytes().replace(b"State: running", b"State: completed")
     path.write_bytes(claimed)
     team.refresh()
-    assert worker.state_of(team, name) == "running"
+    assert workers_run.state_of(team, name) == "running"
     assert path.read_bytes() == claimed  # its worker's word, until the state changes
     with collect(team.root) as evidence:
         report = judge(evidence)
     (found,) = [f for one in report.outcomes for f in one.findings]
     assert (found.severity, found.check) == ("warning", "worker-lifecycle")
     assert found.message == "claims the state 'completed', and the ledger has running"
-    worker.dismiss(team, name)
+    workers_run.dismiss(team, name)
     assert parse_worker(path.read_bytes()).state == "dismissed"
     clean(team)
 
@@ -335,7 +337,7 @@ def test_its_log_is_kept_with_its_end(team: Team, project: Path) -> None:
 def test_a_log_that_is_too_long_is_known_by_its_digest(
     team: Team, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripod.worker_life.MAX_LOG", 3)
+    monkeypatch.setattr("tripod.workers.life.MAX_LOG", 3)
     name = spawn(team, "echo long")
     assert over(team, name) == "completed"
     assert [e.kind for e in team.store.read()].count("evidence.kept") == 1  # the empty one
@@ -389,25 +391,25 @@ def test_arguments_that_break_a_rule(team: Team, change: dict[str, Any], problem
     given: dict[str, Any] = {"slug": "w", "folder": "/", "task": "x", "command": ["true"]} | change
     size = team.store.head().size
     with pytest.raises(BadArgumentError) as refused:
-        worker.spawn(team, given.pop("slug"), given.pop("folder"), given.pop("task"), **given)
+        workers_run.spawn(team, given.pop("slug"), given.pop("folder"), given.pop("task"), **given)
     assert problem in str(refused.value)
     assert team.store.head().size == size
 
 
 def test_no_such_worker(team: Team) -> None:
     for act in (
-        lambda: worker.dismiss(team, "w-0001"),
-        lambda: worker.escalate(team, "w-0001", "why"),
-        lambda: worker.continue_(team, "w-0001", "more"),
+        lambda: workers_run.dismiss(team, "w-0001"),
+        lambda: workers_run.escalate(team, "w-0001", "why"),
+        lambda: workers_run.continue_(team, "w-0001", "more"),
         lambda: files.about(team, "w-0001"),
         lambda: files.session(team, "w-0001"),
     ):
         with pytest.raises(NotFoundError):
             act()
     with pytest.raises(BadArgumentError):
-        worker.escalate(team, "w-0001", " ")
+        workers_run.escalate(team, "w-0001", " ")
     with pytest.raises(BadArgumentError):
-        worker.continue_(team, "w-0001", "")
+        workers_run.continue_(team, "w-0001", "")
 
 
 def test_workers_of_other_tools_are_known_by_their_files(team: Team, project: Path) -> None:
@@ -419,7 +421,7 @@ def test_workers_of_other_tools_are_known_by_their_files(team: Team, project: Pa
     assert found == files.About("old-1234", "done", running=False, log=2, ours=False)
     assert files.findings(team, "old-1234") == "So."
     with pytest.raises(NotFoundError, match="is run by another tool"):
-        worker.dismiss(team, "old-1234")
+        workers_run.dismiss(team, "old-1234")
 
 
 def test_any_command_finds_out_what_became_of_it(team: Team, project: Path) -> None:
@@ -449,10 +451,13 @@ def test_files_of_a_run_that_are_none_stop_no_command_and_no_other_worker(
     assert (done.code, done.out.count(b"-task-complete-")) == (0, 1)
     assert "what became of the workers was not recorded: " in done.err
     assert f"{path}" in done.err
-    assert (worker.state_of(team, stuck), worker.state_of(team, other)) == ("running", "completed")
+    assert (workers_run.state_of(team, stuck), workers_run.state_of(team, other)) == (
+        "running",
+        "completed",
+    )
     path.rmdir()
     assert run(project, "bus", "check").err == ""
-    assert worker.state_of(team, stuck) == "died"
+    assert workers_run.state_of(team, stuck) == "died"
 
 
 def test_what_it_looked_like_before_can_be_shown(team: Team, project: Path) -> None:
@@ -483,8 +488,8 @@ def test_only_those_that_are_named_are_looked_after(team: Team) -> None:
     name = spawn(team, "echo x")
     spool_of(team, name).wait()
     team.refresh()
-    assert worker.state_of(team, name) == "running"
-    worker.look_after(team, ["other-1234"])
-    assert worker.state_of(team, name) == "running"
-    worker.look_after(team, [name])
-    assert worker.state_of(team, name) == "completed"
+    assert workers_run.state_of(team, name) == "running"
+    workers_run.look_after(team, ["other-1234"])
+    assert workers_run.state_of(team, name) == "running"
+    workers_run.look_after(team, [name])
+    assert workers_run.state_of(team, name) == "completed"

@@ -12,14 +12,18 @@ import pytest
 from doors.inside import Done, run, run_as
 from story import folder as new_folder
 
-from ledger.locating import LEDGER
-from projections.formats.event import Event, format_event
-from projections.withheld import withhold
-from tripod import adopt, bus, chat, chat_reading, redact
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
 from tripod.dropin.common import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
-from tripod.record import has_record
-from tripod.team import Team
+from tripod.ledger.locator import LEDGER
+from tripod.projections.bus.format import Event, format_event
+from tripod.projections.erasure import withhold
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust.record import has_record
 
 EVENT = format_event(Event("ann", "done", "low", "2020-09-13T12:26:40Z", "ann:done", "text"))
 NAME = "1600000000000000-ann-done-7.event"
@@ -265,13 +269,13 @@ def test_two_projects_share_a_folder_of_chats(tmp_path: Path) -> None:
     with Team(str(tmp_path / "one/.nbs")) as one, Team(str(tmp_path / "two/.nbs")) as two:
         for team in (one, two):
             adopt.add_place(team, "chat", str(tmp_path / "both"))
-        chat.create(one, "both/x")
-        chat.send(two, "both/x", "bob", "from two")
-        chat.send(one, "both/x", "ann", "from one")
+        chat_send.create(one, "both/x")
+        chat_send.send(two, "both/x", "bob", "from two")
+        chat_send.send(one, "both/x", "ann", "from one")
         two.refresh()
         one.refresh()
         for team in (one, two):
-            assert [m.text for m in chat_reading.messages(team, "both/x")] == [
+            assert [m.text for m in chat_read.messages(team, "both/x")] == [
                 "from two",
                 "from one",
             ]
@@ -327,7 +331,7 @@ def test_a_ledger_that_an_earlier_version_began_in_the_projects_root(shop: Path)
     adopt.init_at(str(shop / ".nbs"), {}, key=False)
     nbs_chat(shop, "send", "talk/x.chat", "ann", "again")
     with Team(str(shop)) as team:
-        assert chat_reading.count(team, "x") == 2
+        assert chat_read.count(team, "x") == 2
 
 
 def test_a_read_only_place_is_told(shop: Path) -> None:
@@ -385,7 +389,7 @@ def test_a_ledger_that_another_process_begins_meanwhile_is_not_a_lost_one(
             nbs_chat(shop, "create", "y.chat")
         return has_record(root)
 
-    monkeypatch.setattr("tripod.record.has_record", begun_meanwhile)
+    monkeypatch.setattr("tripod.trust.record.has_record", begun_meanwhile)
     nbs_chat(shop, "create", "x.chat")
     assert has_record(str(shop / ".nbs"))
     assert (shop / "x.chat").exists()

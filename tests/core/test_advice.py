@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from nbs_team import files
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_log
 
-from projections.live_lines import ref_to
-from tripod import adopt, chat, scribe
-from tripod.team import Team
-from verify import advice
-from verify.evidence import collect
-from verify.finding import Finding
-from verify.run import run
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.projections.chat.tables import ref_to
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify import advice
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding
+from tripod.verify.run import run
 
 COMMITS = (
     ("Let's do it with files.", "a choice"),
@@ -163,13 +165,13 @@ def test_every_passage_is_told(tmp_path: Path) -> None:
 def test_our_own_decisions_are_bound_to_their_messages(tmp_path: Path) -> None:
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
-        chat.create(team, "live", actor="ann")
-        chat.send(team, "live", "ann", "Let's use files.")
+        chat_send.create(team, "live", actor="ann")
+        chat_send.send(team, "live", "ann", "Let's use files.")
         for _ in range(advice.BEHIND):
-            chat.send(team, "live", "ben", "carry on")
+            chat_send.send(team, "live", "ben", "carry on")
         assert [p.sentence for p in _missed(team)] == ["Let's use files."]
-        request = scribe.Request("Files", ["ann"], "Simple.", refs=["live.chat:~L7"])
-        scribe.log(team, request)
+        request = decisions_log.Request("Files", ["ann"], "Simple.", refs=["live.chat:~L7"])
+        decisions_log.log(team, request)
         assert _missed(team) == []
 
 

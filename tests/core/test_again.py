@@ -10,14 +10,16 @@ import pytest
 from doors.inside import run as door
 from story import Story, folder
 
-from tripod import again, bus, chat
-from tripod.team import Team
-from verify import run as verify_run
-from verify.evidence import Evidence
-from verify.finding import Report
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.team import recheck
+from tripod.team.team import Team
+from tripod.verify import run as verify_run
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Report
 
 CHAT = "chat/live.chat"
-SLEEP = "tripod.again.time.sleep"
+SLEEP = "tripod.team.recheck.time.sleep"
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ def test_a_file_that_stays_edited_is_told_after_a_few_looks(story: Story) -> Non
     (story.root / CHAT).write_bytes(b"edited\n")
     with mock.patch(SLEEP) as slept:
         assert any(CHAT in said for said in act(story.root))
-    assert slept.call_count == again.TIMES - 1
+    assert slept.call_count == recheck.TIMES - 1
 
 
 def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
@@ -92,7 +94,7 @@ def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
         runs += 1
         if runs == 1:
             with Team(str(story.root)) as team:
-                chat.send(team, "live", "bob", "meanwhile")
+                chat_send.send(team, "live", "bob", "meanwhile")
         return real(evidence, select=select)  # type: ignore[arg-type]
 
     with mock.patch.object(verify_run, "run", later):
@@ -113,5 +115,5 @@ def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> No
     (story.root / CHAT).write_bytes(b"edited\n")
     with mock.patch.object(verify_run, "run", later):
         done = door(story.root.parent, "verify", "--no-git")
-    assert (done.code, runs) == (1, again.TIMES)
+    assert (done.code, runs) == (1, recheck.TIMES)
     assert b"live.chat" in done.out

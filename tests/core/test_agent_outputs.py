@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.agents.outputs import Answer, read_answer
+from tripod.agents.spec import Answer, read_answer
 
 RESULT = {
     "type": "result",

@@ -7,21 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from projections.ahead import ahead_of
-from projections.disk import Disk
-from tripod import adopt, bus, chat, chat_reading, recover
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
 from tripod.errors import RefusedError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.projections.disk import Disk
+from tripod.projections.team.tables import ahead_of
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 
 def begin(root: Path) -> Path:
     root.mkdir()
     adopt.init(str(root))
     with Team(f"{root}/.nbs") as team:
-        chat.create(team, "live")
-        chat.send(team, "live", "ann", "before")
+        chat_send.create(team, "live")
+        chat_send.send(team, "live", "ann", "before")
     return root / ".nbs"
 
 
@@ -29,7 +33,7 @@ def roll_back(team_root: Path) -> None:
     """Say more, then put the older database back."""
     shutil.copy(team_root / "ledger.db", team_root / "old")
     with Team(str(team_root)) as team:
-        chat.send(team, "live", "ann", "after")
+        chat_send.send(team, "live", "ann", "after")
         bus.publish(team, "ann", "done", "high")
     for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
         (team_root / name).unlink(missing_ok=True)
@@ -71,7 +75,7 @@ def test_a_rebuild_goes_on_from_it_and_keeps_what_was_ahead(tmp_path: Path) -> N
         recover.rebuild(team, discard="the disk broke")
         kept = [entry.data for entry in team.store.read(stream="files/chat/live.chat")]
         assert [body["content"]["text"].encode() for body in kept] == [ahead]
-        assert [m.text for m in chat_reading.messages(team, "live")] == ["before"]
+        assert [m.text for m in chat_read.messages(team, "live")] == ["before"]
         for name in strays:
             assert list(team.store.read(stream=f"files/events/{name}"))
             assert not (root / "events" / name).exists()

@@ -10,17 +10,23 @@ from doors.inside import begin, keyed, run
 from sealed import LOG, WITNESSES
 from witnessing import NAME, served
 
-from ledger.note import Note, parse_note, verify
-from ledger.reader import read_only
-from ledger.seal import open_seal
-from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
-from ledger.witness import SIZE_TYPE, TEXT_TYPE, Answer, format_signatures, parse_request
-from tripod import anchoring, bus
+from tripod.bus import events
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnreachableError
-from tripod.sealing import new_key
-from tripod.team import Team
-from tripod.tsa import stamp
-from tripod.web import check_url
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.tlog.note import COSIGNATURE, Note, SigningKey, VerifierKey, parse_note, verify
+from tripod.ledger.tlog.seal import open_seal
+from tripod.ledger.tlog.witness import (
+    SIZE_TYPE,
+    TEXT_TYPE,
+    Answer,
+    format_signatures,
+    parse_request,
+)
+from tripod.team.team import Team
+from tripod.trust import anchor as anchoring
+from tripod.trust.anchor import check_url
+from tripod.trust.seal import new_key
+from tripod.trust.tsa import stamp
 from tripod.witness.folder import WitnessFolder
 
 
@@ -55,7 +61,7 @@ def anchors(project: Path) -> list[tuple[str, str, int]]:
 
 def work(project: Path) -> None:
     with Team(f"{project}/.nbs") as team:
-        bus.publish(team, "ann", "done", "low", "more")
+        events.publish(team, "ann", "done", "low", "more")
 
 
 # A witness -------------------------------------------------------------------------------------
@@ -174,7 +180,7 @@ def test_without_a_seal_it_is_said_how_one_is_made(tmp_path: Path) -> None:
 
 
 def lines_by(key: SigningKey, note: Note) -> bytes:
-    from ledger.note import cosign
+    from tripod.ledger.tlog.note import cosign
 
     return format_signatures([cosign(note.text, key, 1_763_757_000)])
 
@@ -224,7 +230,7 @@ def test_a_clock_that_is_far_off_is_told(project: Path, witness: WitnessFolder) 
 
 def test_a_newer_seal_elsewhere_asks_for_a_seal_here(project: Path) -> None:
     with Team(f"{project}/.nbs") as team:
-        bus.publish(team, "ann", "done", "low", "more")
+        events.publish(team, "ann", "done", "low", "more")
         size = team.store.head().size
 
         def ask(_: bytes) -> Answer:
@@ -237,8 +243,8 @@ def test_a_newer_seal_elsewhere_asks_for_a_seal_here(project: Path) -> None:
 def test_a_seal_that_contradicts_the_ledger_is_not_sent(project: Path) -> None:
     from sealed import seal_of, sealed
 
-    from ledger import drafts
-    from ledger.note import format_note
+    from tripod.ledger.kinds import team as drafts
+    from tripod.ledger.tlog.note import format_note
 
     note = format_note(sealed(seal_of([bytes(32)] * 3))).decode()
     for bad in (note, "junk"):

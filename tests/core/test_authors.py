@@ -11,22 +11,31 @@ import pytest
 from plain_export import files_of, read_files
 from specimens import authored, build, copy, database, private
 
-from ledger.authorship import parse_record
-from ledger.entry import Entry
-from ledger.errors import UnwritableError
-from ledger.reader import read_only
-from tripod import adopt, authors, bus, chat, copies, keys, recover, redact, scribe, sealing
+from tripod.bus import events
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import NotFoundError, RefusedError
-from tripod.export import export
-from tripod.prove import prove_entry
-from tripod.record import restore
-from tripod.team import Team
-from verify.checks import writers_authorised
-from verify.evidence import collect
-from verify.finding import CLEAN, FINDINGS, NOT_APPLICABLE, Outcome
-from verify.opening import open_evidence
-from verify.proofs import judge_proof
-from verify.run import run
+from tripod.ledger.actors import parse_record
+from tripod.ledger.entry import Entry
+from tripod.ledger.errors import UnwritableError
+from tripod.ledger.sqlite.reader import read_only
+from tripod.recovery import backup as copies
+from tripod.recovery import rebuild as recover
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust import actors as authors
+from tripod.trust import keys
+from tripod.trust import seal as sealing
+from tripod.trust.export import export
+from tripod.trust.prove import prove_entry
+from tripod.trust.record import restore
+from tripod.verify.checks import writers_authorised
+from tripod.verify.evidence import collect
+from tripod.verify.export.proof import judge_proof
+from tripod.verify.finding import CLEAN, FINDINGS, NOT_APPLICABLE, Outcome
+from tripod.verify.load import open_evidence
+from tripod.verify.run import run
 
 PASSPHRASE = b"correct horse"
 
@@ -82,7 +91,7 @@ def groups(entries: list[Entry]) -> list[list[str]]:
 
 def test_without_keys_nothing_is_signed_and_nothing_judged(root: str) -> None:
     with Team(root) as team:
-        bus.publish(team, "ann", "done", "low")
+        events.publish(team, "ann", "done", "low")
     (entry,) = newest(root, 1)
     assert entry.auth is None
     assert judged(root).verdict == NOT_APPLICABLE
@@ -92,12 +101,12 @@ def test_each_act_is_signed_by_who_does_it(root: str) -> None:
     enrol(root, "alex", "scribe")
     with Team(root) as team:
         size = team.store.head().size
-        chat.create(team, "third", actor="alex")
-        name = bus.publish(team, "alex", "done", "low", "text")
-        bus.ack(team, name, actor="alex")
-        bus.publish(team, "bob", "done", "low")
-        bus.ack_all(team, "bob", actor="alex")
-        bus.prune(team, 1, actor="alex")
+        chat_send.create(team, "third", actor="alex")
+        name = events.publish(team, "alex", "done", "low", "text")
+        events.ack(team, name, actor="alex")
+        events.publish(team, "bob", "done", "low")
+        events.ack_all(team, "bob", actor="alex")
+        events.prune(team, 1, actor="alex")
         acts = list(team.store.read(size))
     assert {entry.kind for entry in acts} == {
         "chat.created", "bus.published", "bus.acked", "bus.acked-all", "bus.pruned",
@@ -112,10 +121,10 @@ def test_each_act_is_signed_by_who_does_it(root: str) -> None:
 def test_the_entries_of_one_act_are_signed_together(root: str) -> None:
     enrol(root, "alex", "scribe")
     with Team(root) as team:
-        chat.send(team, "side", "alex", "@bench and @claude, look", human=True)
-        request = scribe.Request("Signed", ("alex",), "why", refs=["live.chat:~L7"])
-        scribe.log(team, request)
-        scribe.log(team, request)  # the sixth, so with a checkpoint
+        chat_send.send(team, "side", "alex", "@bench and @claude, look", human=True)
+        request = decisions_log.Request("Signed", ("alex",), "why", refs=["live.chat:~L7"])
+        decisions_log.log(team, request)
+        decisions_log.log(team, request)  # the sixth, so with a checkpoint
     said, decided, due = newest(root, 10)[:5], newest(root, 10)[5:7], newest(root, 10)[7:]
     assert groups(said) == [["chat.sent", *["bus.published"] * 4]]
     assert groups(decided) == [["decision.logged", "bus.published"]]
@@ -128,8 +137,8 @@ def test_who_logs_under_another_handle_signs_the_scribes_events_too(root: str) -
     """The event says that the scribe tells it; its actor is who did what it tells of."""
     enrol(root, "alex", "scribe")
     with Team(root) as team:
-        request = scribe.Request("By hand", ("alex",), "why", refs=["live.chat:~L7"])
-        scribe.log(team, request, actor="alex")
+        request = decisions_log.Request("By hand", ("alex",), "why", refs=["live.chat:~L7"])
+        decisions_log.log(team, request, actor="alex")
     decided, event = newest(root, 2)
     assert (decided.actor, event.actor, event.data["source"]) == ("alex", "alex", "scribe")
     assert decided.auth == event.auth
@@ -139,12 +148,12 @@ def test_who_logs_under_another_handle_signs_the_scribes_events_too(root: str) -
 def test_what_others_write_into_files_is_not_signed(root: str) -> None:
     enrol(root, "alex")
     path = Path(root, "chat/live.chat")
-    from projections.formats.chat import format_line
+    from tripod.projections.chat.format import format_line
 
     path.write_bytes(path.read_bytes() + format_line("alex", 1795294999, "by the old tool") + b"\n")
     with Team(root) as team:
         adopt.sync(team)
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
         entries = list(team.store.read())
     (observed,) = [e for e in entries if e.kind == "chat.sent" and "observed" in e.data]
     assert (observed.actor, observed.auth) == ("alex", None)
@@ -155,7 +164,7 @@ def test_what_others_write_into_files_is_not_signed(root: str) -> None:
 def test_a_redaction_is_signed_and_leaves_the_signature_of_what_it_erases(root: str) -> None:
     enrol(root, "alex")
     with Team(root) as team:
-        seq = chat.send(team, "side", "alex", "a secret").seq
+        seq = chat_send.send(team, "side", "alex", "a secret").seq
         redact.redact(team, redact.Request((seq,), None, "leaked", "alex"))
         said, told = (next(team.store.read(at, at + 1)) for at in (seq, team.store.head().size - 1))
     assert said.body is None
@@ -168,7 +177,7 @@ def test_a_redaction_is_signed_and_leaves_the_signature_of_what_it_erases(root: 
 def test_a_ledger_from_before_keys_is_judged_and_brought_on(root: str) -> None:
     import sqlite3
 
-    from ledger.schema import MIGRATIONS
+    from tripod.ledger.sqlite.schema import MIGRATIONS
 
     with closing(sqlite3.connect(database(root), isolation_level=None)) as db:
         db.execute("DROP TRIGGER entries_no_update")
@@ -184,10 +193,10 @@ def test_a_ledger_from_before_keys_is_judged_and_brought_on(root: str) -> None:
     assert {f.check for o in report.outcomes for f in o.findings} == {"drift"}
     assert judged(root).verdict == NOT_APPLICABLE
     with Team(root) as team:
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
     enrol(root, "alex")
     with Team(root) as team:
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
     assert clean(root)["signed"] == 1
 
 
@@ -197,10 +206,10 @@ def test_a_ledger_from_before_keys_is_judged_and_brought_on(root: str) -> None:
 @pytest.mark.parametrize(
     "act",
     [
-        lambda team: bus.publish(team, "alex", "done", "low"),
-        lambda team: bus.ack(team, next(bus.check(team)).name, actor="alex"),
-        lambda team: chat.send(team, "side", "alex", "me?"),
-        lambda team: scribe.log(team, scribe.Request("T", ("x",), "y"), actor="alex"),
+        lambda team: events.publish(team, "alex", "done", "low"),
+        lambda team: events.ack(team, next(events.check(team)).name, actor="alex"),
+        lambda team: chat_send.send(team, "side", "alex", "me?"),
+        lambda team: decisions_log.log(team, decisions_log.Request("T", ("x",), "y"), actor="alex"),
         lambda team: redact.redact(team, redact.Request((3,), None, "r", "alex")),
     ],
 )
@@ -212,7 +221,7 @@ def test_who_has_not_the_key_cannot_act_under_the_handle(root: str, act: Any) ->
         act(team)
     assert files_of(database(root)) == before
     with Team(root) as team:
-        bus.publish(team, "bench", "done", "low")  # others act on
+        events.publish(team, "bench", "done", "low")  # others act on
     clean(root)
 
 
@@ -222,11 +231,11 @@ def test_an_encrypted_key_signs_where_its_passphrase_is_known(
     with Team(root) as team:
         authors.enrol(team, "alex", keys.never, PASSPHRASE)
         with pytest.raises(RefusedError, match=r"is encrypted: name a file .* nothing was record"):
-            bus.publish(team, "alex", "done", "low")
+            events.publish(team, "alex", "done", "low")
         secret = tmp_path / "secret"
         secret.write_bytes(PASSPHRASE + b"\n")
         monkeypatch.setenv("TRIPOD_PASSPHRASE_FILE", str(secret))
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
     assert clean(root)["signed"] == 1
 
 
@@ -234,7 +243,7 @@ def test_a_key_file_of_another_key_signs_nothing(root: str) -> None:
     one, other = enrol(root, "alex", "bench")
     os.replace(authors.key_path(other), authors.key_path(one))
     with Team(root) as team, pytest.raises(RefusedError, match="holds another key"):
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
 
 
 def test_a_home_in_the_team_directory_is_refused(
@@ -274,7 +283,7 @@ def test_a_key_takes_the_place_of_the_one_before_it(root: str) -> None:
     assert first != second
     assert not os.path.exists(authors.key_path(first))
     with Team(root) as team:
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
         (one,) = authors.listed(team.store.db)
     assert (one.vkey, one.number, one.revoked) == (second, 2, False)
     assert clean(root) == {"signed": 1, "unsigned": 0, "keys": 2}
@@ -284,7 +293,7 @@ def test_a_revoked_key_signs_nothing_and_vouches_for_the_next(root: str) -> None
     (vkey,) = enrol(root, "alex")
     with Team(root) as team:
         assert authors.revoke(team, "alex", "lost the laptop", keys.never) == vkey
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
         with pytest.raises(NotFoundError, match="has no key in force"):
             authors.revoke(team, "alex", "again", keys.never)
     assert newest(root, 1)[0].auth is None
@@ -296,7 +305,7 @@ def test_a_revoked_key_signs_nothing_and_vouches_for_the_next(root: str) -> None
     os.rename(f"{path}.away", path)
     enrol(root, "alex")
     with Team(root) as team:
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
     assert newest(root, 1)[0].auth is not None
     clean(root)
 
@@ -316,7 +325,7 @@ def test_the_ledgers_key_vouches_for_first_keys_and_for_lost_ones(root: str) -> 
                 authors.enrol(team, handle, keys.never)
         os.rename(f"{log}.away", log)
         authors.enrol(team, "alex", keys.never)
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
     assert clean(root) == {"signed": 1, "unsigned": 0, "keys": 3}
 
 
@@ -337,7 +346,7 @@ def test_a_request_is_admitted_by_who_has_the_ledgers_key(
             authors.admit(team, "nonsense", keys.never)
         assert not os.path.exists(authors.key_path(vkey))
         monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "alexs"))
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
     assert clean(root)["signed"] == 1
 
 
@@ -380,11 +389,11 @@ def test_a_change_that_comes_between_is_not_overwritten(
 def test_a_key_goes_on_under_another_name_of_the_ledger(root: str) -> None:
     enrol(root, "alex")
     with Team(root) as team:
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
         copies.backup(team, f"{root}/ledger.db.copy")
     copies.restore(root, f"{root}/ledger.db.copy", "sample.example/2")
     with Team(root) as team:
-        bus.publish(team, "alex", "done", "low")
+        events.publish(team, "alex", "done", "low")
     assert clean(root)["signed"] == 2
 
 
@@ -398,7 +407,7 @@ def signed(root: str) -> str:
         sealing.new_key(team)
     authored(root)
     with Team(root) as team:
-        seq = chat.send(team, "side", "bench", "a secret").seq
+        seq = chat_send.send(team, "side", "bench", "a secret").seq
         redact.redact(team, redact.Request((seq,), None, "leaked", "alex"))
         sealing.seal(team, "asked")
     return root
@@ -441,7 +450,7 @@ def test_a_stripped_record_is_not_exported_and_not_restored(signed: str, how: An
         db.execute("UPDATE entries SET auth = ? WHERE auth IS NOT NULL AND body IS NULL", (how,))
     with Team(signed) as team:
         copies.backup(team, f"{signed}/copy.db")
-        bus.publish(team, "parser", "done", "low")
+        events.publish(team, "parser", "done", "low")
         sealing.seal(team, "asked")  # the record's newest bundle is written again
         assert any("lost its signature record, or has another" in text for text in team.warnings)
     assert judged(signed).verdict == FINDINGS
@@ -459,7 +468,7 @@ def test_a_proof_of_a_body_carries_the_signature(signed: str, tmp_path: Path) ->
     path.write_bytes(proof)
     with Team(signed) as team:
         vkey = sealing.in_force(team.store.db) or ""
-    from ledger.vkey import VerifierKey
+    from tripod.ledger.tlog.note import VerifierKey
 
     key = VerifierKey.parse(vkey)
     assert judge_proof(str(path), [key]).exit_code == 0
@@ -491,13 +500,13 @@ def test_ids_and_signatures_do_not_depend_on_where_an_entry_stands(signed: str) 
     key = private(signed, "alex")
     with Team(signed) as team:
         signing = authors.Signing(team.store.db)
-        from ledger.drafts import acked
+        from tripod.ledger.kinds.team import acked
 
         (draft,) = signing.sign([acked("x.event", "alex")])
-        bus.publish(team, "bench", "done", "low")  # meanwhile others append
+        events.publish(team, "bench", "done", "low")  # meanwhile others append
         (entry,) = team.store.append([draft])
     header = orjson.loads(entry.header)
-    from ledger.authorship import record_problem, statement
+    from tripod.ledger.actors import record_problem, statement
 
     assert entry.auth is not None
     assert record_problem(parse_record(entry.auth), statement(header), key.verifier()) is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_ledger import opening, said
 
-from ledger.authorship import (
+from tripod.ledger.actors import (
     MAX_BATCH,
     MAX_RECORD,
     Record,
@@ -22,11 +22,11 @@ from ledger.authorship import (
     sign_statements,
     statement,
 )
-from ledger.bodies import MAX_LINES, Said, format_line, parse_line, parse_lines
-from ledger.chain import Tip, link_all
-from ledger.entry import MAX_BODY, auth_of, parse_header
-from ledger.errors import MalformedError
-from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
+from tripod.ledger.chain import Tip, link_all
+from tripod.ledger.entry import MAX_BODY, auth_of, parse_header
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.tlog.note import COSIGNATURE, SigningKey, VerifierKey
+from tripod.ledger.tlog.tiles import MAX_LINES, Said, format_line, parse_line, parse_lines
 
 VECTOR: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "golden/vectors/signatures.json").read_text(encoding="utf-8")

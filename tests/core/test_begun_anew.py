@@ -10,7 +10,8 @@ import pytest
 from doors.dropped_in import FILE, Chat, chat
 from doors.inside import run
 
-from tripod import chat_reading, scribe
+from tripod.chat import read as chat_read
+from tripod.decisions import log as decisions_log
 
 MOVED = "live-20260212_140000.chat"
 
@@ -132,16 +133,16 @@ def test_the_originals_own_create_begins_it_anew(talk: Chat, *, empty: bool) -> 
 
 def test_references_to_the_old_messages_resolve(talk: Chat) -> None:
     with talk.team() as team:
-        scribe.log(team, scribe.Request("Old", ["ann"], "because", ["live.chat:~L8"]))
+        decisions_log.log(team, decisions_log.Request("Old", ["ann"], "because", ["live.chat:~L8"]))
     move_away(talk)
     assert talk("create", FILE).code == 0
     talk.say("ann", "new", "newer")
     with talk.team() as team:
-        scribe.log(team, scribe.Request("New", ["ann"], "because", ["live.chat:~L8"]))
+        decisions_log.log(team, decisions_log.Request("New", ["ann"], "because", ["live.chat:~L8"]))
         ref = f"archive/{MOVED}:~L7"
-        scribe.log(team, scribe.Request("Of before", ["ann"], "because", [ref]))
+        decisions_log.log(team, decisions_log.Request("Of before", ["ann"], "because", [ref]))
         bound = [
-            chat_reading.messages(team, "live")[1].seq == entry.data["refs"][0]["seq"]
+            chat_read.messages(team, "live")[1].seq == entry.data["refs"][0]["seq"]
             for entry in team.store.read()
             if entry.kind == "decision.logged"
         ]

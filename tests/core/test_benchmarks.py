@@ -15,13 +15,13 @@ from benchmarks import evidence as evidence_rows
 from benchmarks.adoption import lay
 from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
 from benchmarks.workload import Scale, fill_queue, make_team
-from tripod import adopt
-from tripod.team import Team
-from verify.checks import record_agrees, seals_open
-from verify.evidence import collect
-from verify.finding import FINDINGS
-from verify.opening import open_evidence
-from verify.run import run
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.checks import record_agrees, seals_open
+from tripod.verify.evidence import collect
+from tripod.verify.finding import FINDINGS
+from tripod.verify.load import open_evidence
+from tripod.verify.run import run
 
 SMALL = Scale(2_000, rotate_above=60, rotate_count=30, retention=60_000, configured_every=700)
 

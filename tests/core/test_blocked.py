@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 from story import Story, folder, tree
 
-from projections.formats.event import MAX_FILE
-from tripod import adopt, bus, chat, chat_reading, recover, scribe
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import RefusedError
-from tripod.team import Team
-from verify.checks.drift import IN_THE_WAY, UNREAD
-from verify.evidence import collect
-from verify.run import run
+from tripod.projections.bus.format import MAX_FILE
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.checks.drift import IN_THE_WAY, UNREAD
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 LINKED = ("scribe/log.md", "chat/live.chat", "workers/w.md", "counts.json")
 
@@ -45,7 +50,7 @@ def link(story: Story, path: str) -> tuple[Path, bytes]:
 
 
 def decide(team: Team) -> None:
-    scribe.log(team, scribe.Request("Second", ["ann"], "r", ["live.chat:~L7"]))
+    decisions_log.log(team, decisions_log.Request("Second", ["ann"], "r", ["live.chat:~L7"]))
 
 
 def held(story: Story) -> int:
@@ -59,9 +64,9 @@ def test_what_would_write_there_is_refused_and_says_what_to_do(story: Story, pat
     size = held(story)
     acts: dict[str, Callable[[Team], object]] = {
         "scribe/log.md": decide,
-        "chat/live.chat": lambda team: chat.send(team, "live", "ann", "more"),
+        "chat/live.chat": lambda team: chat_send.send(team, "live", "ann", "more"),
         "workers/w.md": recover.rebuild,
-        "counts.json": lambda team: chat.send(team, "live", "ann", "more"),
+        "counts.json": lambda team: chat_send.send(team, "live", "ann", "more"),
     }
     for act in (acts[path], recover.rebuild):
         with story.team() as team, pytest.raises(RefusedError, match="nothing was recorded") as no:
@@ -97,7 +102,7 @@ def test_other_acts_go_on_and_say_so(story: Story, path: str) -> None:
     away.rename(file)
     with story.team() as team:
         decide(team)
-        chat.send(team, "live", "ann", "more")
+        chat_send.send(team, "live", "ann", "more")
         assert recover.rebuild(team).written == []
 
 
@@ -143,13 +148,13 @@ def test_a_log_is_not_begun_through_a_link(tmp_path: Path) -> None:
     adopt.init(str(tmp_path))
     log.symlink_to("../../log.md")
     with Team(str(tmp_path / ".nbs")) as team, pytest.raises(RefusedError, match="symbolic link"):
-        scribe.log(team, scribe.Request("Second", ["ann"], "r"))
+        decisions_log.log(team, decisions_log.Request("Second", ["ann"], "r"))
     assert log.is_symlink()
 
 
 def test_a_writer_that_died_does_not_replace_a_link(story: Story) -> None:
     """The entry stands already; its file waits until the link is gone."""
-    from ledger import drafts
+    from tripod.ledger.kinds import team as drafts
 
     with story.team() as team:
         text = {"channel": "live", "index": 1, "handle": "bob", "time": 1, "text": "Tea"}
@@ -162,5 +167,5 @@ def test_a_writer_that_died_does_not_replace_a_link(story: Story) -> None:
     (story.root / "chat/live.chat").unlink()
     with story.team() as team:
         team.refresh()
-        assert [message.text for message in chat_reading.messages(team, "live")] == ["hello", "Tea"]
+        assert [message.text for message in chat_read.messages(team, "live")] == ["hello", "Tea"]
     assert len((story.root / "chat/live.chat").read_bytes().splitlines()) == 8

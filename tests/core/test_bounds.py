@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, POLICY, TIME, WITNESSES
 
-from ledger.drafts import anchor_received
-from ledger.note import Note, format_note
-from ledger.policy import Policy, format_policy
-from ledger.seal import Seal, cosign_seal, format_seal, sign_seal
-from tripod import adopt, chat
+from tripod.chat import send as chat_send
 from tripod.cli import main
-from tripod.team import Team
-from verify.bounds import Bound, bounds, times
-from verify.known import Known, opened
+from tripod.ledger.kinds.team import anchor_received
+from tripod.ledger.tlog.note import Note, format_note
+from tripod.ledger.tlog.policy import Policy, format_policy
+from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.anchors.heads import Bound, Known, bounds, opened, times
 
 ROOT = b"r" * 32
 
@@ -103,13 +103,13 @@ def test_the_command_tells_both_sides(
     root = adopt.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
     (tmp_path / ".nbs/policy.tlog").write_bytes(format_policy(POLICY))
     with Team(root) as team:
-        chat.create(team, "live", actor="ann")
+        chat_send.create(team, "live", actor="ann")
         head = team.store.head()
         seal = Seal(LOG.name, head.size, head.root)
         signatures = (sign_seal(seal, LOG), cosign_seal(seal, WITNESSES[0], TIME))
         note = format_note(Note(format_seal(seal), signatures))
         team.append_apart(lambda: (anchor_received("witness", *head, "w1", note),))
-        chat.create(team, "side", actor="ann")
+        chat_send.create(team, "side", actor="ann")
         last = team.store.head().size - 1
     for seq, side in ((0, "not_after_signed"), (last, "not_before_signed")):
         with pytest.raises(SystemExit) as left:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger import canonical
-from ledger.canonical import MAX_INTEGER, check_value, format_value, parse_value
-from ledger.errors import MalformedError
+from tripod.ledger import canonical
+from tripod.ledger.canonical import MAX_INTEGER, check_value, format_value, parse_value
+from tripod.ledger.errors import MalformedError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 INTEGERS = st.integers(-MAX_INTEGER, MAX_INTEGER)

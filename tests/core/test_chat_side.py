@@ -7,13 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from specimens import SAID, build
 
-from projections.formats.instructions import INSTRUCTIONS
-from projections.formats.words import RUN
-from projections.formats.words import spoken as words_of
-from verify.chat_side import Log, said
-from verify.echo import Held
-from verify.evidence import Evidence, collect
-from verify.run import run
+from tripod.projections.pythia.format import INSTRUCTIONS
+from tripod.projections.text import RUN
+from tripod.projections.text import spoken as words_of
+from tripod.verify.evidence import Evidence, collect
+from tripod.verify.isolation.echo import Held, Log, said
+from tripod.verify.run import run
 
 CHAT = [text for _, text in SAID]
 PARTS = st.lists(st.integers(0, 20), max_size=14)

@@ -8,12 +8,13 @@ from recorded_review import answer, asked_for, review
 from specimens import build, copy, forge, read
 from team_files import Decision, Said, judge, outcome, write_chat, write_event, write_log
 
-from ledger import drafts_pythia
-from tripod import chat, redact
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Outcome
-from verify.run import run
+from tripod.chat import send as chat_send
+from tripod.ledger.kinds import pythia as drafts_pythia
+from tripod.recovery import redact
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome
+from tripod.verify.run import run
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def test_one_from_outside_is_judged_by_its_parts(root: str) -> None:
         "**Second-order risk:** None.\n**Confidence:** who knows\n---\n"
     )
     with Team(root) as team:
-        chat.send(team, "live", "pythia", text)
+        chat_send.send(team, "live", "pythia", text)
     assert messages(root) == [
         "the assessment has no text on missing-validation, six-month-regret",
         "the assessment does not say whether its confidence is high, medium or low",

@@ -8,12 +8,15 @@ import pytest
 from specimens import build, copy, database, forge, read
 from team_files import outcome
 
-from projections.live_lines import ref_to
-from tripod import chat, chat_keeping, scribe, scribe_reading
+from tripod.chat import keep as chat_keep
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
 from tripod.errors import BadArgumentError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.projections.chat.tables import ref_to
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 
 @pytest.fixture(scope="module")
@@ -73,19 +76,21 @@ def test_the_line_of_a_bound_ref_is_that_of_its_message(sound: str, tmp_path: Pa
 @pytest.fixture
 def split(sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A copy of it whose chat had its oldest lines moved to an archive."""
-    monkeypatch.setattr(chat_keeping, "ROTATE_ABOVE", 6)
-    monkeypatch.setattr(chat_keeping, "ROTATE_COUNT", 4)
+    monkeypatch.setattr(chat_keep, "ROTATE_ABOVE", 6)
+    monkeypatch.setattr(chat_keep, "ROTATE_COUNT", 4)
     root = copy(sound, str(tmp_path))
     with Team(root) as team:
-        chat.send(team, "live", "bench", "one more")
+        chat_send.send(team, "live", "bench", "one more")
     return root
 
 
 def test_bound_refs_hold_when_lines_went_to_an_archive(split: str) -> None:
     """Lines are counted as the file stood when the decision was logged."""
     with Team(split) as team:
-        request = scribe.Request("After the split", ("bench",), "Yes.", refs=["live.chat:~L7"])
-        scribe.log(team, request)
+        request = decisions_log.Request(
+            "After the split", ("bench",), "Yes.", refs=["live.chat:~L7"]
+        )
+        decisions_log.log(team, request)
     with collect(split) as evidence:
         assert evidence.db is not None
         assert evidence.db.execute("SELECT count(*) FROM archives").fetchone() == (1,)
@@ -98,10 +103,14 @@ def test_a_message_in_an_archive_can_be_referred_to(split: str) -> None:
         (archive,) = team.store.db.execute("SELECT archive FROM archives").fetchone()
         ref = ref_to(team.store.db, "live", 2)
         assert ref == f"{archive}.chat:~L9"
-        logged = scribe.log(team, scribe.Request("Look back", ("bench",), "Yes.", refs=[ref]))
+        logged = decisions_log.log(
+            team, decisions_log.Request("Look back", ("bench",), "Yes.", refs=[ref])
+        )
         with pytest.raises(BadArgumentError, match="messages in lines 7 to 10"):
-            scribe.log(team, scribe.Request("No", ("bench",), "No.", [f"{archive}.chat:~L11"]))
-        (history,) = scribe_reading.find(team, logged.id)
+            decisions_log.log(
+                team, decisions_log.Request("No", ("bench",), "No.", [f"{archive}.chat:~L11"])
+            )
+        (history,) = decisions_read.find(team, logged.id)
         assert history.refs[0].message is not None
     with collect(split) as evidence:
         assert outcome(run(evidence), "chat-refs-resolve").findings == ()

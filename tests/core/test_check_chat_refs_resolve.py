@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_log
 
-from projections.formats.chat import archive_name
+from tripod.projections.chat.format import archive_name
 
 SAID = [Said(n, ("alex", "claude", "bench")[n % 3], f"message {n}") for n in range(300)]
 

@@ -7,11 +7,14 @@ import pytest
 from reviewed import NOW, PROGRAM, decide, folder_alone, reviewed_team
 from team_files import Said, judge, outcome, write_chat, write_event
 
-from tripod import adopt, bus, chat, pythia
-from tripod.adopt import init
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.pythia import run as pythia_run
+from tripod.team import adopt
+from tripod.team.adopt import init
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 ARCHITECTURE = """## Pythia Checkpoint — 2026-11-21T20:57:25Z
 
@@ -66,8 +69,8 @@ def test_a_backdated_event_that_turns_up_later_clears_nothing(tmp_path: Path, sy
     root = tmp_path / ".nbs"
     init(str(tmp_path))
     with Team(str(root)) as team:
-        chat.create(team, "live", actor="alex")
-        chat.send(team, "live", "pythia", said(9, 1, 20).text)
+        chat_send.create(team, "live", actor="alex")
+        chat_send.send(team, "live", "pythia", said(9, 1, 20).text)
     write_event(root, 5, "pythia-checkpoint", ASKED.format(1, 20))
     if synced:
         with Team(str(root)) as team:
@@ -125,7 +128,7 @@ def test_a_range_that_overlaps_is_a_warning(tmp_path: Path) -> None:
 def of_ours(team: Team) -> list[tuple[str, str]]:
     """Where the check finds something once the oldest event is answered by a run of ours."""
     with folder_alone():
-        asyncio.run(pythia.run(team, PROGRAM, NOW))
+        asyncio.run(pythia_run.run(team, PROGRAM, NOW))
     with collect(team.root) as evidence:
         found = outcome(run(evidence), "checkpoint-preceded").findings
     return [(finding.where.rpartition(",")[0], finding.message) for finding in found]
@@ -141,11 +144,11 @@ def test_an_event_without_a_range_that_a_run_answered_asked_for_it() -> None:
 
 def test_who_came_first_is_named_and_not_the_answer_that_an_entry_binds() -> None:
     with reviewed_team(decisions=2) as (_, team):
-        (due,) = pythia.due(team, NOW)
+        (due,) = pythia_run.due(team, NOW)
         assert due.first is not None
         assert due.last is not None
         text = said(9, 1, 20).text.replace("D-1 ", f"{due.first} ").replace("D-20 ", f"{due.last} ")
-        chat.send(team, "live", "pythia", text)
+        chat_send.send(team, "live", "pythia", text)
         ((where, message),) = of_ours(team)
         assert where == "chat live, message 1"
         assert message.endswith("the one of its range answered another assessment")

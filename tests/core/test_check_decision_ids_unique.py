@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from team_files import Decision, Said, judge, outcome, write_chat, write_log
 
-from tripod import adopt
-from verify.evidence import collect
-from verify.run import run
+from tripod.team import adopt
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 REF = "live.chat:~L7"
 

@@ -7,12 +7,16 @@ from reviewed import event_of, reviewed_team
 from specimens import database, forge, read
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_event, write_log
 
-from projections.formats.event import Event, event_name, format_event, format_time
-from tripod import adopt, bus, chat, claims, pythia
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Outcome
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.bus import waiting
+from tripod.chat import send as chat_send
+from tripod.projections.bus.format import Event, event_name, format_event, format_time
+from tripod.pythia import run as pythia_run
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome
+from tripod.verify.run import run
 
 CHECKPOINT = ("scribe", "pythia-checkpoint", "high")
 
@@ -30,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 def after(root: Path, seconds: int) -> None:
     """Say something, as if so long after all that was recorded before."""
     with Team(str(root)) as team:
-        chat.create(team, "later", actor="ann")
+        chat_send.create(team, "later", actor="ann")
     rows = read(database(str(root)))
     at = rows[-2].head["at"]
     minute = int(at[14:16]) + seconds // 60
@@ -99,7 +103,7 @@ def test_a_critical_event_is_a_warning_and_others_are_none(root: Path) -> None:
 def test_a_claim_that_runs_is_somebody_at_it(root: Path) -> None:
     publish(root, *CHECKPOINT)
     with Team(str(root)) as team:
-        assert claims.claim(team, "ann", lease=3600) is not None
+        assert waiting.claim(team, "ann", lease=3600) is not None
     at_midnight(root)
     after(root, 600)
     assert processed(root).verdict == "clean"
@@ -182,7 +186,7 @@ def test_other_programs_answer_in_a_chat(tmp_path: Path, ledger: str, *, reviewe
     else:
         with Team(str(root)) as team:
             adopt.sync(team)
-            assert len(pythia.due(team, 0)) == (ledger != "after" and not reviewed)
+            assert len(pythia_run.due(team, 0)) == (ledger != "after" and not reviewed)
         found = processed(root).findings
     message = f"{event.name} (pythia-checkpoint) was acknowledged, and no assessment answers it"
     severity = "failure" if ledger == "before" else "warning"
@@ -192,7 +196,7 @@ def test_other_programs_answer_in_a_chat(tmp_path: Path, ledger: str, *, reviewe
 def test_a_review_that_runs_is_waited_for() -> None:
     with reviewed_team() as (_, team):
         name = event_of(team)
-        claims.claim(team, "boss", name)
+        waiting.claim(team, "boss", name)
         bus.ack_all(team)
         assert processed(Path(team.root)).verdict == "clean"
-        assert pythia.due(team, 0)[0].claimed == "boss"
+        assert pythia_run.due(team, 0)[0].claimed == "boss"

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_event, write_log
 
-from tripod import adopt, bus, chat, scribe
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Outcome
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome
+from tripod.verify.run import run
 
 ASKED = "Checkpoint at decision {}. Decisions D-{} through D-{}."
 
@@ -33,7 +36,7 @@ def fires(root: Path) -> Outcome:
 
 
 def log(team: Team, title: str) -> None:
-    scribe.log(team, scribe.Request(title, ["ann"], "why", refs=["live.chat:~L7"]))
+    decisions_log.log(team, decisions_log.Request(title, ["ann"], "why", refs=["live.chat:~L7"]))
 
 
 @pytest.fixture
@@ -42,8 +45,8 @@ def team(tmp_path: Path) -> Team:
     (tmp_path / ".nbs" / "events").mkdir(exist_ok=True)
     (tmp_path / ".nbs" / "events" / "config.yaml").write_text("pythia-interval: 2\n")
     team = Team(str(tmp_path / ".nbs"))
-    chat.create(team, "live", actor="ann")
-    chat.send(team, "live", "ann", "hello")
+    chat_send.create(team, "live", actor="ann")
+    chat_send.send(team, "live", "ann", "hello")
     return team
 
 

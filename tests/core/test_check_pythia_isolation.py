@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from team_files import Said, judge, outcome, write_chat, write_event
 
-from projections.formats.worker import WorkerText, format_worker
-from tripod import adopt, worker
-from tripod.agents.errands import spool_of
-from tripod.agents.history import newest
-from tripod.team import Team
-from tripod.worker_life import ROLE
-from verify.chat_reads import read_of_chat, told_to_read
-from verify.evidence import collect
-from verify.finding import Outcome
-from verify.run import run
+from tripod.agents.jobs import newest, spool_of
+from tripod.projections.workers.format import WorkerText, format_worker
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome
+from tripod.verify.isolation.reads import read_of_chat, told_to_read
+from tripod.verify.run import run
+from tripod.workers import run as workers_run
+from tripod.workers.life import ROLE
 
 ASSESSMENT = Said(
     9,
@@ -180,10 +180,10 @@ def spawned(project: Path, slug: str, task: str, lines: str, more: str = "") -> 
     with Team(root) as opened:
         (project / "said").write_text(lines, encoding="utf-8")
         command = ["cat", "said"]
-        name = worker.spawn(opened, slug, str(project), task, command=command)
+        name = workers_run.spawn(opened, slug, str(project), task, command=command)
         over(opened, name)
         if more:
-            worker.continue_(opened, name, more)
+            workers_run.continue_(opened, name, more)
             over(opened, name)
     return root, name
 
@@ -193,7 +193,7 @@ def over(opened: Team, name: str) -> None:
     run = newest(opened.store.db, ROLE, name)
     assert run is not None
     spool_of(opened, run.spawn).wait()
-    worker.look_after(opened)
+    workers_run.look_after(opened)
 
 
 @pytest.mark.parametrize("slug", ["pythia", "pythia2"])
@@ -248,7 +248,7 @@ def test_the_error_output_of_a_pythia_worker_is_a_log_of_hers(tmp_path: Path) ->
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as opened:
         command = ["sh", "-c", "echo '+ cat .nbs/chat/live.chat' >&2"]
-        name = worker.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
+        name = workers_run.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
         over(opened, name)
     found = isolation(tmp_path / ".nbs").findings
     assert f"workers/{name}.err.log:1" in [one.where for one in found]
@@ -258,7 +258,7 @@ def test_a_command_line_that_feeds_the_chat_to_a_pythia_worker_is_named(tmp_path
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as opened:
         command = ["sh", "-c", "cat .nbs/chat/live.chat 2>/dev/null | wc -c"]
-        name = worker.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
+        name = workers_run.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
         over(opened, name)
     (found,) = isolation(tmp_path / ".nbs").findings
     assert found.message == f"the command line of {name} reads the chat"
@@ -283,7 +283,7 @@ def test_a_pythia_worker_that_is_still_at_work_is_judged(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "go")
     with Team(root) as opened:
         command = ["sh", "-c", "cat said; echo > go; exec sleep 600"]
-        name = worker.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
+        name = workers_run.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
         (tmp_path / "go").read_bytes()  # it has printed all when it says so
         assert [f.message for f in isolation(Path(root)).findings] == [f"{name} read the chat"]
-        worker.dismiss(opened, name)
+        workers_run.dismiss(opened, name)

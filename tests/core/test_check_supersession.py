@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from team_files import judge, outcome
 
-from projections.formats.decision_log import DecisionText, format_decision, format_log_header
-from tripod import adopt
-from verify.evidence import collect
-from verify.run import run
+from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.team import adopt
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 Row = tuple[int, str | None, str, str]  # id, supersedes, status, rationale
 

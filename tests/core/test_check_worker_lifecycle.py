@@ -6,18 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from ledger import drafts_agent, drafts_worker
-from tripod import adopt, recover, redact, worker
-from tripod.agents.history import newest
+from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
 from tripod.drafting import draft_event
 from tripod.errors import RefusedError
-from tripod.team import Team
-from tripod.worker_life import step
-from verify.checks.worker_lifecycle import step_problem
-from verify.evidence import collect
-from verify.finding import Outcome
-from verify.run import run
+from tripod.ledger.kinds import agents as drafts_agent
+from tripod.ledger.kinds import workers as drafts_worker
+from tripod.recovery import rebuild as recover
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.checks.worker_lifecycle import step_problem
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome
+from tripod.verify.run import run
+from tripod.workers import run as workers_run
+from tripod.workers.life import step
 
 LOG = "workers/w-0001.log"
 
@@ -34,7 +38,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("sound")
     adopt.init(str(root))
     with Team(str(root / ".nbs")) as team:
-        worker.spawn(team, "w", str(root), "Do it.", command=["echo", "x"], name="w-0001")
+        workers_run.spawn(team, "w", str(root), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
     return root
 
@@ -43,8 +47,8 @@ def end(team: Team) -> None:
     found = newest(team.store.db, "worker", "w-0001")
     assert found is not None
     Spool(f"{team.root}/spool/{found.spawn}").wait()
-    worker.look_after(team)
-    assert worker.state_of(team, "w-0001") == "completed"
+    workers_run.look_after(team)
+    assert workers_run.state_of(team, "w-0001") == "completed"
 
 
 @pytest.fixture
@@ -185,7 +189,9 @@ def test_a_log_that_went_while_its_program_ran_is_named(
     go_on = tmp_path / "go-on"
     line = f"echo x; while [ ! -e {go_on} ]; do sleep 0.02; done"
     with Team(str(tmp_path / ".nbs")) as team:
-        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["sh", "-c", line], name="w-0001")
+        workers_run.spawn(
+            team, "w", str(tmp_path), "Do it.", command=["sh", "-c", line], name="w-0001"
+        )
         log = tmp_path / ".nbs/workers" / name
         log.unlink()
         if way == "link":
@@ -194,7 +200,7 @@ def test_a_log_that_went_while_its_program_ran_is_named(
         found = newest(team.store.db, "worker", "w-0001")
         assert found is not None
         Spool(f"{team.root}/spool/{found.spawn}").wait()
-        worker.look_after(team)
+        workers_run.look_after(team)
     told = lifecycle(tmp_path)
     assert [(f.where, f.message) for f in told.findings] == [
         (f"workers/{name}", "was gone when its program ended")
@@ -217,12 +223,12 @@ def test_a_kept_log_that_is_gone_or_edited_is_named_once(root: Path, change: str
 def test_a_log_too_large_to_be_held_in_memory_is_judged_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
-    monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 1)
-    monkeypatch.setattr("verify.evidence._READ_LIMIT", 1)
+    monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
+    monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 1)
+    monkeypatch.setattr("tripod.verify.evidence._READ_LIMIT", 1)
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
-        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
     assert lifecycle(tmp_path).verdict == "clean"
     with collect(str(tmp_path / ".nbs")) as evidence:
@@ -240,12 +246,12 @@ def test_a_log_that_outgrows_what_is_kept_is_no_finding(
 ) -> None:
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
-        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
         adopt.sync(team)
-        worker.continue_(team, "w-0001", "Go on.")
+        workers_run.continue_(team, "w-0001", "Go on.")
         end(team)
-    monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 3)
+    monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 3)
     with collect(str(tmp_path / ".nbs")) as evidence:
         outcomes = {o.check: o for o in run(evidence).outcomes}
     assert outcomes["drift"].findings == ()
@@ -266,11 +272,11 @@ def test_a_log_that_outgrows_what_is_kept_is_no_finding(
 def test_a_log_of_which_only_the_digest_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
-    monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
-    monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 1)
+    monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
+    monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 1)
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
-        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
     log = tmp_path / ".nbs/workers/w-0001.log"
     assert lifecycle(tmp_path).verdict == "clean"
@@ -282,7 +288,7 @@ def test_a_log_of_which_only_the_digest_is_kept(
 
 
 def go_on(team: Team) -> None:
-    worker.continue_(team, "w-0001", "More.")
+    workers_run.continue_(team, "w-0001", "More.")
     end(team)
 
 
@@ -306,7 +312,7 @@ def test_going_on_does_not_hide_what_was_done_to_a_log(root: Path, change: str) 
         assert found != []
         what = "is gone" if change == "unlink" else "is not what its program left there"
         with pytest.raises(RefusedError, match=f"^workers/w-0001.log {what}: "):
-            worker.continue_(team, "w-0001", "More.")
+            workers_run.continue_(team, "w-0001", "More.")
         assert team.store.head().size == size
         assert everything(root) == found
         if change in ("unlink", "edit"):
@@ -319,15 +325,15 @@ def test_going_on_does_not_hide_what_was_done_to_a_log(root: Path, change: str) 
 def test_what_was_done_to_a_long_log_stops_it_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
+    monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
-        worker.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
+        workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
         go_on(team)
         (tmp_path / ".nbs/workers/w-0001.log").write_bytes(b"x\ny\n")
         with pytest.raises(RefusedError, match="is not what its program left there"):
-            worker.continue_(team, "w-0001", "More.")
+            workers_run.continue_(team, "w-0001", "More.")
 
 
 def forge_end(team: Team, held: bytes | None) -> int:

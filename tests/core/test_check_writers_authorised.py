@@ -12,21 +12,24 @@ from plain_export import files_of, write_files
 from sealed import LOG
 from specimens import authored, build, copy, database, forge, private, read, resigned, unguarded
 
-from ledger.enrolment import ENROLLED, REVOKED, sign_change
-from ledger.entry import Header
-from ledger.ids import change_id
-from ledger.reader import read_only
-from ledger.vkey import SigningKey, VerifierKey
-from tripod import adopt, authors, bus, chat, keys
-from tripod.team import Team
-from verify import signatures
-from verify.checks import writers_authorised
-from verify.checks.writers_authorised import Demand, Writers
-from verify.evidence import collect
-from verify.finding import Finding, Scanned
-from verify.run import run
-from verify.signatures import judge_signatures
-from verify.storage import scan
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.ledger.actors import ENROLLED, REVOKED, sign_change
+from tripod.ledger.entry import Header
+from tripod.ledger.ids import change_id
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.tlog.note import SigningKey, VerifierKey
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust import actors, keys
+from tripod.verify.checks import writers_authorised
+from tripod.verify.checks.writers_authorised import Demand, Writers
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding, Scanned
+from tripod.verify.run import run
+from tripod.verify.scan import signatures
+from tripod.verify.scan.database import scan
+from tripod.verify.scan.signatures import judge_signatures
 
 ORIGIN = LOG.name
 ANN, NEXT, BOB = (SigningKey(name, bytes([n]) * 32) for n, name in enumerate(("ann", "ann", "bob")))
@@ -166,7 +169,7 @@ def test_a_policy_can_demand_that_kinds_are_signed(root: str) -> None:
 
 def test_a_demand_holds_for_what_was_observed_too(root: str) -> None:
     path = Path(root, "chat/side.chat")
-    from projections.formats.chat import format_line
+    from tripod.projections.chat.format import format_line
 
     path.write_bytes(path.read_bytes() + format_line("alex", 1795294999, "by hand") + b"\n")
     with Team(root) as team:
@@ -220,7 +223,7 @@ def test_a_batch_is_whole_across_the_cut(root: str, monkeypatch: pytest.MonkeyPa
     with Team(root) as team:
         size = team.store.head().size
         for _ in range(size + 1):  # the cut falls among these
-            chat.send(team, "side", "bench", "one of two")
+            chat_send.send(team, "side", "bench", "one of two")
     monkeypatch.setattr(signatures, "MANY", 0)
     monkeypatch.setattr(signatures, "cores", lambda: 2)
     for _ in range(2):
@@ -233,8 +236,8 @@ def test_a_batch_is_whole_across_the_cut(root: str, monkeypatch: pytest.MonkeyPa
 def test_a_message_of_another_is_not_told_by_a_tool(root: str) -> None:
     """An event that a tool tells must follow from what its actor did."""
     with Team(root) as team:
-        authors.enrol(team, "scribe", keys.never)
-        chat.send(team, "side", "claude", "so it is")
+        actors.enrol(team, "scribe", keys.never)
+        chat_send.send(team, "side", "claude", "so it is")
     rows = read(database(root))
     events = [s for s, r in enumerate(rows) if r.head.get("cause") and not r.auth]
     seq = max(s for s in events if rows[s].data["source"] == "nbs-chat")
@@ -247,10 +250,10 @@ def test_a_message_of_another_is_not_told_by_a_tool(root: str) -> None:
 
 
 def test_an_erased_entry_is_judged_by_what_stands_for_it(root: str) -> None:
-    from tripod.redact import Request, redact
+    from tripod.recovery.redact import Request, redact
 
     with Team(root) as team:
-        seq = chat.send(team, "side", "bench", "a secret").seq
+        seq = chat_send.send(team, "side", "bench", "a secret").seq
         redact(team, Request((seq,), None, "r", "alex"))
     assert found(root) == []
     rows = read(database(root))
@@ -283,7 +286,7 @@ def audited(root: str, folder: Path) -> str:
 def test_a_malformed_log_is_told_of_by_nobody(root: str, tmp_path: Path) -> None:
     """The Scribe has a key, and whoever finds the malformed entry may not use it."""
     with Team(root) as team:
-        authors.enrol(team, "scribe", keys.never)
+        actors.enrol(team, "scribe", keys.never)
     with (Path(root) / "scribe/log.md").open("a") as log:
         log.write("\n---\n\n### D-x Malformed\n")
     with Team(root) as team:

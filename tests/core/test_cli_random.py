@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_ledger import entry_faults
 
-from ledger.reader import read_entries, read_only
+from tripod.ledger.sqlite.reader import read_entries, read_only
 from tripod.output import safe
 
 # The demonstration takes no arguments to go wrong over, and takes seconds; a server never ends,

@@ -10,16 +10,21 @@ from pathlib import Path
 import pytest
 from specimens import SAID, build, read
 
-from ledger.entry import parse_header
-from ledger.reader import read_only
-from ledger.sqlite import SQLiteStore
-from projections.tables import tables_current
-from tripod import bus, chat, copies, keys, scribe, sealing, signer
+from tripod.bus import events
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Report
-from verify.run import run
+from tripod.ledger.entry import parse_header
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.projections.engine import tables_current
+from tripod.recovery import backup as copies
+from tripod.team.team import Team
+from tripod.trust import keys
+from tripod.trust import seal as sealing
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run
 
 FIRST, SECOND = "sample.example/1", "sample.example/2"
 
@@ -90,7 +95,7 @@ def test_a_backup_is_of_one_moment_while_others_write(root: str, tmp_path: Path)
     def write() -> None:
         with Team(root) as team:
             while not stop.is_set():
-                bus.publish(team, "ann", "task-complete", "low", "x")
+                events.publish(team, "ann", "task-complete", "low", "x")
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -112,9 +117,9 @@ def test_a_backup_is_of_one_moment_while_others_write(root: str, tmp_path: Path)
 def go_on(root: str) -> None:
     """Entries that the backup does not hold, sealed."""
     with Team(root) as team:
-        chat.send(team, "live", *SAID[0])
-        request = scribe.Request("Later", ("alex",), "Because.", refs=("live.chat:~L7",))
-        scribe.log(team, request)
+        chat_send.send(team, "live", *SAID[0])
+        request = decisions_log.Request("Later", ("alex",), "Because.", refs=("live.chat:~L7",))
+        decisions_log.log(team, request)
 
 
 def only_discarded(root: str) -> bool:
@@ -127,7 +132,7 @@ def test_an_older_state_goes_on_under_another_name_and_says_so(root: str) -> Non
     before = read(f"{root}/ledger.db")
     go_on(root)
     there = kinds(root)
-    sealed = signer.last_note(FIRST)
+    sealed = sealing.last_note(FIRST)
     done = copies.restore(root, backup_of(root), discard="lost")
     assert (done.forked, done.old, done.size) == (True, FIRST, len(before))
     assert done.origin.startswith(f"{FIRST}/fork/")
@@ -150,7 +155,7 @@ def test_an_older_state_goes_on_under_another_name_and_says_so(root: str) -> Non
 
 def test_the_new_line_has_a_key_of_its_own(root: str) -> None:
     go_on(root)
-    old = signer.last_note(FIRST)
+    old = sealing.last_note(FIRST)
     done = copies.restore(root, backup_of(root), discard="lost")
     with Team(root) as team:
         vkey = sealing.in_force(team.store.db)
@@ -158,10 +163,12 @@ def test_the_new_line_has_a_key_of_its_own(root: str) -> None:
         assert sealing.name_of(vkey) == done.origin
         newest = sealing.newest(team.store.db)
         assert newest is not None
-        assert newest.note == signer.last_note(done.origin)
-        scribe.log(team, scribe.Request("On", ("alex",), "x", refs=("live.chat:~L7",)))
+        assert newest.note == sealing.last_note(done.origin)
+        decisions_log.log(
+            team, decisions_log.Request("On", ("alex",), "x", refs=("live.chat:~L7",))
+        )
         assert team.warnings == []
-    assert signer.last_note(FIRST) == old
+    assert sealing.last_note(FIRST) == old
     assert kinds(root)[-1] == "seal.made"
     assert only_discarded(root)
 
@@ -185,7 +192,7 @@ def test_an_encrypted_key_is_followed_by_an_encrypted_one(
 def test_where_nothing_is_lacking_the_name_stays(root: str) -> None:
     size = len(kinds(root))
     with Team(root) as team:
-        bus.publish(team, "ann", "task-complete", "low", "x")
+        events.publish(team, "ann", "task-complete", "low", "x")
         copies.backup(team, f"{os.path.dirname(root)}/newer.db")
     done = copies.restore(root, f"{os.path.dirname(root)}/newer.db")
     assert (done.forked, done.origin) == (False, FIRST)
@@ -195,9 +202,9 @@ def test_where_nothing_is_lacking_the_name_stays(root: str) -> None:
 
 def test_a_copy_put_back_by_hand_is_known_by_what_the_files_count(root: str) -> None:
     size = len(kinds(root))
-    os.unlink(signer.seal_path(FIRST))
+    os.unlink(sealing.seal_path(FIRST))
     go_on(root)
-    os.unlink(signer.seal_path(FIRST))
+    os.unlink(sealing.seal_path(FIRST))
     for suffix in ("", "-wal", "-shm"):
         Path(f"{root}/ledger.db{suffix}").unlink(missing_ok=True)
     Path(f"{root}/ledger.db").write_bytes(Path(backup_of(root)).read_bytes())
@@ -227,7 +234,7 @@ def test_forks_of_forks_keep_their_names_short(root: str) -> None:
         path = f"{os.path.dirname(root)}/{number}.db"
         with Team(root) as team:
             copies.backup(team, path)
-            bus.publish(team, "ann", "task-complete", "low", "lost")
+            events.publish(team, "ann", "task-complete", "low", "lost")
         names.append(copies.restore(root, path).origin)
     assert names[0] == FIRST
     assert all(name.count("/fork/") == 1 for name in names[1:])
@@ -257,7 +264,7 @@ def test_who_has_the_ledger_open_goes_on_in_the_restored_one(root: str) -> None:
     go_on(root)
     with Team(root) as early:
         done = copies.restore(root, backup_of(root), discard="lost")
-        name = bus.publish(early, "ann", "task-complete", "low", "after")
+        name = events.publish(early, "ann", "task-complete", "low", "after")
         with closing(SQLiteStore(f"{root}/ledger.db")) as store:
             last = list(store.read())[-1]
         assert last.data["name"] == name
@@ -317,15 +324,15 @@ def test_a_new_line_is_the_way_back_from_a_clock_that_ran_ahead(
 ) -> None:
     ahead = "2999-01-01T00:00:00.000000Z"
     with Team(root) as team, monkeypatch.context() as patch:
-        patch.setattr("ledger.writing.now_at", lambda: ahead)
-        chat.send(team, "live", "ann", "from the future")
+        patch.setattr("tripod.ledger.sqlite.store.now_at", lambda: ahead)
+        chat_send.send(team, "live", "ann", "from the future")
     with Team(root) as team:
-        chat.send(team, "live", "ann", "dated there as well")
+        chat_send.send(team, "live", "ann", "dated there as well")
         copies.backup(team, str(tmp_path / "now.db"))
     assert read(f"{root}/ledger.db")[-1].head["at"] == ahead
     copies.restore(root, str(tmp_path / "now.db"), SECOND)
     with Team(root) as team:
-        chat.send(team, "live", "ann", "back again")
+        chat_send.send(team, "live", "ann", "back again")
     heads = [row.head for row in read(f"{root}/ledger.db")]
     fork = next(at for at, head in enumerate(heads) if head["kind"] == "ledger.forked-from")
     assert heads[fork - 1]["at"] == ahead

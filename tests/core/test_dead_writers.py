@@ -16,11 +16,12 @@ from sample_ledger import faults
 from story import Step, Story, folder
 from strategies import our_steps, their_steps
 
-from projections.projection import content_bytes
-from projections.rebuild import differences
-from tripod import chat_reading, redact
-from tripod.files import Files
-from tripod.team import Team
+from tripod.chat import read as chat_read
+from tripod.projections.engine import differences
+from tripod.projections.projection import content_bytes
+from tripod.recovery import redact
+from tripod.team.files import Files
+from tripod.team.team import Team
 
 # There is a log: of two that are begun at one moment, the ledger's stays and theirs is displaced.
 BEGUN: list[Step] = [
@@ -99,7 +100,7 @@ def test_what_the_file_forgets_of_a_split_that_nobody_noted_is_not_taken_in(
         team.refresh()
         taken = [entry.kind for entry in team.store.read() if "observed" in entry.data]
         assert "chat.sent" not in taken
-        assert chat_reading.count(team, "live") == 1
+        assert chat_read.count(team, "live") == 1
         assert list(differences(team.source, team.disk)) == []
 
 

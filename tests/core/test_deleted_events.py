@@ -7,14 +7,17 @@ from unittest import mock
 import pytest
 from story import Story, folder, tree
 
-from projections.disk import Disk
-from projections.rebuild import differences
-from tripod import adopt, bus, chat, recover
-from tripod.files import Files
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Finding, Report
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.projections.disk import Disk
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.files import Files
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding, Report
+from tripod.verify.run import run
 
 
 @pytest.fixture
@@ -161,7 +164,7 @@ def check_out(story: Story) -> None:
     clear(story)
     clear(story, "processed")
     with story.team() as team:
-        from tripod.recover import past, rendered
+        from tripod.recovery.rebuild import past, rendered
 
         with past(team, 2) as source:
             files = [item for name in ("counts", "chat") for item in rendered(source, name)]
@@ -311,5 +314,5 @@ def test_others_go_on_while_a_chat_is_written(story: Story) -> None:
     """A deletion is one whatever we do at the time."""
     clear(story)
     with story.team() as team:
-        chat.send(team, "live", "ann", "more")
+        chat_send.send(team, "live", "ann", "more")
     assert [name for name in names(story) if "-x-y-" in name] == []

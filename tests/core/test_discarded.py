@@ -8,15 +8,20 @@ import pytest
 from doors.inside import run_as
 from story import Story, folder
 
-from projections.formats.chat import format_line
-from projections.unheld import told, unheld
-from tripod import adopt, bus, chat, copies, recover, scribe
-from tripod.doctor.visit import examine, mend
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import BadArgumentError, RefusedError, TripodError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Finding
-from verify.run import run
+from tripod.projections.chat.format import format_line
+from tripod.projections.unheld import told, unheld
+from tripod.recovery import backup as copies
+from tripod.recovery import rebuild as recover
+from tripod.recovery.doctor import examine, mend
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding
+from tripod.verify.run import run
 
 THEIRS = (
     b"\n---\n\n### D-%d %b\n- **Chat ref:** \xe2\x80\x94\n- **Participants:** bob\n"
@@ -100,9 +105,9 @@ def test_what_another_act_writes_over_stays_a_finding(story: Story, path: str) -
     slip_in(story, path)
     with story.team() as team:
         if path.endswith(".md"):
-            scribe.log(team, scribe.Request("Third", ["ann"], "r"))
+            decisions_log.log(team, decisions_log.Request("Third", ["ann"], "r"))
         else:
-            chat.send(team, "live", "ann", "more")
+            chat_send.send(team, "live", "ann", "more")
     for _ in range(2):
         (found,) = failures(story)
         assert "no entry holds them" in found.message

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from projections.disk import Disk, TooBigError
-from projections.moving import write_missing
-from projections.projection import File
+from tripod.projections.disk import Disk, TooBigError, write_missing
+from tripod.projections.projection import File
 
 
 def names(root: Path) -> list[str]:

@@ -13,17 +13,19 @@ import pytest
 from doors.inside import run
 from specimens import build, database, forge, read, unguarded
 
-from ledger import drafts
-from ledger.ids import now_us
-from tripod import adopt, bus, chat, claims, worker
-from tripod.agents.history import newest
+from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
-from tripod.doctor.around import PATIENCE
-from tripod.doctor.trouble import FEW, Trouble, together
-from tripod.doctor.visit import Examined, examine, mend
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.bus import events as bus
+from tripod.bus import waiting
+from tripod.chat import send as chat_send
+from tripod.ledger.ids import now_us
+from tripod.ledger.kinds import team as drafts
+from tripod.recovery.doctor import FEW, PATIENCE, Examined, Trouble, examine, mend, together
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
+from tripod.workers import run as workers_run
 
 RUN = "ab" * 16
 LOG = "workers/parser-a3f1.log"
@@ -229,14 +231,14 @@ def test_what_was_added_to_a_workers_log_is_for_a_person(
     root: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool
 ) -> None:
     if not kept:
-        monkeypatch.setattr("tripod.worker_life.MAX_LOG", 1)
-        monkeypatch.setattr("projections.intake.others.EVIDENCE_LIMIT", 1)
+        monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
+        monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 1)
     with Team(str(root)) as team:
-        worker.spawn(team, "w", str(root.parent), "x", command=["echo", "x"], name="w-0001")
+        workers_run.spawn(team, "w", str(root.parent), "x", command=["echo", "x"], name="w-0001")
         run_ = newest(team.store.db, "worker", "w-0001")
         assert run_ is not None
         Spool(f"{root}/spool/{run_.spawn}").wait()
-        worker.look_after(team)
+        workers_run.look_after(team)
     assert "log-altered" not in {one.name for one in examine(str(root)).troubles}
     log = root / "workers/w-0001.log"
     log.write_bytes(b"x\nall is well\n")
@@ -280,7 +282,7 @@ def test_files_that_are_ahead_stop_it(root: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(database(str(root)))) as db, closing(sqlite3.connect(copy)) as out:
         db.backup(out)
     with Team(str(root)) as team:
-        chat.send(team, "side", "ann", "Later.")
+        chat_send.send(team, "side", "ann", "Later.")
     for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
         (root / name).unlink(missing_ok=True)
     copy.rename(root / "ledger.db")
@@ -303,7 +305,7 @@ def test_a_place_that_is_gone_stops_it(tmp_path: Path) -> None:
 
 
 def test_who_holds_the_writers_place_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripod.doctor.around.WAIT_S", 0.0)
+    monkeypatch.setattr("tripod.recovery.doctor.WAIT_S", 0.0)
     with open(root / "ledger.db.lock", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         found = examine(str(root))
@@ -319,14 +321,14 @@ def test_who_holds_the_writers_place_is_named(root: Path, monkeypatch: pytest.Mo
 
 def shifted(root: Path, seconds: int, *, monkeypatch: pytest.MonkeyPatch) -> Examined:
     """What is told so much later."""
-    monkeypatch.setattr("verify.evidence.now_us", lambda: now_us() + seconds * 1_000_000)
+    monkeypatch.setattr("tripod.verify.evidence.now_us", lambda: now_us() + seconds * 1_000_000)
     return examine(str(root))
 
 
 def test_a_claim_whose_lease_ended_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Team(str(root)) as team:
         name = bus.publish(team, "ann", "task-complete", "low", "")
-        claims.claim(team, "ben", name, lease=60)
+        waiting.claim(team, "ben", name, lease=60)
     assert examine(str(root)).troubles == ()
     (one,) = shifted(root, 61, monkeypatch=monkeypatch).troubles
     assert (one.name, one.where) == ("claim-over", f"events/{name}")
@@ -350,13 +352,13 @@ def test_a_review_that_nobody_answers_is_told(
     (one,) = shifted(root, patience + 60, monkeypatch=monkeypatch).troubles
     assert (one.name, one.where) == ("checkpoint-unanswered", f"events/{name}")
     with Team(str(root)) as team:
-        claims.claim(team, "pythia", name, lease=80_000)
+        waiting.claim(team, "pythia", name, lease=80_000)
     assert shifted(root, patience + 60, monkeypatch=monkeypatch).troubles == ()
 
 
 def test_a_worker_whose_program_is_gone_is_told_and_recorded(root: Path) -> None:
     with Team(str(root)) as team:
-        worker.spawn(team, "w", str(root), "Do.", command=["sleep", "600"], name="w-0001")
+        workers_run.spawn(team, "w", str(root), "Do.", command=["sleep", "600"], name="w-0001")
         found = newest(team.store.db, "worker", "w-0001")
         assert found is not None
         spool = Spool(f"{root}/spool/{found.spawn}")
@@ -368,7 +370,7 @@ def test_a_worker_whose_program_is_gone_is_told_and_recorded(root: Path) -> None
     assert "its program has ended, and nobody recorded how" in one.what
     assert mend(examine(str(root))).troubles == ()
     with Team(str(root)) as team:
-        assert worker.state_of(team, "w-0001") == "died"
+        assert workers_run.state_of(team, "w-0001") == "died"
 
 
 # Many at once -----------------------------------------------------------------------------------

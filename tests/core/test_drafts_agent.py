@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ledger import drafts_agent as drafts
-from ledger.canonical import MAX_INTEGER, check_value
-from ledger.entry import Draft
-from ledger.kinds import BY_NAME
-from projections.standins import MARK, stand_in
+from tripod.ledger.canonical import MAX_INTEGER, check_value
+from tripod.ledger.entry import Draft
+from tripod.ledger.kinds import BY_NAME
+from tripod.ledger.kinds import agents as drafts
+from tripod.projections.erasure import MARK, stand_in
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = TEXTS.filter(bool)

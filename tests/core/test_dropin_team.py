@@ -9,13 +9,14 @@ import pytest
 from story import folder as new_folder
 from story import tree
 
-from ledger.locating import LEDGER
-from projections.formats.event import Event, format_event
-from tripod import adopt, bus
+from tripod.bus import events as bus
 from tripod.drafting import MAX_PAYLOAD
 from tripod.dropin.common import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
-from tripod.team import Team
+from tripod.ledger.locator import LEDGER
+from tripod.projections.bus.format import Event, format_event
+from tripod.team import adopt
+from tripod.team.team import Team
 
 EVENT = format_event(Event("ann", "done", "low", "2020-09-13T12:26:40Z", "ann:done", "text"))
 NAME = "1600000000000000-ann-done-7.event"

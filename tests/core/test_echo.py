@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projections.formats.words import RUN
-from projections.formats.words import spoken as words_of
-from verify.echo import LONG, Held, Known, codes_of, has_word, runs_of
+from tripod.projections.text import RUN
+from tripod.projections.text import spoken as words_of
+from tripod.verify.isolation.echo import LONG, Held, Known, codes_of, has_word, runs_of
 
 WORDS = st.lists(st.sampled_from(["tea", "pot", "cup"]), max_size=40)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from sealed import LOG, OTHER_LOG
 
-from ledger.enrolment import (
+from tripod.ledger.actors import (
     change_text,
     cosign_note,
     handle_problem,
@@ -13,9 +13,9 @@ from ledger.enrolment import (
     read_request,
     sign_change,
 )
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.ids import CHANGE_IDS, change_id
-from ledger.vkey import SigningKey
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.ids import CHANGE_IDS, change_id
+from tripod.ledger.tlog.note import SigningKey
 
 ANN = SigningKey("ann", b"a" * 32)
 NEXT = SigningKey("ann", b"n" * 32)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.canonical import MAX_INTEGER
-from ledger.chain import Tip, check_link, link
-from ledger.entry import (
+from tripod.ledger.canonical import MAX_INTEGER
+from tripod.ledger.chain import Tip, check_link, link
+from tripod.ledger.entry import (
     GENESIS,
     MAX_BODY,
     MAX_HEADER,
@@ -22,7 +22,7 @@ from ledger.entry import (
     leaf_hash,
     parse_header,
 )
-from ledger.errors import MalformedError, TooLargeError
+from tripod.ledger.errors import MalformedError, TooLargeError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)

@@ -9,19 +9,18 @@ from typing import Any
 
 import pytest
 
-from projections.tables import source_of
-from tripod import adopt, redact
-from tripod.act import Act
-from tripod.agents import errands, history, spec, spool, wrapper
+from tripod.agents import jobs, spec, spool, wrapper
 from tripod.agents.cassette import OTHER_PROMPT, player
-from tripod.agents.errands import Errand, Told
-from tripod.agents.history import Run
-from tripod.agents.spawn import spawn_agent
+from tripod.agents.jobs import Errand, Run, Told
 from tripod.agents.spec import SpawnResult, SpawnSpec
-from tripod.agents.spool import RUNNING
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.agents.spool import RUNNING, spawn_agent
+from tripod.projections.engine import source_of
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.act import Act
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ WHOLE = ["agent.requested", "delivered", "agent.started", "agent.ended"]
 
 def test_a_run_is_recorded_before_at_and_after(team: Team) -> None:
     told = Noting()
-    ordered, result = asyncio.run(errands.run(team, errand("cat", stdin=b"hello"), told=told))
+    ordered, result = asyncio.run(jobs.run(team, errand("cat", stdin=b"hello"), told=told))
     assert kinds(team) == WHOLE
     assert (result.status, result.text, result.stdout) == ("ok", "hello", b"hello")
     assert told.told == ["requested 1", "started 1", "ended 1 ok"]
@@ -79,16 +78,16 @@ def test_a_run_is_recorded_before_at_and_after(team: Team) -> None:
 
 
 def test_what_was_done_is_not_done_again(team: Team) -> None:
-    first = asyncio.run(errands.run(team, errand("echo", "x")))
+    first = asyncio.run(jobs.run(team, errand("echo", "x")))
     size = team.store.head().size
-    assert asyncio.run(errands.run(team, errand("echo", "x"))) == first
-    assert asyncio.run(errands.run(team, errand("echo", "another order"))) == first
+    assert asyncio.run(jobs.run(team, errand("echo", "x"))) == first
+    assert asyncio.run(jobs.run(team, errand("echo", "another order"))) == first
     assert team.store.head().size == size
 
 
 def test_one_that_failed_is_tried_again_on_demand_alone(team: Team) -> None:
-    asyncio.run(errands.run(team, errand("true")))
-    ordered, result = asyncio.run(errands.run(team, errand("echo", "x"), first=2))
+    asyncio.run(jobs.run(team, errand("true")))
+    ordered, result = asyncio.run(jobs.run(team, errand("echo", "x"), first=2))
     assert (ordered.attempt, result.status) == (2, "ok")
     assert kinds(team) == WHOLE * 2
 
@@ -103,24 +102,24 @@ print(json.dumps({"type": "result", "result": "Yes.", "session_id": "s", "total_
     order = errand(
         sys.executable, "-c", program, output="claude-stream-json", model="m", more={"turns": "3"}
     )
-    ordered, result = asyncio.run(errands.run(team, order))
+    ordered, result = asyncio.run(jobs.run(team, order))
     assert (result.text, result.session, result.cost) == ("Yes.", "s", "0.5000")
     assert (result.usage, result.stderr) == ({"input_tokens": 3}, b"odd")
     assert result.unsupported_params == ("model", "turns")
-    assert history.recorded(team, ordered) == result
+    assert jobs.recorded(team, ordered) == result
 
 
 def test_too_much_to_keep_is_known_by_its_digest(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(errands, "KEPT_LIMIT", 3)
-    ordered, result = asyncio.run(errands.run(team, errand("echo", "long")))
+    monkeypatch.setattr(jobs, "KEPT_LIMIT", 3)
+    ordered, result = asyncio.run(jobs.run(team, errand("echo", "long")))
     assert (result.status, result.stdout) == ("ok", b"")
     body = next(e.data for e in team.store.read() if e.kind == "agent.ended")
     assert (body["stdout"].keys(), body["stdout"]["bytes"]) == ({"bytes", "digest"}, 5)
     with collect(team.root) as evidence:
         assert judge(evidence).exit_code == 0
-    assert history.recorded(team, ordered).status == "ok"
+    assert jobs.recorded(team, ordered).status == "ok"
 
 
 # Others ----------------------------------------------------------------------------------------
@@ -128,8 +127,8 @@ def test_too_much_to_keep_is_known_by_its_digest(
 
 def begin(team: Team, order: Errand, told: Told) -> Run:
     """Have it begin, and be gone."""
-    assert errands.attempt(team, order, 1, told)
-    ordered = history.newest(team.store.db, "role", "subject")
+    assert jobs.attempt(team, order, 1, told)
+    ordered = jobs.newest(team.store.db, "role", "subject")
     assert ordered is not None
     return ordered
 
@@ -138,10 +137,10 @@ def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None
     told = Noting()
     order = errand("sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; echo x")
     ordered = begin(team, order, told)
-    assert not errands.settle(team, ordered, told)
-    assert not errands.attempt(team, order, 1, told)
+    assert not jobs.settle(team, ordered, told)
+    assert not jobs.attempt(team, order, 1, told)
     (tmp_path / "go").touch()
-    adopted, result = asyncio.run(errands.run(team, order, told=told))
+    adopted, result = asyncio.run(jobs.run(team, order, told=told))
     assert (adopted.spawn, result.text) == (ordered.spawn, "x")
     assert kinds(team) == WHOLE
     assert told.told == ["requested 1", "started 1", "ended 1 ok"]
@@ -149,9 +148,9 @@ def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None
 
 def test_a_run_that_ended_meanwhile_is_taken_in(team: Team) -> None:
     ordered = begin(team, errand("echo", "x"), Told())
-    errands.spool_of(team, ordered.spawn).wait()
+    jobs.spool_of(team, ordered.spawn).wait()
     told = Noting()
-    assert errands.settle(team, ordered, told)
+    assert jobs.settle(team, ordered, told)
     assert told.told == ["ended 1 ok"]
     assert kinds(team) == WHOLE
 
@@ -162,9 +161,9 @@ def test_one_that_is_lost_is_tried_again_and_not_for_ever(
     launches: list[int] = []
     monkeypatch.setattr(spool.Spool, "launch", lambda *_: launches.append(1), raising=True)
     told = Noting()
-    ordered, result = asyncio.run(errands.run(team, errand("echo", "x"), told=told))
+    ordered, result = asyncio.run(jobs.run(team, errand("echo", "x"), told=told))
     assert (ordered.attempt, ordered.state, len(launches)) == (2, "abandoned", 2)
-    assert (result.status, result.problem) == ("killed", history.LOST_REASON)
+    assert (result.status, result.problem) == ("killed", jobs.LOST_REASON)
     assert told.told == ["requested 1", "abandoned 1", "requested 2", "abandoned 2"]
 
 
@@ -174,7 +173,7 @@ def test_two_coordinators_run_it_once(team: Team, tmp_path: Path) -> None:
 
     async def both() -> list[tuple[Run, SpawnResult]]:
         with Team(team.root) as other:
-            return list(await asyncio.gather(errands.run(team, order), errands.run(other, order)))
+            return list(await asyncio.gather(jobs.run(team, order), jobs.run(other, order)))
 
     first, second = asyncio.run(both())
     assert first == second
@@ -185,12 +184,12 @@ def test_two_coordinators_run_it_once(team: Team, tmp_path: Path) -> None:
 def test_who_is_slower_waits_for_who_has_the_lock(team: Team) -> None:
     order = errand("echo", "x")
     name = spec.spawn_id("role", "subject", 1, spec.described(order.spec(1)))
-    folder = errands.spool_of(team, name)
+    folder = jobs.spool_of(team, name)
 
     async def wait_and_do() -> tuple[Run, SpawnResult]:
         with folder.held() as lock:
             assert lock is not None
-            task = asyncio.ensure_future(errands.run(team, order))
+            task = asyncio.ensure_future(jobs.run(team, order))
             await asyncio.sleep(0.05)
             assert not task.done()
         return await task
@@ -203,11 +202,11 @@ def test_being_cancelled_is_recorded(team: Team) -> None:
     order = errand("sleep", "600")
 
     async def cancel_it() -> None:
-        task = asyncio.ensure_future(errands.run(team, order))
+        task = asyncio.ensure_future(jobs.run(team, order))
         # the ledger has no asyncio.Event to wait for
-        while (found := history.newest(team.store.db, "role", "subject")) is None:  # noqa: ASYNC110
+        while (found := jobs.newest(team.store.db, "role", "subject")) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
-        assert errands.spool_of(team, found.spawn).look().state == RUNNING
+        assert jobs.spool_of(team, found.spawn).look().state == RUNNING
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -219,17 +218,17 @@ def test_being_cancelled_is_recorded(team: Team) -> None:
 
 def test_folders_of_no_run_are_swept(team: Team) -> None:
     ordered = begin(team, errand("sleep", "600"), Told())
-    stray = errands.spool_of(team, "5" * 32)
+    stray = jobs.spool_of(team, "5" * 32)
     with stray.held():
-        errands.sweep(team)
+        jobs.sweep(team)
         assert Path(stray.path).exists()
-    errands.sweep(team)
+    jobs.sweep(team)
     assert not Path(stray.path).exists()
-    going_on = errands.spool_of(team, ordered.spawn)
+    going_on = jobs.spool_of(team, ordered.spawn)
     assert Path(going_on.path).exists()
     going_on.cancel()
     going_on.wait()
-    assert errands.settle(team, ordered, Told())
+    assert jobs.settle(team, ordered, Told())
 
 
 def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) -> None:
@@ -238,7 +237,7 @@ def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) ->
         folder.mkdir(parents=True)
     (spools / ("5" * 32)).symlink_to(theirs)
     (spools / ("6" * 32)).write_bytes(b"a file")
-    errands.sweep(team)
+    jobs.sweep(team)
     assert len(list(spools.iterdir())) == 3
     assert [path.name for path in theirs.iterdir()] == [".nbs"]
 
@@ -263,7 +262,7 @@ def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) ->
 )
 def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: bytes) -> None:
     ordered = begin(team, errand("sleep", "600"), Told())
-    run = errands.spool_of(team, ordered.spawn)
+    run = jobs.spool_of(team, ordered.spawn)
     right = run.look()
     assert right.started is not None
     Path(run.path, "exit.json").write_bytes(data)
@@ -271,17 +270,17 @@ def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: by
     Path(run.path, "started.json").write_bytes(data)
     assert run.look() == (RUNNING, None, None)
     assert not run.cancel()
-    assert not errands.settle(team, ordered, Told())
+    assert not jobs.settle(team, ordered, Told())
     os.kill(right.started.wrapper, signal.SIGTERM)
     run.wait()
-    assert errands.settle(team, ordered, Told())
+    assert jobs.settle(team, ordered, Told())
 
 
 def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ordered = begin(team, errand("sleep", "600"), Told())
-    run = errands.spool_of(team, ordered.spawn)
+    run = jobs.spool_of(team, ordered.spawn)
     started = run.look().started
     assert started is not None
     os.kill(started.wrapper, signal.SIGKILL)
@@ -295,9 +294,9 @@ def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
             real(path, value)
 
         racing.setattr(wrapper, "write_json", late)
-        assert not errands.settle(team, ordered, Told())
+        assert not jobs.settle(team, ordered, Told())
     assert kinds(team) == before
-    assert errands.settle(team, ordered, Told())
+    assert jobs.settle(team, ordered, Told())
     assert kinds(team) == [*before, "agent.abandoned"]
 
 
@@ -307,9 +306,9 @@ def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
 def test_a_recorded_run_plays_back_as_a_program(team: Team, tmp_path: Path) -> None:
     program = "import sys; print(sys.stdin.read()); sys.stderr.write('odd'); sys.exit(3)"
     order = errand(sys.executable, "-c", program, stdin=b"ask")
-    ordered, result = asyncio.run(errands.run(team, order))
+    ordered, result = asyncio.run(jobs.run(team, order))
     path = tmp_path / "cassette.json"
-    path.write_bytes(history.cassette_of(team, ordered))
+    path.write_bytes(jobs.cassette_of(team, ordered))
     again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"ask")))
     assert (again.stdout, again.stderr, again.exit_code) == (result.stdout, b"odd", 3)
     other = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"else")))
@@ -319,16 +318,16 @@ def test_a_recorded_run_plays_back_as_a_program(team: Team, tmp_path: Path) -> N
 
 
 def test_a_run_that_was_killed_plays_back_as_killed(team: Team, tmp_path: Path) -> None:
-    ordered, result = asyncio.run(errands.run(team, errand("sh", "-c", "echo x; kill -9 $$")))
+    ordered, result = asyncio.run(jobs.run(team, errand("sh", "-c", "echo x; kill -9 $$")))
     path = tmp_path / "cassette.json"
-    path.write_bytes(history.cassette_of(team, ordered))
+    path.write_bytes(jobs.cassette_of(team, ordered))
     again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)))))
     assert (again.status, again.signal, again.stdout) == (result.status, 9, b"x\n")
 
 
 def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
     secret = "the password is swordfish"
-    ordered, _ = asyncio.run(errands.run(team, errand("cat", secret, stdin=secret.encode())))
+    ordered, _ = asyncio.run(jobs.run(team, errand("cat", secret, stdin=secret.encode())))
     with Team(team.root) as other:
         done = redact.redact(other, redact.Request((), secret, "private", "ann"))
     kinds = {one.kind for one in done.erased}
@@ -336,6 +335,6 @@ def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
     assert done.left == []
     with Team(team.root) as other:
         assert source_of(other.store.db).body(ordered.seq)["spec"] == {"text": "[redacted]"}
-        assert history.recorded(other, ordered).status == "nonzero"
+        assert jobs.recorded(other, ordered).status == "nonzero"
     with collect(team.root) as evidence:
         assert judge(evidence).exit_code == 0

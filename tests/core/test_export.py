@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from plain_export import files_of, read_files, rows_of, seal_note, write_files
 from specimens import build, unguarded
 
-from ledger.entry import Draft
-from ledger.errors import LedgerError, MalformedError
-from ledger.sqlite import SQLiteStore
 from tripod.errors import RefusedError
-from tripod.export import Exported, export
+from tripod.ledger.entry import Draft
+from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.trust.export import Exported, export
 
 ORIGIN = "long.example/1"
 SIZES = (1, 2, 7, 255, 256, 257, 511, 512, 600)

@@ -16,13 +16,16 @@ from hypothesis import example, given, settings
 from story import Step, Story, entries, folder, tree
 from strategies import stories
 
-from ledger.errors import UnwritableError
-from projections.disk import Disk
-from projections.projection import content_bytes
-from projections.rebuild import differences
-from tripod import bus, chat, chat_reading, scribe
+from tripod.bus import events
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import NotFoundError
-from tripod.team import Team
+from tripod.ledger.errors import UnwritableError
+from tripod.projections.disk import Disk
+from tripod.projections.engine import differences
+from tripod.projections.projection import content_bytes
+from tripod.team.team import Team
 
 LIVE = "chat/live.chat"
 SAID: list[Step] = [("create", "live"), ("say", "live", "ann", "x")]
@@ -49,12 +52,12 @@ def test_the_files_follow_at_the_end_and_others_know_at_once(story: Story) -> No
     with story.team() as team:
         with team.files_later():
             for number in range(5):
-                chat.send(team, "live", "ann", f"message {number}")
+                chat_send.send(team, "live", "ann", f"message {number}")
             assert tree(story.root) == before
             with Team(str(story.root)) as other:
                 assert other.store.head() == team.store.head()
-                assert len(list(bus.check(other))) == 5
-            bus.ack(team, next(iter(bus.check(team))).name)
+                assert len(list(events.check(other))) == 5
+            events.ack(team, next(iter(events.check(team))).name)
         assert (team.healed, team.warnings) == (0, [])
         whole(team)
     assert (story.root / LIVE).read_bytes().count(b"\n") == 6 + 5
@@ -85,39 +88,39 @@ def test_read_positions_are_written_under_the_lock_of_their_chat(
     monkeypatch.setattr(Disk, "write", written)
     with story.team() as team:
         with team.files_later():
-            chat.send(team, "live", "ann", "one")
+            chat_send.send(team, "live", "ann", "one")
             assert under == []
         assert under == [True]
-        chat.send(team, "live", "ann", "two")
+        chat_send.send(team, "live", "ann", "two")
         assert under == [True, True]
 
 
 def test_they_follow_after_a_moment(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     with story.team() as team, team.files_later():
-        chat.send(team, "live", "ann", "one")
+        chat_send.send(team, "live", "ann", "one")
         assert story.original.pending() == []
         monkeypatch.setattr(time, "monotonic", lambda: 1000.3)
-        chat.send(team, "live", "ann", "two")
+        chat_send.send(team, "live", "ann", "two")
         assert len(story.original.pending()) == 2
-        chat.send(team, "live", "ann", "three")
+        chat_send.send(team, "live", "ann", "three")
         assert len(story.original.pending()) == 2
 
 
 def test_what_others_write_meanwhile_is_taken_in_once(story: Story) -> None:
     with story.team() as team:
         with team.files_later():
-            chat.send(team, "live", "ann", "one")
+            chat_send.send(team, "live", "ann", "one")
             story.clock.move()
             story.original.say("live", "bob", "two")
             story.original.publish("bob", "done")
             story.clock.move()
-            chat.send(team, "live", "ann", "three")
-            chat.send(team, "live", "ann", "four")
-        said = [message.text for message in chat_reading.messages(team, "live")]
+            chat_send.send(team, "live", "ann", "three")
+            chat_send.send(team, "live", "ann", "four")
+        said = [message.text for message in chat_read.messages(team, "live")]
         assert sorted(said) == ["four", "one", "three", "two"]
         assert team.warnings == []
         whole(team)
-        assert [event.source for event in bus.check(team)].count("bob") == 1
+        assert [event.source for event in events.check(team)].count("bob") == 1
 
 
 def test_who_only_adds_looks_at_no_file_before_they_are_written(story: Story) -> None:
@@ -125,11 +128,11 @@ def test_who_only_adds_looks_at_no_file_before_they_are_written(story: Story) ->
         with team.files_later():
             story.original.say("live", "bob", "from elsewhere")
             with mock.patch.object(Disk, "foreign_lock", side_effect=AssertionError):
-                chat.send(team, "live", "ann", "one")
-                chat.send(team, "live", "ann", "two")
-            bus.ack(team, next(iter(bus.check(team))).name)  # this one decides: it looks
-            chat.send(team, "live", "ann", "three")
-        said = [message.text for message in chat_reading.messages(team, "live")]
+                chat_send.send(team, "live", "ann", "one")
+                chat_send.send(team, "live", "ann", "two")
+            events.ack(team, next(iter(events.check(team))).name)  # this one decides: it looks
+            chat_send.send(team, "live", "ann", "three")
+        said = [message.text for message in chat_read.messages(team, "live")]
         assert said == ["one", "two", "from elsewhere", "three"]
         whole(team)
 
@@ -143,7 +146,7 @@ def test_who_writes_a_file_that_is_behind_brings_nothing_back(tmp_path: Path, st
     with story.team() as team:
         said = [e.data["handle"] for e in team.store.read() if e.kind == "chat.sent"]
         assert said == ["ann", "ann", "bob"]
-        assert [message.text for message in chat_reading.messages(team, "live")] == ["three"]
+        assert [message.text for message in chat_read.messages(team, "live")] == ["three"]
         assert team.warnings == []
         whole(team)
 
@@ -166,8 +169,8 @@ sys.stdin.read()
         assert holder.stdin is not None
         with team.files_later():
             assert holder.stdout.readline() == b"held\n"
-            chat.send(team, "live", "ann", "one")
-            assert [message.text for message in chat_reading.messages(team, "live")] == ["one"]
+            chat_send.send(team, "live", "ann", "one")
+            assert [message.text for message in chat_read.messages(team, "live")] == ["one"]
             holder.stdin.close()
             holder.wait()
         whole(team)
@@ -191,7 +194,7 @@ def test_what_was_taken_in_is_added_to_no_file_again_behind_one_that_others_held
     story.step(("decide", "first", "because", ()))
     with story.team() as team:
         with team.files_later():
-            chat.send(team, "live", "ann", "one")
+            chat_send.send(team, "live", "ann", "one")
             story.clock.move()
             story.original.log("theirs")
             story.clock.move()
@@ -215,22 +218,22 @@ def test_what_was_written_is_not_added_again_behind_what_the_disk_refused(
     with story.team() as team:
         with team.files_later():
             for channel in "live", "side":
-                chat.send(team, channel, "ann", "one")
+                chat_send.send(team, channel, "ann", "one")
             monkeypatch.setattr(Disk, "stage", refuses)
             monkeypatch.setattr(time, "monotonic", lambda: 1000.3)
-            scribe.log(team, scribe.Request("second", ["ann"], "because"))
+            decisions_log.log(team, decisions_log.Request("second", ["ann"], "because"))
             assert team.warnings != []
             monkeypatch.setattr(Disk, "stage", stage)
             for channel in "live", "side":
-                chat.send(team, channel, "ann", "two")
+                chat_send.send(team, channel, "ann", "two")
         whole(team)
 
 
 def test_who_dies_meanwhile_leaves_what_the_next_command_writes(story: Story) -> None:
     program = f"""
 import os, time
-from tripod import chat
-from tripod.team import Team
+from tripod.chat import send as chat
+from tripod.team.team import Team
 time.monotonic = lambda: 1000.0
 with Team({str(story.root)!r}) as team, team.files_later():
     chat.send(team, "live", "ann", "one")
@@ -249,8 +252,8 @@ with Team({str(story.root)!r}) as team, team.files_later():
 def test_an_error_within_lets_the_files_follow(story: Story) -> None:
     with story.team() as team:
         with suppress(NotFoundError), team.files_later():
-            chat.send(team, "live", "ann", "one")
-            chat.send(team, "elsewhere", "ann", "two")
+            chat_send.send(team, "live", "ann", "one")
+            chat_send.send(team, "elsewhere", "ann", "two")
         assert len(story.original.pending()) == 1
         whole(team)
 
@@ -261,11 +264,11 @@ def test_a_disk_that_refuses_at_the_end_ends_it_all_the_same(
     with story.team() as team:
         real = team.act
         with suppress(UnwritableError), team.files_later():
-            chat.send(team, "live", "ann", "one")
+            chat_send.send(team, "live", "ann", "one")
             monkeypatch.setattr(team, "act", mock.Mock(side_effect=UnwritableError))
         monkeypatch.setattr(team, "act", real)
         assert story.original.pending() == []
-        chat.send(team, "live", "ann", "two")
+        chat_send.send(team, "live", "ann", "two")
         assert len(story.original.pending()) == 2
         whole(team)
 
@@ -274,7 +277,7 @@ def test_within_itself_it_changes_nothing(story: Story) -> None:
     with story.team() as team:
         with team.files_later():
             with team.files_later():
-                chat.send(team, "live", "ann", "one")
+                chat_send.send(team, "live", "ann", "one")
             assert story.original.pending() == []
         whole(team)
 

@@ -7,9 +7,10 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verify import finding
-from verify.finding import WEIGHTS, Finding, Findings, Outcome, Report, outcome
-from verify.reporters import json_, text
+from tripod.verify import finding
+from tripod.verify.finding import WEIGHTS, Finding, Findings, Outcome, Report, outcome
+from tripod.verify.reporters import json as json_
+from tripod.verify.reporters import text
 
 FOUND = st.lists(
     st.builds(

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.formats import assessment, chat, event
-from projections.formats.assessment import Assessment
+from tripod.projections.bus import format as bus_format
+from tripod.projections.chat import format as chat_format
+from tripod.projections.pythia import format as pythia_format
+from tripod.projections.pythia.format import Assessment
 
 ARCHITECTURE = """\
 ## Pythia Checkpoint — 2026-02-12T14:00:00Z
@@ -58,15 +60,15 @@ FRAGMENTS = st.sampled_from([*ARCHITECTURE.splitlines(), *SKILL.splitlines(), "`
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    assert doctest.testmod(assessment).failed == 0
+    assert doctest.testmod(pythia_format).failed == 0
 
 
 def test_the_layout_of_the_architecture() -> None:
-    assert assessment.parse_assessment(ARCHITECTURE) == Assessment(
+    assert pythia_format.parse_assessment(ARCHITECTURE) == Assessment(
         first="D-1707753600",
         last="D-1707760800",
         count=20,
-        sections=assessment.SECTIONS,
+        sections=pythia_format.SECTIONS,
         confidence="medium",
         cited=("D-1707753600", "D-1707760800"),
         number=None,
@@ -75,11 +77,11 @@ def test_the_layout_of_the_architecture() -> None:
 
 
 def test_the_layout_of_the_skill() -> None:
-    assert assessment.parse_assessment(SKILL) == Assessment(
+    assert pythia_format.parse_assessment(SKILL) == Assessment(
         first=None,
         last=None,
         count=None,
-        sections=assessment.SECTIONS,
+        sections=pythia_format.SECTIONS,
         confidence="moderate",
         cited=("D-17", "D-36"),
         number=3,
@@ -101,21 +103,21 @@ def test_the_decisions_reviewed(
     line: str, first: str | None, last: str | None, count: int | None
 ) -> None:
     reviewed = "Decisions reviewed: D-1707753600 through D-1707760800 (20 decisions)"
-    found = assessment.parse_assessment(ARCHITECTURE.replace(reviewed, line))
+    found = pythia_format.parse_assessment(ARCHITECTURE.replace(reviewed, line))
     assert found is not None
     assert (found.first, found.last, found.count) == (first, last, count)
 
 
-@pytest.mark.parametrize("name", assessment.SECTIONS)
+@pytest.mark.parametrize("name", pythia_format.SECTIONS)
 @pytest.mark.parametrize("text", [ARCHITECTURE, SKILL])
 def test_a_missing_or_an_empty_section_is_not_counted(text: str, name: str) -> None:
     mark = "### " if text is ARCHITECTURE else "**"
     parts = text.split(f"\n{mark}")
-    at = 1 + assessment.SECTIONS.index(name)
+    at = 1 + pythia_format.SECTIONS.index(name)
     label = parts[at].split("\n")[0] if text is ARCHITECTURE else parts[at].split(":**")[0] + ":**"
-    expected = tuple(section for section in assessment.SECTIONS if section != name)
+    expected = tuple(section for section in pythia_format.SECTIONS if section != name)
     for kept in ([], [label + "\n\n---\n"]):
-        found = assessment.parse_assessment(
+        found = pythia_format.parse_assessment(
             f"\n{mark}".join([*parts[:at], *kept, *parts[at + 1 :]])
         )
         assert found is not None
@@ -128,14 +130,14 @@ def test_a_missing_or_an_empty_section_is_not_counted(text: str, name: str) -> N
      "**1) hidden-assumption:**", "### HIDDEN ASSUMPTIONS"],
 )  # fmt: skip
 def test_labels_as_agents_vary_them(label: str) -> None:
-    found = assessment.parse_assessment(f"## Pythia Checkpoint\n\n{label}\nOne writer.\n")
+    found = pythia_format.parse_assessment(f"## Pythia Checkpoint\n\n{label}\nOne writer.\n")
     assert found is not None
     assert found.sections == ("hidden-assumptions",)
     assert found.time == ""
 
 
 def test_a_section_that_stands_twice_keeps_both_texts() -> None:
-    found = assessment.parse_assessment(ARCHITECTURE + "### Missing Validation\nSee D-99.\n")
+    found = pythia_format.parse_assessment(ARCHITECTURE + "### Missing Validation\nSee D-99.\n")
     assert found is not None
     assert found.cited == ("D-1707753600", "D-1707760800", "D-99")
 
@@ -146,7 +148,7 @@ def test_a_section_that_stands_twice_keeps_both_texts() -> None:
      "PYTHIA CHECKPOINT \u2013 Assessment #4 (early)"],
 )  # fmt: skip
 def test_headings_of_the_skill_as_agents_vary_them(heading: str) -> None:
-    found = assessment.parse_assessment(
+    found = pythia_format.parse_assessment(
         f"Here it is.\n\n{heading}\n**Confidence: low** - D-5x, D-6"
     )
     assert found is not None
@@ -157,10 +159,10 @@ def test_headings_of_the_skill_as_agents_vary_them(heading: str) -> None:
 
 @pytest.mark.parametrize("text", [ARCHITECTURE, SKILL])
 def test_indentation_and_line_ends_change_nothing(text: str) -> None:
-    plain = assessment.parse_assessment(text)
-    assert assessment.parse_assessment(text.replace("\n", "\r\n")) == plain
-    assert assessment.parse_assessment(f"   {text}") == plain
-    assert assessment.parse_assessment(f"Here:\r\n  {text}") == plain
+    plain = pythia_format.parse_assessment(text)
+    assert pythia_format.parse_assessment(text.replace("\n", "\r\n")) == plain
+    assert pythia_format.parse_assessment(f"   {text}") == plain
+    assert pythia_format.parse_assessment(f"Here:\r\n  {text}") == plain
 
 
 @pytest.mark.parametrize(
@@ -176,14 +178,14 @@ def test_indentation_and_line_ends_change_nothing(text: str) -> None:
     ],
 )
 def test_what_is_no_assessment(text: str) -> None:
-    assert assessment.parse_assessment(text) is None
+    assert pythia_format.parse_assessment(text) is None
 
 
 @given(st.lists(FRAGMENTS | st.text(max_size=10)).map("\n".join))
 def test_nothing_breaks_the_reader(text: str) -> None:
-    found = assessment.parse_assessment(text)
+    found = pythia_format.parse_assessment(text)
     if found is not None:
-        assert set(found.sections) <= set(assessment.SECTIONS)
+        assert set(found.sections) <= set(pythia_format.SECTIONS)
         assert all(cited in text for cited in found.cited)
         assert (found.first is None) is (found.last is None)
 
@@ -194,7 +196,7 @@ def test_a_long_line_costs_no_more_than_its_length() -> None:
         f"## Pythia Checkpoint —{blanks}x",
         f"## Pythia Checkpoint\n**Confidence:**{blanks}x",
     ):
-        assert assessment.parse_assessment(text) is not None
+        assert pythia_format.parse_assessment(text) is not None
 
 
 # The payload of the event -----------------------------------------------------------------------
@@ -202,39 +204,39 @@ def test_a_long_line_costs_no_more_than_its_length() -> None:
 
 @given(st.integers(0, 10**9 - 1), IDS, IDS)
 def test_a_payload_reads_back(count: int, first: str, last: str) -> None:
-    text = assessment.format_checkpoint_payload(count, first, last)
-    assert assessment.parse_checkpoint_payload(text) == (count, first, last)
-    assert assessment.parse_checkpoint_payload(text + "\n") == (count, first, last)
+    text = pythia_format.format_checkpoint_payload(count, first, last)
+    assert pythia_format.parse_checkpoint_payload(text) == (count, first, last)
+    assert pythia_format.parse_checkpoint_payload(text + "\n") == (count, first, last)
 
 
 @pytest.mark.parametrize(("count", "first", "last"), [(-1, "D-1", "D-2"), (1, "1", "D-2"),
                                                       (1, "D-1", "D-2.")])  # fmt: skip
 def test_a_payload_that_would_not_read_back_is_refused(count: int, first: str, last: str) -> None:
     with pytest.raises(ValueError, match="no checkpoint"):
-        assessment.format_checkpoint_payload(count, first, last)
+        pythia_format.format_checkpoint_payload(count, first, last)
 
 
 @pytest.mark.parametrize("text", ["", "Checkpoint at decision 20.", "20 decisions, D-1 to D-2"])
 def test_another_payload(text: str) -> None:
-    assert assessment.parse_checkpoint_payload(text) is None
+    assert pythia_format.parse_checkpoint_payload(text) is None
 
 
 def test_the_assessments_of_a_real_team() -> None:
-    file = chat.split_file(nbs_team.files()["chat/live.chat"])
+    file = chat_format.split_file(nbs_team.files()["chat/live.chat"])
     assert file is not None
-    messages = [message for line in file.lines if (message := chat.parse_line(line))]
-    found = [(m.handle, a) for m in messages if (a := assessment.parse_assessment(m.text))]
+    messages = [message for line in file.lines if (message := chat_format.parse_line(line))]
+    found = [(m.handle, a) for m in messages if (a := pythia_format.parse_assessment(m.text))]
     assert [handle for handle, _ in found] == ["pythia", "pythia"]
     ranges = []
     for path, data in nbs_team.matching("events", ".event").items():
         if "pythia-checkpoint" in path:
-            parsed = event.parse_event(data)
+            parsed = bus_format.parse_event(data)
             assert parsed is not None
-            payload = assessment.parse_checkpoint_payload(parsed.payload)
+            payload = pythia_format.parse_checkpoint_payload(parsed.payload)
             assert payload is not None
-            assert assessment.format_checkpoint_payload(*payload) == parsed.payload
+            assert pythia_format.format_checkpoint_payload(*payload) == parsed.payload
             ranges.append(payload[1:])
     assert ranges == [(one.first, one.last) for _, one in found]
     for _, one in found:
-        assert (one.sections, one.count, one.confidence) == (assessment.SECTIONS, 20, "medium")
+        assert (one.sections, one.count, one.confidence) == (pythia_format.SECTIONS, 20, "medium")
         assert len(one.cited) == 4

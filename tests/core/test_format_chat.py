@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.formats import chat, moments
-from projections.formats.chat import Header, Message
+from tripod.projections import text as moments
+from tripod.projections.chat import format as chat_format
+from tripod.projections.chat.format import Header, Message
 
 TIMES = st.integers(0, moments.MAX_EPOCH)
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -23,7 +24,7 @@ HANDLES = st.text(
 HEADERS = st.builds(
     Header,
     HANDLES,
-    TIMES.map(chat.format_time),
+    TIMES.map(chat_format.format_time),
     st.lists(st.tuples(HANDLES, st.integers(0, 10**14))).map(tuple),
 )
 
@@ -33,16 +34,18 @@ def encoded(text: str) -> bytes:
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    assert doctest.testmod(chat).failed == 0
+    assert doctest.testmod(chat_format).failed == 0
 
 
 def test_the_example_of_the_format() -> None:
-    example = nbs_team.example(chat.__doc__)
-    file = chat.split_file(example)
+    example = nbs_team.example(chat_format.__doc__)
+    file = chat_format.split_file(example)
     assert file is not None
     assert file.header is not None
-    assert file.header_raw == chat.format_header(file.header, len(example) - len(file.header_raw))
-    assert list(map(chat.parse_line, file.lines)) == [Message("alex", 1770904800, "hello")]
+    assert file.header_raw == chat_format.format_header(
+        file.header, len(example) - len(file.header_raw)
+    )
+    assert list(map(chat_format.parse_line, file.lines)) == [Message("alex", 1770904800, "hello")]
 
 
 # Lines ------------------------------------------------------------------------------------------
@@ -65,7 +68,7 @@ def test_the_example_of_the_format() -> None:
     ],
 )
 def test_the_three_forms_of_a_line(decoded: str, message: Message) -> None:
-    assert chat.parse_line(encoded(decoded)) == message
+    assert chat_format.parse_line(encoded(decoded)) == message
 
 
 @pytest.mark.parametrize(
@@ -89,29 +92,31 @@ def test_the_three_forms_of_a_line(decoded: str, message: Message) -> None:
     ],
 )
 def test_what_the_original_skips_is_no_message(line: bytes) -> None:
-    assert chat.parse_line(line) is None
+    assert chat_format.parse_line(line) is None
 
 
 @given(HANDLES, TIMES, TEXTS)
 def test_a_line_reads_back(handle: str, time: int, text: str) -> None:
-    assert chat.valid_handle(handle) is None
-    assert chat.parse_line(chat.format_line(handle, time, text)) == Message(handle, time, text)
+    assert chat_format.valid_handle(handle) is None
+    assert chat_format.parse_line(chat_format.format_line(handle, time, text)) == Message(
+        handle, time, text
+    )
 
 
 @given(st.text(), st.integers(), st.text())
 def test_what_is_written_reads_back_or_is_refused(handle: str, time: int, text: str) -> None:
     with suppress(ValueError):
-        line = chat.format_line(handle, time, text)
+        line = chat_format.format_line(handle, time, text)
         assert b"\n" not in line
-        assert chat.parse_line(line) == Message(handle, time, text)
+        assert chat_format.parse_line(line) == Message(handle, time, text)
 
 
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")))
 def test_any_line_that_is_read_can_be_written(decoded: bytes) -> None:
-    message = chat.parse_line(base64.b64encode(decoded))
+    message = chat_format.parse_line(base64.b64encode(decoded))
     if message is not None:
-        line = chat.format_line(message.handle, message.time, message.text)
-        assert chat.parse_line(line) == message
+        line = chat_format.format_line(message.handle, message.time, message.text)
+        assert chat_format.parse_line(line) == message
 
 
 @pytest.mark.parametrize(
@@ -121,41 +126,41 @@ def test_any_line_that_is_read_can_be_written(decoded: bytes) -> None:
 )  # fmt: skip
 def test_a_line_that_would_not_read_back_is_refused(handle: str, time: int, text: str) -> None:
     with pytest.raises(ValueError, match="a"):
-        chat.format_line(handle, time, text)
+        chat_format.format_line(handle, time, text)
 
 
 # Headers and files ------------------------------------------------------------------------------
 
 
 def test_a_new_file_has_the_header_of_the_original() -> None:
-    header = chat.format_header(Header("system", "2026-02-12T14:00:00+0000", ()), 0)
+    header = chat_format.format_header(Header("system", "2026-02-12T14:00:00+0000", ()), 0)
     assert header == (
         b"=== nbs-chat ===\nlast-writer: system\nlast-write: 2026-02-12T14:00:00+0000\n"
         b"file-length: 110\nparticipants: \n---\n"
     )
     assert len(header) == 110
-    assert header.count(b"\n") == chat.HEADER_LINES
+    assert header.count(b"\n") == chat_format.HEADER_LINES
 
 
 @given(HEADERS, st.integers(0, 10**9))
 def test_a_header_reads_back_and_knows_its_length(header: Header, body_size: int) -> None:
-    raw = chat.format_header(header, body_size)
-    assert chat.parse_header(raw) == header
+    raw = chat_format.format_header(header, body_size)
+    assert chat_format.parse_header(raw) == header
     length = int(raw.split(b"file-length: ")[1].split(b"\n")[0])
     assert length == len(raw) + body_size
 
 
 @given(st.integers(0, 2_000))
 def test_the_length_is_right_at_every_size(body_size: int) -> None:
-    raw = chat.format_header(Header("a", "", ()), body_size)
+    raw = chat_format.format_header(Header("a", "", ()), body_size)
     assert int(raw.split(b"\n")[3].removeprefix(b"file-length: ")) == len(raw) + body_size
 
 
 def test_an_archive_says_so_and_has_nobody_in_it() -> None:
-    raw = chat.archive_header("2026-02-12T14:00:00+0000", 10)
+    raw = chat_format.archive_header("2026-02-12T14:00:00+0000", 10)
     assert b"\nlast-writer: system\n" in raw
     assert b"\nparticipants: (archived)\n" in raw
-    header = chat.parse_header(raw)
+    header = chat_format.parse_header(raw)
     assert header == Header("system", "2026-02-12T14:00:00+0000", ())
 
 
@@ -164,7 +169,7 @@ def test_a_header_is_read_as_tolerantly_as_by_the_original() -> None:
         b"=== nbs-chat ===\nparticipants: a(2), b, c(3), d(x)\nfile-length: many\ncolour: red\n"
         b"last-writer: a\n---\n"
     )
-    assert chat.parse_header(raw) == Header("a", "", (("a", 2), ("c", 3)))
+    assert chat_format.parse_header(raw) == Header("a", "", (("a", 2), ("c", 3)))
 
 
 @pytest.mark.parametrize(
@@ -178,39 +183,39 @@ def test_a_header_is_read_as_tolerantly_as_by_the_original() -> None:
     ],
 )
 def test_what_is_no_header(raw: bytes) -> None:
-    assert chat.parse_header(raw) is None
+    assert chat_format.parse_header(raw) is None
 
 
 def test_a_line_break_in_a_header_is_refused() -> None:
     for header in (Header("a\nb", "", ()), Header("a", "\n", ()), Header("a", "", (("b\n", 1),))):
         with pytest.raises(ValueError, match="line break"):
-            chat.format_header(header, 0)
+            chat_format.format_header(header, 0)
 
 
-HEAD = chat.format_header(Header("a", "2026-02-12T14:00:00+0000", (("a", 1),)), 0)
+HEAD = chat_format.format_header(Header("a", "2026-02-12T14:00:00+0000", (("a", 1),)), 0)
 
 
 @given(st.lists(st.binary().filter(lambda line: b"\n" not in line)), st.booleans())
 def test_a_file_is_joined_as_it_was_split(lines: list[bytes], torn: bool) -> None:
     data = HEAD + b"".join(line + b"\n" for line in lines) + (b"YWx" if torn else b"")
-    file = chat.split_file(data)
+    file = chat_format.split_file(data)
     assert file is not None
-    assert chat.join_file(file) == data
+    assert chat_format.join_file(file) == data
     assert file.lines == (*lines, *([b"YWx"] if torn else []))
     assert file.complete is not torn
-    assert file.header == chat.parse_header(HEAD)
+    assert file.header == chat_format.parse_header(HEAD)
 
 
 @given(st.binary())
 def test_any_bytes_after_a_header_are_kept(body: bytes) -> None:
-    file = chat.split_file(HEAD + body)
+    file = chat_format.split_file(HEAD + body)
     assert file is not None
-    assert chat.join_file(file) == HEAD + body
+    assert chat_format.join_file(file) == HEAD + body
 
 
 @pytest.mark.parametrize("data", [b"", HEAD[:-1], HEAD[1:], b"=== nbs-chat ===\n", b"# log\n"])
 def test_what_is_no_chat_file(data: bytes) -> None:
-    assert chat.split_file(data) is None
+    assert chat_format.split_file(data) is None
 
 
 # Times and names --------------------------------------------------------------------------------
@@ -219,9 +224,9 @@ def test_what_is_no_chat_file(data: bytes) -> None:
 @given(st.integers(0, 253_402_300_799))
 def test_times_are_those_of_the_calendar(epoch: int) -> None:
     moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=epoch)
-    assert chat.format_time(epoch) == moment.strftime("%Y-%m-%dT%H:%M:%S+0000")
-    assert chat.parse_time(chat.format_time(epoch)) == epoch
-    assert chat.archive_name("live", epoch) == moment.strftime("live-%Y%m%d-%H%M%S-archive")
+    assert chat_format.format_time(epoch) == moment.strftime("%Y-%m-%dT%H:%M:%S+0000")
+    assert chat_format.parse_time(chat_format.format_time(epoch)) == epoch
+    assert chat_format.archive_name("live", epoch) == moment.strftime("live-%Y%m%d-%H%M%S-archive")
 
 
 @given(st.datetimes(), st.integers(-1439, 1439))
@@ -230,7 +235,7 @@ def test_a_numeric_offset_is_taken_off(moment: dt.datetime, minutes: int) -> Non
     text = f"{moment.isoformat(timespec='seconds')}{sign}{size // 60:02}{size % 60:02}"
     zone = dt.timezone(dt.timedelta(minutes=minutes))
     expected = moment.replace(microsecond=0, tzinfo=zone).timestamp()
-    assert chat.parse_time(text) == expected
+    assert chat_format.parse_time(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -256,20 +261,26 @@ def test_a_numeric_offset_is_taken_off(moment: dt.datetime, minutes: int) -> Non
     ],
 )
 def test_times_as_people_and_older_tools_write_them(text: str, epoch: int | None) -> None:
-    assert chat.parse_time(text) == epoch
+    assert chat_format.parse_time(text) == epoch
 
 
 def test_names_of_archives() -> None:
-    assert chat.parse_archive_name(chat.archive_name("live", 0)) == ("live", "19700101-000000")
+    assert chat_format.parse_archive_name(chat_format.archive_name("live", 0)) == (
+        "live",
+        "19700101-000000",
+    )
     nested = "live-20260101-000000-archive-20260102-000000-archive"
-    assert chat.parse_archive_name(nested) == ("live-20260101-000000-archive", "20260102-000000")
-    assert chat.parse_archive_name("live") is None
-    assert chat.parse_archive_name("-20260101-000000-archive") is None
+    assert chat_format.parse_archive_name(nested) == (
+        "live-20260101-000000-archive",
+        "20260102-000000",
+    )
+    assert chat_format.parse_archive_name("live") is None
+    assert chat_format.parse_archive_name("-20260101-000000-archive") is None
 
 
 @pytest.mark.parametrize("handle", ["alex", "bench-claude", "Zoë", "a.b_c", "x" * 63, "a]b", "@x"])
 def test_good_handles(handle: str) -> None:
-    assert chat.valid_handle(handle) is None
+    assert chat_format.valid_handle(handle) is None
 
 
 @pytest.mark.parametrize(
@@ -282,7 +293,7 @@ def test_good_handles(handle: str) -> None:
     ],
 )
 def test_bad_handles(handle: str, rule: str) -> None:
-    assert rule in str(chat.valid_handle(handle))
+    assert rule in str(chat_format.valid_handle(handle))
 
 
 @pytest.mark.parametrize(
@@ -303,15 +314,15 @@ def test_bad_handles(handle: str, rule: str) -> None:
     ],
 )
 def test_names_of_channels(name: str, good: bool) -> None:
-    assert (chat.valid_channel(name) is None) is good
+    assert (chat_format.valid_channel(name) is None) is good
 
 
 def test_texts_of_messages() -> None:
-    assert chat.valid_text("") is None
-    assert chat.valid_text("x" * chat.MAX_TEXT) is None
-    assert "longer" in str(chat.valid_text("é" * (chat.MAX_TEXT // 2) + "x"))
-    assert "NUL" in str(chat.valid_text("a\0b"))
-    assert "Unicode" in str(chat.valid_text("\ud800"))
+    assert chat_format.valid_text("") is None
+    assert chat_format.valid_text("x" * chat_format.MAX_TEXT) is None
+    assert "longer" in str(chat_format.valid_text("é" * (chat_format.MAX_TEXT // 2) + "x"))
+    assert "NUL" in str(chat_format.valid_text("a\0b"))
+    assert "Unicode" in str(chat_format.valid_text("\ud800"))
 
 
 # The real file ----------------------------------------------------------------------------------
@@ -319,16 +330,16 @@ def test_texts_of_messages() -> None:
 
 def test_a_real_chat_reads_and_is_written_byte_for_byte() -> None:
     data = nbs_team.files()["chat/live.chat"]
-    file = chat.split_file(data)
+    file = chat_format.split_file(data)
     assert file is not None
     assert file.complete
     assert file.header is not None
     assert len(file.lines) == 668 == sum(count for _, count in file.header.participants)
     body_size = len(data) - len(file.header_raw)
-    assert chat.format_header(file.header, body_size) == file.header_raw
+    assert chat_format.format_header(file.header, body_size) == file.header_raw
     for line in file.lines:
-        message = chat.parse_line(line)
+        message = chat_format.parse_line(line)
         assert message is not None
-        assert chat.format_line(message.handle, message.time, message.text) == line
-        assert chat.valid_handle(message.handle) is None
-    assert chat.join_file(file) == data
+        assert chat_format.format_line(message.handle, message.time, message.text) == line
+        assert chat_format.valid_handle(message.handle) is None
+    assert chat_format.join_file(file) == data

@@ -1,14 +1,15 @@
 """The team's configuration: what is taken, what is warned of, and that nothing is executed."""
 
 import doctest
+import inspect
 
 import nbs_team
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.formats import config
-from projections.formats.config import Config, ConfigWarning
+from tripod.projections.bus import format as bus_format
+from tripod.projections.bus.format import Config, ConfigWarning
 
 BUS_SAMPLE = b"""\
 # Deduplication window in seconds (default: 0 = disabled without config)
@@ -39,19 +40,23 @@ KEYS = ["dedup-window", "retention-max-bytes", "ack-timeout", "pythia-interval",
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    assert doctest.testmod(config).failed == 0
-    assert config.parse_config(nbs_team.example(config.__doc__)) == (Config(dedup_window=300), ())
+    assert doctest.testmod(bus_format).failed == 0
+    shown = nbs_team.example(inspect.getdoc(bus_format.parse_config))
+    assert bus_format.parse_config(shown) == (
+        Config(dedup_window=300),
+        (),
+    )
 
 
 def test_the_documented_samples_give_no_warning() -> None:
-    assert config.parse_config(BUS_SAMPLE) == (Config(dedup_window=300, ack_timeout=120), ())
-    assert config.parse_config(TRIPOD_SAMPLE) == (Config(), ())
-    assert config.parse_config(nbs_team.files()["events/config.yaml"]) == (Config(), ())
+    assert bus_format.parse_config(BUS_SAMPLE) == (Config(dedup_window=300, ack_timeout=120), ())
+    assert bus_format.parse_config(TRIPOD_SAMPLE) == (Config(), ())
+    assert bus_format.parse_config(nbs_team.files()["events/config.yaml"]) == (Config(), ())
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# only\n  # comments\n", b"\xef\xbb\xbf"])
 def test_nothing_said_is_the_defaults(data: bytes) -> None:
-    assert config.parse_config(data) == (Config(), ())
+    assert bus_format.parse_config(data) == (Config(), ())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +74,7 @@ def test_nothing_said_is_the_defaults(data: bytes) -> None:
     ],
 )
 def test_ways_to_write_a_value(line: str) -> None:
-    assert config.parse_config(line.encode()) == (Config(dedup_window=30), ())
+    assert bus_format.parse_config(line.encode()) == (Config(dedup_window=30), ())
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_ways_to_write_a_value(line: str) -> None:
     ],
 )
 def test_each_key(line: str, expected: Config) -> None:
-    assert config.parse_config(line.encode()) == (expected, ())
+    assert bus_format.parse_config(line.encode()) == (expected, ())
 
 
 @pytest.mark.parametrize(
@@ -127,14 +132,16 @@ def test_each_key(line: str, expected: Config) -> None:
     ],
 )
 def test_what_is_not_taken_is_warned_of(line: str, key: str, message: str) -> None:
-    settings, warnings = config.parse_config(f"# first\n{line}\n".encode())
+    settings, warnings = bus_format.parse_config(f"# first\n{line}\n".encode())
     assert settings == Config()
     assert [(warning.line, warning.key) for warning in warnings] == [(2, key)]
     assert message in warnings[0].message
 
 
 def test_the_last_valid_value_holds() -> None:
-    settings, warnings = config.parse_config(b"ack-timeout: 5\nack-timeout: 6\nack-timeout: x\n")
+    settings, warnings = bus_format.parse_config(
+        b"ack-timeout: 5\nack-timeout: 6\nack-timeout: x\n"
+    )
     assert settings.ack_timeout == 6
     assert [(warning.line, warning.message.split(";")[0]) for warning in warnings] == [
         (2, "stands on line 1 already"),
@@ -145,13 +152,13 @@ def test_the_last_valid_value_holds() -> None:
 
 def test_a_long_line_is_one_line() -> None:
     line = b"# " + b"x" * 509 + b"dedup-window: 300\n"
-    assert config.parse_config(line) == (Config(), ())
+    assert bus_format.parse_config(line) == (Config(), ())
 
 
 def test_a_file_that_is_too_large_is_one_warning() -> None:
-    full = b"dedup-window: 5\n#" + b"x" * (config.MAX_SIZE - 17)
-    assert config.parse_config(full) == (Config(dedup_window=5), ())
-    settings, warnings = config.parse_config(full + b"x")
+    full = b"dedup-window: 5\n#" + b"x" * (bus_format.MAX_SIZE - 17)
+    assert bus_format.parse_config(full) == (Config(dedup_window=5), ())
+    settings, warnings = bus_format.parse_config(full + b"x")
     assert settings == Config()
     assert warnings == (
         ConfigWarning(0, "", "the file is larger than 65536 bytes; the defaults hold"),
@@ -159,8 +166,10 @@ def test_a_file_that_is_too_large_is_one_warning() -> None:
 
 
 def test_bytes_that_are_no_text() -> None:
-    assert config.parse_config(b"# \xff\nack-timeout: 5\n") == (Config(ack_timeout=5), ())
-    assert [w.key for w in config.parse_config(b"pythia-channel: \xff\n")[1]] == ["pythia-channel"]
+    assert bus_format.parse_config(b"# \xff\nack-timeout: 5\n") == (Config(ack_timeout=5), ())
+    assert [w.key for w in bus_format.parse_config(b"pythia-channel: \xff\n")[1]] == [
+        "pythia-channel"
+    ]
 
 
 VALUES = st.sampled_from(["5", "live.chat", "poll", "'5'", "#", "-1", "*a"]) | st.text(max_size=8)
@@ -169,7 +178,7 @@ FILES = st.lists(st.builds("{}:{}".format, st.sampled_from(KEYS), VALUES) | st.t
 
 @given(st.binary() | FILES.map(lambda lines: "\n".join(lines).encode("utf-8", "replace")))
 def test_any_file_gives_settings_in_their_ranges(data: bytes) -> None:
-    settings, warnings = config.parse_config(data)
+    settings, warnings = bus_format.parse_config(data)
     assert settings.dedup_window >= 0
     assert settings.retention_max_bytes > 0
     assert settings.poll_interval > 0

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.formats import decision_log
-from projections.formats.decision_log import ChatRef, DecisionText
+from tripod.projections.decisions import format as decisions_format
+from tripod.projections.decisions.format import ChatRef, DecisionText
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])).map(
     lambda text: text if text.strip() else f"{text}x"
@@ -27,7 +27,7 @@ DECISIONS = st.builds(
     participants=LINES,
     artefacts=LINES,
     risk_tags=LINES,
-    status=st.sampled_from(decision_log.STATUSES),
+    status=st.sampled_from(decisions_format.STATUSES),
     rationale=LINES,
 )
 PIECES = [
@@ -66,7 +66,7 @@ WRITTEN += "crash-recoverable and require no daemon.\n"
 # The layout of the one seed (wrapped rationale, a rule at the end) and of the other (a blank line
 # after the heading).
 SCRIBE_LAYOUT = (
-    decision_log.format_log_header("sample", "2026-02-12T14:00:00Z", "scribe")
+    decisions_format.format_log_header("sample", "2026-02-12T14:00:00Z", "scribe")
     + WRITTEN.replace("events are crash", "events\n  are crash")
     + "\n---\n"
 ).encode()
@@ -74,31 +74,31 @@ TRIPOD_LAYOUT = SCRIBE_LAYOUT.replace(b"polling\n-", b"polling\n\n-").removesuff
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    assert doctest.testmod(decision_log).failed == 0
-    shown = nbs_team.example(decision_log.__doc__)
-    header, pieces = decision_log.split_log(shown)
+    assert doctest.testmod(decisions_format).failed == 0
+    shown = nbs_team.example(decisions_format.__doc__)
+    header, pieces = decisions_format.split_log(shown)
     assert (
         header
-        == decision_log.format_log_header("sample", "2026-02-12T14:00:00Z", "scribe").encode()
+        == decisions_format.format_log_header("sample", "2026-02-12T14:00:00Z", "scribe").encode()
     )
-    decision, problems = decision_log.parse_decision(pieces[0])
+    decision, problems = decisions_format.parse_decision(pieces[0])
     assert decision is not None
     assert decision.supersedes == "D-1707750000"
     assert problems == ()
-    assert decision_log.format_decision(decision).encode() == pieces[0]
+    assert decisions_format.format_decision(decision).encode() == pieces[0]
 
 
 # Entries ----------------------------------------------------------------------------------------
 
 
 def test_an_entry_as_the_original_writes_it() -> None:
-    assert decision_log.format_decision(SAMPLE) == WRITTEN
-    assert decision_log.parse_decision(WRITTEN.encode()) == (SAMPLE, ())
+    assert decisions_format.format_decision(SAMPLE) == WRITTEN
+    assert decisions_format.parse_decision(WRITTEN.encode()) == (SAMPLE, ())
 
 
 def test_what_is_left_out_has_its_default() -> None:
     bare = SAMPLE._replace(chat_ref="", artefacts="", risk_tags="", status="")
-    text = decision_log.format_decision(bare)
+    text = decisions_format.format_decision(bare)
     assert "- **Chat ref:** —\n" in text
     assert "- **Artefacts:** —\n" in text
     assert "- **Risk tags:** none\n" in text
@@ -107,24 +107,27 @@ def test_what_is_left_out_has_its_default() -> None:
 
 def test_what_a_decision_replaces_stands_in_its_heading() -> None:
     replacing = SAMPLE._replace(supersedes="D-17", status="superseded")
-    text = decision_log.format_decision(replacing)
+    text = decisions_format.format_decision(replacing)
     assert "\n### D-1707753600 [SUPERSEDES D-17] Coordination bus replaces polling\n" in text
-    assert decision_log.parse_decision(text.encode()) == (replacing, ())
+    assert decisions_format.parse_decision(text.encode()) == (replacing, ())
 
 
 @given(DECISIONS)
 def test_an_entry_reads_back(decision: DecisionText) -> None:
-    piece = decision_log.format_decision(decision).encode()
-    assert decision_log.parse_decision(piece) == (decision, ())
-    assert decision_log.count_headings(piece) == 1
-    header, pieces = decision_log.split_log(b"# Decision Log\n" + piece + piece)
+    piece = decisions_format.format_decision(decision).encode()
+    assert decisions_format.parse_decision(piece) == (decision, ())
+    assert decisions_format.count_headings(piece) == 1
+    header, pieces = decisions_format.split_log(b"# Decision Log\n" + piece + piece)
     assert (header, pieces) == (b"# Decision Log\n", (piece, piece))
 
 
 @given(st.builds(DecisionText, *[st.text()] * 2, st.none() | st.text(), *[st.text()] * 6))
 def test_no_text_whatever_makes_a_second_entry(decision: DecisionText) -> None:
     with suppress(ValueError):
-        assert decision_log.count_headings(decision_log.format_decision(decision).encode()) == 1
+        assert (
+            decisions_format.count_headings(decisions_format.format_decision(decision).encode())
+            == 1
+        )
 
 
 @pytest.mark.parametrize(
@@ -144,14 +147,14 @@ def test_no_text_whatever_makes_a_second_entry(decision: DecisionText) -> None:
 )
 def test_what_would_not_read_back_is_refused(field: str, value: str) -> None:
     with pytest.raises(ValueError, match="cannot be written"):
-        decision_log.format_decision(SAMPLE._replace(**{field: value}))
+        decisions_format.format_decision(SAMPLE._replace(**{field: value}))
 
 
 @pytest.mark.parametrize("layout", [SCRIBE_LAYOUT, TRIPOD_LAYOUT])
 def test_both_layouts_of_the_documents_are_read(layout: bytes) -> None:
-    header, pieces = decision_log.split_log(layout)
+    header, pieces = decisions_format.split_log(layout)
     assert header.endswith(b"Scribe: scribe\n")
-    assert [decision_log.parse_decision(piece) for piece in pieces] == [(SAMPLE, ())]
+    assert [decisions_format.parse_decision(piece) for piece in pieces] == [(SAMPLE, ())]
 
 
 @pytest.mark.parametrize(
@@ -168,14 +171,14 @@ def test_both_layouts_of_the_documents_are_read(layout: bytes) -> None:
     ],
 )
 def test_what_is_wrong_with_an_entry(change: tuple[str, str], problem: str) -> None:
-    decision, problems = decision_log.parse_decision(WRITTEN.replace(*change).encode())
+    decision, problems = decisions_format.parse_decision(WRITTEN.replace(*change).encode())
     assert decision is not None
     assert problems == (problem,)
 
 
 def test_optional_fields_may_be_missing() -> None:
     text = WRITTEN.replace("- **Risk tags:** none\n", "").replace("- **Artefacts:** docs", "- x")
-    decision, problems = decision_log.parse_decision(text.encode())
+    decision, problems = decisions_format.parse_decision(text.encode())
     assert decision is not None
     assert (decision.risk_tags, decision.artefacts, problems) == ("none", "—", ())
 
@@ -184,13 +187,13 @@ def test_optional_fields_may_be_missing() -> None:
     "piece", [b"", b"### D-\n", b"### D-12x a\n", b"### D-12\n", b"### D-12  \n", b"## D-12 a\n"]
 )
 def test_a_wrong_heading(piece: bytes) -> None:
-    decision, problems = decision_log.parse_decision(piece)
+    decision, problems = decisions_format.parse_decision(piece)
     assert decision is None
     assert problems == ("heading is not `### D-<digits> title`",)
 
 
 def test_bytes_that_are_no_text_are_a_problem_and_no_more() -> None:
-    decision, problems = decision_log.parse_decision(WRITTEN.encode().replace(b"alex", b"\xff"))
+    decision, problems = decisions_format.parse_decision(WRITTEN.encode().replace(b"alex", b"\xff"))
     assert decision is not None
     assert decision.participants == "\ufffd, claude"
     assert problems == ("not UTF-8",)
@@ -201,14 +204,14 @@ def test_bytes_that_are_no_text_are_a_problem_and_no_more() -> None:
 
 @given(LOGS | st.binary())
 def test_a_log_is_joined_as_it_was_cut(data: bytes) -> None:
-    header, pieces = decision_log.split_log(data)
+    header, pieces = decisions_format.split_log(data)
     assert header + b"".join(pieces) == data
-    assert len(pieces) == decision_log.count_headings(data)
-    assert decision_log.count_headings(header) == 0
+    assert len(pieces) == decisions_format.count_headings(data)
+    assert decisions_format.count_headings(header) == 0
     for piece in pieces:
-        assert decision_log.count_headings(piece) == 1
+        assert decisions_format.count_headings(piece) == 1
         assert piece.startswith((b"\n---\n\n### D-", b"### D-"))
-        decision_log.parse_decision(piece)
+        decisions_format.parse_decision(piece)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +228,7 @@ def test_a_log_is_joined_as_it_was_cut(data: bytes) -> None:
     ],
 )
 def test_where_an_entry_begins(data: bytes, header: bytes) -> None:
-    assert decision_log.split_log(data)[0] == header
+    assert decisions_format.split_log(data)[0] == header
 
 
 @pytest.mark.parametrize("data", [SCRIBE_LAYOUT, b"### D-1", b"x", b" ### D-1\n### D-\n### D\n"])
@@ -233,7 +236,7 @@ def test_the_count_is_that_of_grep(data: bytes) -> None:
     grep = shutil.which("grep")
     assert grep
     run = subprocess.run([grep, "-c", "^### D-"], input=data, capture_output=True, check=False)
-    assert int(run.stdout) == decision_log.count_headings(data)
+    assert int(run.stdout) == decisions_format.count_headings(data)
 
 
 # References, names, arguments -------------------------------------------------------------------
@@ -255,21 +258,21 @@ def test_the_count_is_that_of_grep(data: bytes) -> None:
     ],
 )  # fmt: skip
 def test_chat_references(text: str, refs: list[ChatRef], malformed: list[str]) -> None:
-    assert decision_log.parse_refs(text) == (refs, malformed)
+    assert decisions_format.parse_refs(text) == (refs, malformed)
 
 
 @given(st.lists(st.builds(ChatRef, st.from_regex(r"[a-z][a-z.-]*", fullmatch=True),
                           st.integers(1, 10**15 - 1))))  # fmt: skip
 def test_references_read_back(refs: list[ChatRef]) -> None:
-    text = ", ".join(map(decision_log.format_ref, refs))
-    assert decision_log.parse_refs(text) == (refs, [])
+    text = ", ".join(map(decisions_format.format_ref, refs))
+    assert decisions_format.parse_refs(text) == (refs, [])
 
 
 def test_names_of_archives() -> None:
-    name = decision_log.log_archive_name("log", 1770904800)
+    name = decisions_format.log_archive_name("log", 1770904800)
     assert name == "log-20260212-140000-archive"
-    assert decision_log.parse_log_archive_name(f"{name}.md") == ("log", "20260212-140000")
-    assert decision_log.parse_log_archive_name("log.md") is None
+    assert decisions_format.parse_log_archive_name(f"{name}.md") == ("log", "20260212-140000")
+    assert decisions_format.parse_log_archive_name("log.md") is None
 
 
 @pytest.mark.parametrize(
@@ -287,13 +290,13 @@ def test_names_of_archives() -> None:
     ],
 )
 def test_titles_and_fields(text: str, rule: str) -> None:
-    assert str(decision_log.one_line(text, "title", 10)).startswith(rule)
+    assert str(decisions_format.one_line(text, "title", 10)).startswith(rule)
 
 
 def test_ids() -> None:
-    assert decision_log.valid_id("D-1707753600") is None
+    assert decisions_format.valid_id("D-1707753600") is None
     for wrong in ("", "1707753600", "D-", "D-1x", "D-1\n", "d-1"):
-        assert "no decision id" in str(decision_log.valid_id(wrong))
+        assert "no decision id" in str(decisions_format.valid_id(wrong))
 
 
 # The real file ----------------------------------------------------------------------------------
@@ -301,14 +304,14 @@ def test_ids() -> None:
 
 def test_a_real_log_reads_and_is_written_byte_for_byte() -> None:
     data = nbs_team.files()["scribe/log.md"]
-    header, pieces = decision_log.split_log(data)
+    header, pieces = decisions_format.split_log(data)
     assert header.startswith(b"# Decision Log\n\nCreated: ")
     assert len(pieces) == 46
     for piece in pieces:
-        decision, problems = decision_log.parse_decision(piece)
+        decision, problems = decisions_format.parse_decision(piece)
         assert decision is not None
         assert problems == ()
-        assert decision_log.format_decision(decision).encode() == piece
-        refs, malformed = decision_log.parse_refs(decision.chat_ref)
+        assert decisions_format.format_decision(decision).encode() == piece
+        refs, malformed = decisions_format.parse_refs(decision.chat_ref)
         assert malformed == []
-        assert ", ".join(map(decision_log.format_ref, refs)) == decision.chat_ref
+        assert ", ".join(map(decisions_format.format_ref, refs)) == decision.chat_ref

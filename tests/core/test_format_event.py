@@ -10,9 +10,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from projections.formats import event
-from projections.formats.event import Event
 from tripod.drafting import MAX_PAYLOAD
+from tripod.projections.bus import format as bus_format
+from tripod.projections.bus.format import Event
 
 TIME = "2026-02-12T14:00:00Z"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -38,23 +38,25 @@ SAMPLE = Event(
 
 
 def with_payload(payload: str) -> bytes:
-    return event.format_event(Event("a", "b", "low", "", "", payload)).split(b"priority: low\n")[1]
+    return bus_format.format_event(Event("a", "b", "low", "", "", payload)).split(
+        b"priority: low\n"
+    )[1]
 
 
 def read(text: str) -> Event | None:
-    return event.parse_event(text.encode())
+    return bus_format.parse_event(text.encode())
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    assert doctest.testmod(event).failed == 0
-    shown = nbs_team.example(event.__doc__)
-    parsed = event.parse_event(shown)
+    assert doctest.testmod(bus_format).failed == 0
+    shown = nbs_team.example(bus_format.__doc__)
+    parsed = bus_format.parse_event(shown)
     assert parsed is not None
-    assert event.format_event(parsed) == shown
+    assert bus_format.format_event(parsed) == shown
 
 
 def test_the_example_of_the_original_documents() -> None:
-    data = event.format_event(SAMPLE)
+    data = bus_format.format_event(SAMPLE)
     assert data == (
         b"source: parser-worker\n"
         b"type: task-complete\n"
@@ -65,7 +67,7 @@ def test_the_example_of_the_original_documents() -> None:
         b"  Task parser-a3f1 completed successfully.\n"
         b"  467/467 tests pass.\n"
     )
-    assert event.parse_event(data) == SAMPLE
+    assert bus_format.parse_event(data) == SAMPLE
 
 
 @pytest.mark.parametrize(
@@ -111,14 +113,14 @@ def test_the_layout_of_a_payload(payload: str, written: bytes) -> None:
     ],
 )
 def test_a_word_is_bare_where_that_is_safe(word: str, written: str) -> None:
-    data = event.format_event(Event(word, "b", "low", "", "", ""))
+    data = bus_format.format_event(Event(word, "b", "low", "", "", ""))
     assert data.decode() == f"source: {written}\ntype: b\npriority: low\n"
 
 
 @given(EVENTS)
 @example(Event("1:2", "a", "x", "2026-02-12T14:00:00+0000", "1:2:a", "   \n\t\n  x\n \n"))
 def test_a_yaml_reader_reads_what_we_meant(given_event: Event) -> None:
-    document = yaml.safe_load(event.format_event(given_event))
+    document = yaml.safe_load(bus_format.format_event(given_event))
     stamp = document.get("timestamp", "")
     if isinstance(stamp, dt.datetime):
         stamp = stamp.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
@@ -132,10 +134,10 @@ def test_a_yaml_reader_reads_what_we_meant(given_event: Event) -> None:
 
 @given(EVENTS)
 def test_we_read_what_we_wrote(given_event: Event) -> None:
-    data = event.format_event(given_event)
-    parsed = event.parse_event(data)
+    data = bus_format.format_event(given_event)
+    parsed = bus_format.parse_event(data)
     assert parsed is not None
-    assert event.format_event(parsed) == data
+    assert bus_format.format_event(parsed) == data
     for field in ("source", "type", "priority", "timestamp", "dedup_key"):
         assert getattr(parsed, field) == getattr(given_event, field)
     assert parsed.payload.removesuffix("\n") == given_event.payload.removesuffix("\n")
@@ -153,17 +155,17 @@ FILES = st.lists(
 
 @given(st.binary() | FILES.map(str.encode))
 def test_nothing_that_is_read_breaks_the_reader(data: bytes) -> None:
-    parsed = event.parse_event(data)
+    parsed = bus_format.parse_event(data)
     if parsed is not None:
-        assert event.parse_event(event.format_event(parsed)) is not None
+        assert bus_format.parse_event(bus_format.format_event(parsed)) is not None
 
 
 @pytest.mark.parametrize("missing", ["source", "type", "priority"])
 def test_a_required_field_is_required(missing: str) -> None:
-    lines = event.format_event(SAMPLE).decode().splitlines(keepends=True)
+    lines = bus_format.format_event(SAMPLE).decode().splitlines(keepends=True)
     assert read("".join(line for line in lines if not line.startswith(missing))) is None
     with pytest.raises(ValueError, match="needs"):
-        event.format_event(Event(**{**fields_of(SAMPLE), missing: ""}))
+        bus_format.format_event(Event(**{**fields_of(SAMPLE), missing: ""}))
 
 
 def fields_of(given_event: Event) -> dict[str, str]:
@@ -173,7 +175,7 @@ def fields_of(given_event: Event) -> dict[str, str]:
 def test_a_surrogate_is_refused() -> None:
     for field in ("source", "payload"):
         with pytest.raises(ValueError, match="surrogates"):
-            event.format_event(Event(**{**fields_of(SAMPLE), field: "a\ud800"}))
+            bus_format.format_event(Event(**{**fields_of(SAMPLE), field: "a\ud800"}))
 
 
 HEAD = "source: a\ntype: b\npriority: low\n"
@@ -218,20 +220,20 @@ def test_another_order_and_line_breaks_of_another_system() -> None:
         HEAD.encode() + b"payload: |\n  \xff\n",
         b"source: \ntype: b\npriority: low\n",
         b"- source: a\n",
-        HEAD.encode() + b"#" * event.MAX_FILE,
+        HEAD.encode() + b"#" * bus_format.MAX_FILE,
     ],
 )
 def test_what_is_no_event(data: bytes) -> None:
-    assert event.parse_event(data) is None
+    assert bus_format.parse_event(data) is None
 
 
 @pytest.mark.parametrize("letter", ["x", "\x01", "\n", "\x85", "\u2028", "ü", "\U0001f600"])
 def test_the_largest_event_that_we_write_is_read(letter: str) -> None:
     text = letter * (MAX_PAYLOAD // len(letter.encode()))
-    word = '"' * event.MAX_WORD  # each is escaped
-    data = event.format_event(Event(word, word, "critical", TIME, f"{word}:{word}", text))
-    assert len(data) <= event.MAX_FILE
-    got = event.parse_event(data)
+    word = '"' * bus_format.MAX_WORD  # each is escaped
+    data = bus_format.format_event(Event(word, word, "critical", TIME, f"{word}:{word}", text))
+    assert len(data) <= bus_format.MAX_FILE
+    got = bus_format.parse_event(data)
     assert got is not None
     assert got.payload in (text, text.removesuffix("\n"))
 
@@ -240,10 +242,10 @@ def test_the_largest_event_that_we_write_is_read(letter: str) -> None:
 
 
 def test_the_name_of_an_event() -> None:
-    name = event.event_name(1707753600123456, "parser-worker", "task-complete", 48291)
+    name = bus_format.event_name(1707753600123456, "parser-worker", "task-complete", 48291)
     assert name == "1707753600123456-parser-worker-task-complete-48291.event"
-    assert event.name_time(name) == 1707753600123456
-    assert event.valid_event_name(name) is None
+    assert bus_format.name_time(name) == 1707753600123456
+    assert bus_format.valid_event_name(name) is None
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_the_name_of_an_event() -> None:
     ],
 )
 def test_the_time_in_a_name(name: str, time: int | None) -> None:
-    assert event.name_time(name) == time
+    assert bus_format.name_time(name) == time
 
 
 @pytest.mark.parametrize(
@@ -280,12 +282,14 @@ def test_the_time_in_a_name(name: str, time: int | None) -> None:
     ],
 )
 def test_names_that_a_command_takes(name: str, good: bool) -> None:
-    assert (event.valid_event_name(name) is None) is good
+    assert (bus_format.valid_event_name(name) is None) is good
 
 
 def test_a_name_must_fit_the_file_system() -> None:
-    assert event.name_problem(event.event_name(1, "a", "b", 2)) is None
-    assert "255" in str(event.name_problem(event.event_name(1, "é" * 63, "b" * 127, 12345)))
+    assert bus_format.name_problem(bus_format.event_name(1, "a", "b", 2)) is None
+    assert "255" in str(
+        bus_format.name_problem(bus_format.event_name(1, "é" * 63, "b" * 127, 12345))
+    )
 
 
 @pytest.mark.parametrize(
@@ -305,13 +309,13 @@ def test_a_name_must_fit_the_file_system() -> None:
     ],
 )
 def test_words_of_an_event(word: str, rule: str) -> None:
-    assert rule in str(event.valid_word(word, "source"))
+    assert rule in str(bus_format.valid_word(word, "source"))
 
 
 @given(st.integers(0, 253_402_300_799_999_999))
 def test_timestamps_are_whole_seconds_of_utc(us: int) -> None:
     moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=us)
-    assert event.format_time(us) == moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert bus_format.format_time(us) == moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +325,7 @@ def test_timestamps_are_whole_seconds_of_utc(us: int) -> None:
 )  # fmt: skip
 def test_ages(seconds: int, age: str) -> None:
     now = 1_770_904_800_999_999
-    assert event.age(now, now - seconds * 1_000_000) == age
+    assert bus_format.age(now, now - seconds * 1_000_000) == age
 
 
 # The real files ---------------------------------------------------------------------------------
@@ -332,12 +336,12 @@ def test_real_events_read_and_are_written_byte_for_byte() -> None:
     assert len(files) == 762
     for path, data in files.items():
         name = path.split("/")[-1]
-        parsed = event.parse_event(data)
+        parsed = bus_format.parse_event(data)
         assert parsed is not None
-        assert event.format_event(parsed) == data
-        assert event.valid_event_name(name) is None
-        time = event.name_time(name)
+        assert bus_format.format_event(parsed) == data
+        assert bus_format.valid_event_name(name) is None
+        time = bus_format.name_time(name)
         assert time is not None
         pid = int(re.split(r"[-.]", name)[-2])
-        assert name == event.event_name(time, parsed.source, parsed.type, pid)
-        assert parsed.priority in event.PRIORITIES
+        assert name == bus_format.event_name(time, parsed.source, parsed.type, pid)
+        assert parsed.priority in bus_format.PRIORITIES

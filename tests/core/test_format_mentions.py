@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from strategies import texts
 
-from projections.formats.mentions import EVENTS, mentions
+from tripod.projections.chat.format import EVENTS, mentions
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.formats.assessment import parse_assessment
-from projections.formats.review import TITLES, Judged, Range, judge_review
+from tripod.projections.pythia.format import TITLES, Judged, Range, judge_review, parse_assessment
 
 ASKED = Range("D-17", "D-36", 20)
 KNOWN = frozenset(f"D-{number}" for number in range(1, 37))

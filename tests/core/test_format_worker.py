@@ -5,52 +5,59 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.formats import worker
-from projections.formats.worker import WorkerText
+from tripod.projections.workers import format as workers_format
+from tripod.projections.workers.format import WorkerText
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs"])).map(str.strip)
 TEXTS = st.lists(LINES | st.sampled_from(["## Notes", "State: failed", "# Worker: x", "```"])).map(
     lambda lines: "\n".join(lines).strip()
 )
-QUOTED = worker.format_worker(
+QUOTED = workers_format.format_worker(
     WorkerText("completed", "2026-01-01 00:00:00", "2026-01-01 00:00:01", "Old.", "Done.", "old")
 ).decode()
 
 
 def test_the_example_of_the_format() -> None:
-    shown = nbs_team.example(worker.__doc__)
-    parsed = worker.parse_worker(shown)
+    shown = nbs_team.example(workers_format.__doc__)
+    parsed = workers_format.parse_worker(shown)
     assert parsed == WorkerText(
-        "running", "2026-02-12 14:00:00", "", "Parse the grammar.", worker.EMPTY_LOG, "parser"
+        "running",
+        "2026-02-12 14:00:00",
+        "",
+        "Parse the grammar.",
+        workers_format.EMPTY_LOG,
+        "parser",
     )
-    assert worker.format_worker(parsed) == shown
+    assert workers_format.format_worker(parsed) == shown
 
 
 @given(st.builds(WorkerText, LINES, LINES, LINES, TEXTS, TEXTS, LINES))
 def test_a_task_file_reads_back(text: WorkerText) -> None:
-    assert worker.parse_worker(worker.format_worker(text)) == text
+    assert workers_format.parse_worker(workers_format.format_worker(text)) == text
 
 
 @given(LINES, TEXTS)
 def test_a_quoted_task_file_is_not_the_real_one(state: str, log: str) -> None:
     text = WorkerText(state, "a", "", f"Read this:\n\n{QUOTED}".strip(), log, "new")
-    assert worker.parse_worker(worker.format_worker(text)) == text
+    assert workers_format.parse_worker(workers_format.format_worker(text)) == text
 
 
 @given(st.binary())
 def test_any_bytes_are_read(data: bytes) -> None:
-    worker.parse_worker(data)
+    workers_format.parse_worker(data)
 
 
 def test_tips_belong_to_nothing() -> None:
-    data = worker.format_worker(WorkerText("running", "a", "", "Do it.", "Log.", "x"))
+    data = workers_format.format_worker(WorkerText("running", "a", "", "Do it.", "Log.", "x"))
     with_tips = data.replace(b"## Status", b"## Tooling\n\n- a tip\n\n## Status")
-    assert worker.parse_worker(with_tips) == worker.parse_worker(data)
+    assert workers_format.parse_worker(with_tips) == workers_format.parse_worker(data)
 
 
 def test_line_breaks_of_another_system() -> None:
-    data = worker.format_worker(WorkerText("running", "a", "b", "Do it.", "Log.", "x"))
-    assert worker.parse_worker(data.replace(b"\n", b"\r\n")) == worker.parse_worker(data)
+    data = workers_format.format_worker(WorkerText("running", "a", "b", "Do it.", "Log.", "x"))
+    assert workers_format.parse_worker(data.replace(b"\n", b"\r\n")) == workers_format.parse_worker(
+        data
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +73,7 @@ def test_line_breaks_of_another_system() -> None:
     ],
 )  # fmt: skip
 def test_files_with_parts_missing(text: str, expected: WorkerText) -> None:
-    assert worker.parse_worker(text.encode()) == expected
+    assert workers_format.parse_worker(text.encode()) == expected
 
 
 @pytest.mark.parametrize(
@@ -76,22 +83,22 @@ def test_files_with_parts_missing(text: str, expected: WorkerText) -> None:
      ("x" * 59 + "-1fac", False), ("pythia-12345", False)],
 )  # fmt: skip
 def test_names(name: str, good: bool) -> None:
-    assert (worker.valid_worker_name(name) is None) is good
+    assert (workers_format.valid_worker_name(name) is None) is good
 
 
 def test_slugs() -> None:
-    assert worker.valid_slug("pythia") is None
-    assert worker.valid_worker_name("x" * 54 + "-12345678") is None
+    assert workers_format.valid_slug("pythia") is None
+    assert workers_format.valid_worker_name("x" * 54 + "-12345678") is None
     for wrong in ("", "life-cycle", "A", "x" * 55, "a\n"):
-        assert "slug" in str(worker.valid_slug(wrong))
+        assert "slug" in str(workers_format.valid_slug(wrong))
 
 
 def test_real_task_files_read_and_are_written_byte_for_byte() -> None:
     files = nbs_team.matching("workers", ".md")
     assert len(files) == 2
     for path, data in files.items():
-        parsed = worker.parse_worker(data)
-        assert parsed.state in worker.STATES
+        parsed = workers_format.parse_worker(data)
+        assert parsed.state in workers_format.STATES
         assert parsed.log == "Assessment posted."
-        assert worker.format_worker(parsed) == data
-        assert worker.valid_worker_name(path.split("/")[-1].removesuffix(".md")) is None
+        assert workers_format.format_worker(parsed) == data
+        assert workers_format.valid_worker_name(path.split("/")[-1].removesuffix(".md")) is None

@@ -12,8 +12,8 @@ import pytest
 from doors.inside import TRIPOD, Done, run
 from git_repo import Git
 
-from verify.git import Repository
-from verify.git_folder import GitError, find, owner_differs
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError, find, owner_differs
 
 LOG = ".nbs/scribe/log.md"
 HOOKS = (
@@ -535,7 +535,7 @@ def test_another_user_s_repository_is_read_where_git_itself_would(
     assert judged(git.root)[0] == 0
     git("config", "safe.directory", "*")  # its own word counts for nothing
     owner = git.root.stat().st_uid
-    monkeypatch.setattr("verify.git_folder.os.geteuid", lambda: owner + 1)
+    monkeypatch.setattr("tripod.verify.anchors.git_folder.os.geteuid", lambda: owner + 1)
     code, subject = judged(git.root)
     assert code == 3
     assert "belongs to another user" in (subject["history"] or "")
@@ -608,7 +608,7 @@ def test_a_blob_that_is_too_large_answers_no_later_question(
     small = git("hash-object", "-w", "--stdin", given=b"small\n")
     forged = f"{small} blob 7\nforged\n\n".encode()
     large = git("hash-object", "-w", "--stdin", given=forged * 9)
-    monkeypatch.setattr("verify.git.MAX_BLOB", 100)
+    monkeypatch.setattr("tripod.verify.anchors.git.MAX_BLOB", 100)
     with Repository(str(git.root / ".nbs")) as repository:
         with pytest.raises(GitError, match="more than 100"):
             repository.blob(large)

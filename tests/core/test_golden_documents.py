@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from adoption import check_adoption, check_going_on
 
-from projections.formats import chat, config, cursors, decision_log, event, worker
-from projections.formats.config import Config
-from projections.formats.decision_log import ChatRef, DecisionText
-from projections.formats.event import Event
-from projections.formats.worker import EMPTY_LOG, WorkerText
+from tripod.projections.bus import format as bus_format
+from tripod.projections.bus.format import Config, Event
+from tripod.projections.chat import format as chat_format
+from tripod.projections.decisions import format as decisions_format
+from tripod.projections.decisions.format import ChatRef, DecisionText
+from tripod.projections.workers import format as workers_format
+from tripod.projections.workers.format import EMPTY_LOG, WorkerText
 
 DOCUMENTS = Path(__file__).parents[1] / "golden" / "documents"
 TEAMS = sorted(path.name for path in DOCUMENTS.iterdir())
@@ -33,16 +35,16 @@ def name_of(path: Path) -> str:
 @pytest.mark.parametrize("path", of("*/events/**/*.event"), ids=name_of)
 def test_an_event_is_written_again_as_it_was(path: Path) -> None:
     data = path.read_bytes()
-    read = event.parse_event(data)
+    read = bus_format.parse_event(data)
     assert read is not None
-    assert event.format_event(read) == data
+    assert bus_format.format_event(read) == data
     assert read.dedup_key == f"{read.source}:{read.type}"
 
 
 def test_the_event_of_the_document_is_what_it_says() -> None:
     (path,) = of("nbs-bus/events/1707753600123456-*")
     text = "Task parser-a3f1 completed successfully.\n467/467 tests pass."
-    assert event.parse_event(path.read_bytes()) == Event(
+    assert bus_format.parse_event(path.read_bytes()) == Event(
         "parser-worker", "task-complete", "high", "2026-02-12T14:00:00Z",
         "parser-worker:task-complete", text,
     )  # fmt: skip
@@ -71,60 +73,60 @@ def test_the_event_of_the_document_is_what_it_says() -> None:
 )
 def test_a_name_of_the_documents(name: str, us: int, parts: tuple[str, str, int] | None) -> None:
     assert len(of(f"*/events/**/{name}")) == 1
-    assert event.valid_event_name(name) is None
-    assert event.name_time(name) == us
+    assert bus_format.valid_event_name(name) is None
+    assert bus_format.name_time(name) == us
     if parts is not None:
-        assert event.event_name(us, *parts) == name
+        assert bus_format.event_name(us, *parts) == name
 
 
 @pytest.mark.parametrize("path", of("*/chat/*.chat"), ids=name_of)
 def test_a_chat_is_written_again_as_it_was(path: Path) -> None:
     data = path.read_bytes()
-    file = chat.split_file(data)
+    file = chat_format.split_file(data)
     assert file is not None
     assert file.header is not None
-    assert chat.join_file(file) == data
+    assert chat_format.join_file(file) == data
     size = len(data) - len(file.header_raw)
     if path.stem.endswith("-archive"):
-        assert chat.archive_header(file.header.last_write, size) == file.header_raw
+        assert chat_format.archive_header(file.header.last_write, size) == file.header_raw
     else:
-        assert chat.format_header(file.header, size) == file.header_raw
-    assert chat.parse_time(file.header.last_write) is not None
+        assert chat_format.format_header(file.header, size) == file.header_raw
+    assert chat_format.parse_time(file.header.last_write) is not None
     for line in file.lines:
-        read = chat.parse_line(line)
+        read = chat_format.parse_line(line)
         assert read is not None
         if path.parents[1].name == "tripod-architecture":
-            assert chat.format_line(*read) == line
+            assert chat_format.format_line(*read) == line
 
 
 def test_the_three_forms_of_a_message() -> None:
-    file = chat.split_file((DOCUMENTS / "tools/chat/live.chat").read_bytes())
+    file = chat_format.split_file((DOCUMENTS / "tools/chat/live.chat").read_bytes())
     assert file is not None
-    assert [chat.parse_line(line) for line in file.lines] == [
+    assert [chat_format.parse_line(line) for line in file.lines] == [
         ("a", 0, "oldest"),
         ("a", 1770901100, "signed"),
         ("b", 1770901150, "@a! stop"),
         ("a", 1770901200, "two\nlines: of text"),
     ]
-    assert chat.format_line("b", 1770901150, "@a! stop") == file.lines[2]
-    assert chat.format_line("a", 1770901200, "two\nlines: of text") == file.lines[3]
+    assert chat_format.format_line("b", 1770901150, "@a! stop") == file.lines[2]
+    assert chat_format.format_line("a", 1770901200, "two\nlines: of text") == file.lines[3]
 
 
 def test_the_names_of_archives() -> None:
     (old,) = of("tools/chat/*-archive.chat")
-    stem = chat.parse_archive_name(old.name)
+    stem = chat_format.parse_archive_name(old.name)
     assert stem == ("live", "20260212-135500")
-    assert chat.archive_name("live", 1770904500) == old.stem
+    assert chat_format.archive_name("live", 1770904500) == old.stem
     (log,) = of("tools/scribe/*-archive.md")
-    assert decision_log.parse_log_archive_name(log.name) == ("log", "20260212-130500")
-    assert decision_log.log_archive_name("log", 1770901500) == log.stem
+    assert decisions_format.parse_log_archive_name(log.name) == ("log", "20260212-130500")
+    assert decisions_format.log_archive_name("log", 1770901500) == log.stem
 
 
 def test_read_positions_are_written_again_as_they_were() -> None:
     (path,) = of("*/chat/*.cursors")
-    read = cursors.parse_cursors(path.read_bytes())
+    read = chat_format.parse_cursors(path.read_bytes())
     assert read == {"a": 3, "b": 2}
-    assert cursors.format_cursors(read) == path.read_bytes()
+    assert chat_format.format_cursors(read) == path.read_bytes()
 
 
 LOGS = of("*/scribe/*.md")
@@ -133,20 +135,20 @@ LOGS = of("*/scribe/*.md")
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
 def test_a_log_is_written_again_as_it_was(path: Path) -> None:
     data = path.read_bytes()
-    header, pieces = decision_log.split_log(data)
+    header, pieces = decisions_format.split_log(data)
     assert header + b"".join(pieces) == data
-    assert len(pieces) == decision_log.count_headings(data)
+    assert len(pieces) == decisions_format.count_headings(data)
     for piece in pieces:
-        read, problems = decision_log.parse_decision(piece)
+        read, problems = decisions_format.parse_decision(piece)
         assert read is not None
         assert problems == ()
         if path.parents[1].name == "tools":  # one line a field, as we write it too
-            assert decision_log.format_decision(read).encode() == piece
+            assert decisions_format.format_decision(read).encode() == piece
 
 
 def entries_of(name: str) -> list[DecisionText]:
-    _, pieces = decision_log.split_log((DOCUMENTS / name / "scribe/log.md").read_bytes())
-    return [read for piece in pieces if (read := decision_log.parse_decision(piece)[0])]
+    _, pieces = decisions_format.split_log((DOCUMENTS / name / "scribe/log.md").read_bytes())
+    return [read for piece in pieces if (read := decisions_format.parse_decision(piece)[0])]
 
 
 def test_both_layouts_of_the_log_say_what_they_show() -> None:
@@ -164,7 +166,7 @@ def test_both_layouts_of_the_log_say_what_they_show() -> None:
     )  # fmt: skip
     assert descent.rationale.endswith("O(n^2) worst case — input bounded at 4KB.")
     assert (cost.risk_tags, cost.status) == ("perf-risk, reversible", "accepted-risk")
-    assert decision_log.parse_refs(cost.chat_ref) == ([ChatRef("live.chat", 4350)], [])
+    assert decisions_format.parse_refs(cost.chat_ref) == ([ChatRef("live.chat", 4350)], [])
     assert entries_of("nbs-scribe-begun") == []
     assert [one.supersedes for one in entries_of("tools")] == [None, "D-1770901200"]
 
@@ -172,16 +174,18 @@ def test_both_layouts_of_the_log_say_what_they_show() -> None:
 @pytest.mark.parametrize("path", of("*/workers/*.md"), ids=name_of)
 def test_a_task_file_is_written_again_as_it_was(path: Path) -> None:
     data = path.read_bytes()
-    read = worker.parse_worker(data)
+    read = workers_format.parse_worker(data)
     tips = data.find(b"## Tooling")
     if tips >= 0:  # they belong to no field: we leave them out of ours
         data = data[:tips] + data[data.index(b"## Status") :]
-    assert worker.format_worker(read) == data
-    assert worker.valid_worker_name(path.stem) is None
+    assert workers_format.format_worker(read) == data
+    assert workers_format.valid_worker_name(path.stem) is None
 
 
 def test_the_task_file_is_what_it_says() -> None:
-    assert worker.parse_worker((DOCUMENTS / "tools/workers/parser-a3f1.md").read_bytes()) == (
+    assert workers_format.parse_worker(
+        (DOCUMENTS / "tools/workers/parser-a3f1.md").read_bytes()
+    ) == (
         WorkerText("running", "2026-02-12 14:00:00", "", "Parse the grammar.", EMPTY_LOG, "parser")
     )
 
@@ -195,7 +199,7 @@ def test_the_task_file_is_what_it_says() -> None:
 )
 def test_a_configuration_of_the_documents_is_understood(name: str, wanted: Config) -> None:
     data = (DOCUMENTS / name / "events/config.yaml").read_bytes()
-    assert config.parse_config(data) == (wanted, ())
+    assert bus_format.parse_config(data) == (wanted, ())
 
 
 # Taken in, and given back -----------------------------------------------------------------------

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from doors.inside import run, run_as
 
-from ledger.locating import LEDGER
-from projections.formats.decision_log import count_headings
-from projections.rebuild import differences
-from tripod import adopt, recover, scribe_reading
-from tripod.team import Team
+from tripod.decisions import read as decisions_read
+from tripod.ledger.locator import LEDGER
+from tripod.projections.decisions.format import count_headings
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
 
 LOGS = Path(__file__).parents[1] / "golden/documents"
 NAMES = ("nbs-scribe", "tripod-architecture")
@@ -49,7 +51,7 @@ def test_it_is_read_and_not_changed(team: Path, name: str) -> None:
     golden = (LOGS / name / "scribe/log.md").read_bytes()
     adopt.init(str(team), scribe="scribe")
     with Team(str(team / ".nbs")) as opened:
-        found = scribe_reading.summary(opened, 9)
+        found = decisions_read.summary(opened, 9)
     assert [(d.id, d.title, d.status, d.risk_tags) for d in found] == TITLES[name]
     assert found[-1].rationale == LAST[name]
     assert (team / ".nbs/scribe/log.md").read_bytes() == golden
@@ -95,7 +97,7 @@ def test_an_entry_by_hand_in_the_layout_of_the_document_is_taken_in(team: Path, 
     log.write_bytes(data)
     with Team(str(team / ".nbs")) as opened:
         opened.refresh()
-        assert scribe_reading.count(opened) == 3
+        assert decisions_read.count(opened) == 3
         recover.rebuild(opened)
     assert log.read_bytes() == data
     assert list((team / ".nbs/events").glob("*log-error*")) == []

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from plain_export import files_of, key_of, read_files, write_files
 
-from ledger.authorship import parse_record, sign_statements, statement
-from ledger.vkey import SigningKey
-from verify.exported import load
-from verify.opening import open_evidence
-from verify.run import run
+from tripod.ledger.actors import parse_record, sign_statements, statement
+from tripod.ledger.tlog.note import SigningKey
+from tripod.verify.export.files import load
+from tripod.verify.load import open_evidence
+from tripod.verify.run import run
 
 GOLDEN = Path(__file__).parents[1] / "golden/signed"
 TOOL = Path(__file__).parents[2] / "tools/audit_export.py"

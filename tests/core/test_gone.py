@@ -8,14 +8,17 @@ from unittest import mock
 import pytest
 from story import Story, folder, tree
 
-from ledger import drafts
-from projections.disk import Disk
-from projections.rebuild import differences
-from tripod import adopt, bus, chat_reading, recover
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Finding
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.ledger.kinds import team as drafts
+from tripod.projections.disk import Disk
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding
+from tripod.verify.run import run
 
 
 @pytest.fixture
@@ -118,7 +121,7 @@ def test_a_file_that_cannot_be_written_back_is_told_once(story: Story) -> None:
     with story.team() as team:
         team.refresh()
         assert (story.root / "chat/live.chat").exists()
-        assert [message.text for message in chat_reading.messages(team, "live")] == ["hello"]
+        assert [message.text for message in chat_read.messages(team, "live")] == ["hello"]
 
 
 def test_a_writer_that_died_before_its_files_is_no_deletion(story: Story) -> None:

@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripod.cli import main
-from verify import git as git_module
-from verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Report
-from verify.git import Repository
-from verify.git_folder import GitError
-from verify.grow_only import grow_only
-from verify.growth import follows, keeps
+from tripod.verify.anchors import git as git_module
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+from tripod.verify.anchors.growth import follows, grow_only, keeps
+from tripod.verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Report
 
 LOG = "notes/DECISIONS.md"
 

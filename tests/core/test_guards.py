@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from specimens import build, copy, database
 
-from tripod import copies, recover
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Finding
-from verify.run import run
+from tripod.recovery import backup as copies
+from tripod.recovery import rebuild as recover
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding
+from tripod.verify.run import run
 
 
 @pytest.fixture(scope="module")

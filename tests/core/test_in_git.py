@@ -11,11 +11,12 @@ from doors.inside import Done, run
 from git_repo import Git
 from specimens import forge, read
 
-from ledger.head import Head
-from tripod import bus, sealing
+from tripod.bus import events
 from tripod.cli import main
-from tripod.team import Team
-from verify.git import Repository
+from tripod.ledger.store import Head
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.verify.anchors.git import Repository
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_a_record_that_is_gone_is_a_missing_ledger(git: Git) -> None:
 def test_a_record_is_read_whole_though_only_new_entries_are_asked_for(git: Git) -> None:
     with Team(f"{git.root}/.nbs") as team:
         for number in range(300):
-            bus.publish(team, "ann", "note", "low", f"more {number}")
+            events.publish(team, "ann", "note", "low", f"more {number}")
     decide(git, "Open on Tuesday")
     commit(git, "Work")
     clone = cloned(git, "clone")

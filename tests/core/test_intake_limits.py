@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from story import BEGIN, Story, folder
 from strategies import FEWER
 
-from ledger.canonical import format_value
-from ledger.kinds import BY_NAME
-from projections.disk import Disk, TooBigError, UnreadableError
-from projections.formats import chat as chat_format
-from projections.intake.piece import BODY_ROOM, fits, names_in_bodies
-from projections.projection import File
-from projections.rebuild import differences
-from tripod import adopt
+from tripod.ledger.canonical import format_value
+from tripod.ledger.kinds import BY_NAME
+from tripod.projections.chat import format as chat_format
+from tripod.projections.disk import Disk, TooBigError, UnreadableError
+from tripod.projections.engine import differences
+from tripod.projections.pieces import BODY_ROOM, fits, names_in_bodies
+from tripod.projections.projection import File
+from tripod.team import adopt
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from unittest import mock
 
 import pytest
 
-from tripod.agents import isolated
-from tripod.agents.isolated import HOME, WORK, Program, isolate, resolve
+from tripod.agents import isolate as isolated
+from tripod.agents.isolate import HOME, WORK, Program, isolate, resolve
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
 

@@ -13,17 +13,23 @@ from specimens import build, copy, forge, read
 from story import Clock, Original
 from team_files import outcome
 
-from ledger import drafts, drafts_agent, drafts_pythia
-from ledger.entry import Draft
-from tripod import adopt, bus, chat, redact, scribe
 from tripod.agents.spec import McpServer
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.drafting import draft_event
-from tripod.team import Team
-from verify.checks import assessment_complete, pythia_isolation
-from verify.evidence import collect
-from verify.finding import Outcome
-from verify.namespaces import exceptions_in, servers_in
-from verify.run import run
+from tripod.ledger.entry import Draft
+from tripod.ledger.kinds import agents as drafts_agent
+from tripod.ledger.kinds import pythia as drafts_pythia
+from tripod.ledger.kinds import team as drafts
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.checks import assessment_complete, pythia_isolation
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome
+from tripod.verify.isolation.namespaces import exceptions_in, servers_in
+from tripod.verify.run import run
 
 QUOTED = (
     "Frankly I would rather lose a day than explain to the customer why the queue was empty twice"
@@ -32,7 +38,9 @@ QUOTED = (
 
 
 def decide(team: Team, title: str, rationale: str) -> None:
-    scribe.log(team, scribe.Request(title, ["alex"], rationale, refs=["live.chat:~L8"]))
+    decisions_log.log(
+        team, decisions_log.Request(title, ["alex"], rationale, refs=["live.chat:~L8"])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +48,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A team whose chat says something that no decision says, with a checkpoint to answer."""
     root = build(str(tmp_path_factory.mktemp("sound")))
     with Team(root) as team:
-        chat.send(team, "live", "alex", QUOTED)
+        chat_send.send(team, "live", "alex", QUOTED)
         for number in range(2):
             decide(team, f"Choice {number}", "It is cheap.")
     return root
@@ -102,11 +110,13 @@ def test_a_decision_that_quotes_the_chat_is_told_to_the_scribe_and_counted(root:
             ("Tag", "So it is.", "a", QUOTED),
         ):
             ref = ["live.chat:~L8"]
-            request = scribe.Request(title, ["ann"], rationale, ref, [artefact], [tag])
-            (warning,) = scribe.log(team, request).warnings
+            request = decisions_log.Request(title, ["ann"], rationale, ref, [artefact], [tag])
+            (warning,) = decisions_log.log(team, request).warnings
             assert warning.startswith("12 words in a row of it stand in the chat as well")
-        plain = scribe.Request("A", ["ann"], " ".join(QUOTED.split()[:11]), ["live.chat:~L8"])
-        assert scribe.log(team, plain).warnings == []
+        plain = decisions_log.Request(
+            "A", ["ann"], " ".join(QUOTED.split()[:11]), ["live.chat:~L8"]
+        )
+        assert decisions_log.log(team, plain).warnings == []
     review(root)
     told = isolation(root)
     assert (told.verdict, told.coverage["decisions that quote the chat"]) == ("clean", 4)
@@ -135,11 +145,11 @@ def test_a_decision_that_quotes_the_chat_outside_of_its_fields_is_counted(
 
 
 def test_only_the_newest_messages_are_looked_at_when_a_decision_is_logged(root: str) -> None:
-    quoting = scribe.Request("Quoted", ["ann"], QUOTED, ["live.chat:~L8"])
+    quoting = decisions_log.Request("Quoted", ["ann"], QUOTED, ["live.chat:~L8"])
     with Team(root) as team:
         for number in range(500):
             bus.publish(team, "ann", f"t{number}", "low", "")
-        assert scribe.log(team, quoting).warnings == []
+        assert decisions_log.log(team, quoting).warnings == []
 
 
 def test_in_a_folder_nobody_can_tell(root: str) -> None:
@@ -379,7 +389,7 @@ def test_what_was_said_later_is_no_source(root: str) -> None:
     later = "We were told that nobody measured any of this and that it will be slow one day"
     review(root, extra=f"\n{later}", stdout=b"")
     with Team(root) as team:
-        chat.send(team, "live", "alex", later)
+        chat_send.send(team, "live", "alex", later)
     told = isolation(root)
     assert not any("words in a row" in message for message in messages(told))
 
@@ -455,7 +465,7 @@ def test_what_she_said_before_is_hers(root: str) -> None:
         text = answer(asked_for(team), risk)
     review(root, text=text)
     with Team(root) as team:
-        chat.send(team, "live", "alex", f"She says: {risk}")
+        chat_send.send(team, "live", "alex", f"She says: {risk}")
         for number in range(3):
             decide(team, f"More {number}", "It is cheap.")
         again = answer(asked_for(team), risk)
@@ -473,7 +483,7 @@ def test_what_an_assessment_from_outside_said_is_no_echo(root: str, theirs: bool
     with Team(root) as team:
         text = answer(asked_for(team), risk)
         if not theirs:
-            chat.send(team, "live", "oracle", text)
+            chat_send.send(team, "live", "oracle", text)
     if theirs:
         original = Original(Path(root), Clock())
         original.clock.ns = time.time_ns()
@@ -498,7 +508,7 @@ def outside_first(root: str, text: str, way: str) -> None:
             with team.act() as act:
                 posted(act, asked_for(team), text, spawn=None)
         elif way == "said":
-            chat.send(team, "live", "oracle", text)
+            chat_send.send(team, "live", "oracle", text)
         else:
             original = Original(Path(root), Clock())
             original.clock.ns = time.time_ns()
@@ -545,7 +555,7 @@ def test_what_was_also_said_otherwise_is_chat(root: str, where: str) -> None:
     with Team(root) as team:
         text = answer(asked_for(team), SCRIPT)
         if where == "message":
-            chat.send(team, "live", "alex", f"As I said: {SCRIPT}")
+            chat_send.send(team, "live", "alex", f"As I said: {SCRIPT}")
         outside_first(root, text, "said")
         if where == "event":
             quoted = f"alex: {text} And this is new."
@@ -765,7 +775,7 @@ def test_an_erased_message_may_stand_in_a_file_that_came_later(
     with Team(root) as team, team.act() as act:
         if before:  # it was the same when nobody had said that yet
             act.append([drafts_agent.delivered(RUN, "file", file, ())])
-        seq = chat.say_in(act, "live", "alex", "what nobody should have said").seq
+        seq = chat_send.say_in(act, "live", "alex", "what nobody should have said").seq
     review(root, files=[file])
     with Team(root) as team:
         redact.redact(team, redact.Request((seq,), None, "private", "alex"))
@@ -789,7 +799,7 @@ def test_an_assessment_from_outside_is_named(root: str) -> None:
 def test_one_from_outside_beside_one_of_ours(root: str) -> None:
     review(root)
     with Team(root) as team:
-        chat.send(team, "live", "pythia", answer(asked_for(team)))
+        chat_send.send(team, "live", "pythia", answer(asked_for(team)))
     with collect(root) as evidence:
         told = outcome(run(evidence), "pythia-isolation")
     assert told.verdict == "cannot tell"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.vkey import SigningKey
-from tripod import keys
 from tripod.errors import RefusedError
+from tripod.ledger.tlog.note import SigningKey
+from tripod.trust import keys
 
 ORIGIN = "sample.example/1"
 KEY = SigningKey(ORIGIN, bytes(range(32)))

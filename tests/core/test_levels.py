@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 from sealed import LOG, TIME, WITNESSES
 from witnessing import NAME
 
-from ledger import drafts
-from ledger.note import Note, format_note, parse_note
-from ledger.policy import Group, Policy, Witness
-from ledger.seal import Cosignature, Seal, format_seal, sign_seal
-from tripod import anchoring, bus
-from tripod.anchoring import Receipt
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Anchored, Report
-from verify.known import Known, anchored
-from verify.outside import Asked
-from verify.run import run as judge_all
+from tripod.bus import events
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.tlog.note import Note, format_note, parse_note
+from tripod.ledger.tlog.policy import Group, Policy, Witness
+from tripod.ledger.tlog.seal import Cosignature, Seal, format_seal, sign_seal
+from tripod.team.team import Team
+from tripod.trust import anchor as anchoring
+from tripod.trust.anchor import Receipt
+from tripod.verify.anchors.collect import Asked
+from tripod.verify.anchors.heads import Known, anchored
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Anchored, Report
+from tripod.verify.run import run as judge_all
 
 Change = Callable[[Receipt], Receipt]
 
@@ -44,7 +45,7 @@ def done(project: Path, *words: str, code: int = 0) -> Done:
 def work(project: Path, count: int = 1) -> None:
     with Team(f"{project}/.nbs") as team:
         for number in range(count):
-            bus.publish(team, "ann", "done", "low", f"more {number}")
+            events.publish(team, "ann", "done", "low", f"more {number}")
 
 
 @pytest.fixture

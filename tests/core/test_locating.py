@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from doors.inside import Done, run
 
-from ledger.locating import LEDGER, has_ledger, home_of, named, nearest, root_in, team_of
-from tripod import adopt, bus
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.bus import events as bus
+from tripod.ledger.locator import LEDGER, has_ledger, home_of, named, nearest, root_in, team_of
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
 
 NAME = "1600000000000000-ann-done-7.event"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.lock import FileLock
+from tripod.ledger.files import FileLock
 
 
 def is_free(path: Path) -> bool:

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from specimens import Row, database, forge, read
 from story import BEGIN, Clock
 
-from ledger.canonical import format_value
-from projections.formats.decision_log import DecisionText, format_decision, split_log
-from tripod import adopt, scribe
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Outcome, Report
-from verify.log_growth import explanation
-from verify.run import run
+from tripod.decisions import log as decisions_log
+from tripod.ledger.canonical import format_value
+from tripod.projections.decisions.format import DecisionText, format_decision, split_log
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.checks.append_only import explanation
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome, Report
+from tripod.verify.run import run
 
 LOG = ".nbs/scribe/log.md"
 HEADER = b"# Decision Log\n\nProject: x\nCreated: 2020-01-01T00:00:00Z\nScribe: scribe\n"
@@ -44,7 +45,9 @@ def git(tmp_path: Path, clock: Clock) -> Git:
 def decide(git: Git, clock: Clock, title: str) -> None:
     clock.move(5)
     with Team(str(git.root / ".nbs")) as team:
-        scribe.log(team, scribe.Request(title, ("ann",), "Because.", refs=[], status="decided"))
+        decisions_log.log(
+            team, decisions_log.Request(title, ("ann",), "Because.", refs=[], status="decided")
+        )
     keep(git)
 
 

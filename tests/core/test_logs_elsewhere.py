@@ -13,14 +13,18 @@ from doors.inside import TRIPOD, Done, run, run_as
 from git_repo import Git
 from team_files import START, Said, outcome, write_chat
 
-from ledger.locating import LEDGER
-from projections.formats.decision_log import count_headings
-from tripod import adopt, recover, redact, scribe, scribe_reading
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
 from tripod.errors import BadArgumentError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Report
-from verify.run import run as verify
+from tripod.ledger.locator import LEDGER
+from tripod.projections.decisions.format import count_headings
+from tripod.recovery import rebuild as recover
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run as verify
 
 HEADER = "# Decision Log\n\nProject: x\nCreated: 2020-01-01T00:00:00Z\nScribe: scribe\n"
 SAID = ("--participants=ann", "--rationale=because", "--chat-ref=live.chat:~L7")
@@ -131,8 +135,8 @@ def test_nothing_else_of_that_folder_is_the_teams(shop: Path) -> None:
     assert sorted(os.listdir(shop / "docs")) == names
     assert run(shop, "scribe", "count").out == b"3\n"
     with Team(str(shop / ".nbs")) as team:
-        assert scribe_reading.query(team, "Not ours") is not None
-        assert [one.title for one in scribe_reading.query(team, "ours")] == []
+        assert decisions_read.query(team, "Not ours") is not None
+        assert [one.title for one in decisions_read.query(team, "ours")] == []
 
 
 @pytest.mark.parametrize(
@@ -209,7 +213,7 @@ def test_several_logs_of_one_folder_and_of_one_name(shop: Path) -> None:
         Team(str(shop / ".nbs")) as team,
         pytest.raises(BadArgumentError, match="no folder nowhere"),
     ):
-        scribe.log(team, scribe.Request("T", ["ann"], "because"), into="nowhere/x.md")
+        decisions_log.log(team, decisions_log.Request("T", ["ann"], "because"), into="nowhere/x.md")
 
 
 def test_the_log_of_a_chat_elsewhere_is_beside_its_folder(shop: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.entry import leaf_hash
-from ledger.merkle import (
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.merkle import (
     EMPTY_ROOT,
     Tree,
     check_consistency,

@@ -8,21 +8,23 @@ from pathlib import Path
 import pytest
 from specimens import database, forge, read, unguarded
 
-from ledger.drafts import sent
-from ledger.entry import leaf_hash
-from ledger.merkle import Tree
-from ledger.note import Note, format_note, parse_note
-from ledger.seal import Seal, format_seal, sign_seal
-from ledger.vkey import SigningKey
-from tripod import adopt, authors, bus, chat, keys
-from tripod.team import Team
-from verify.checks import NEW_ONLY
-from verify.comparing import pin_of
-from verify.evidence import collect
-from verify.finding import Outcome, Report
-from verify.known import Known
-from verify.outside import Asked
-from verify.run import run
+from tripod.bus import events
+from tripod.chat import send as chat_send
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.kinds.team import sent
+from tripod.ledger.merkle import Tree
+from tripod.ledger.tlog.note import Note, SigningKey, format_note, parse_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust import actors, keys
+from tripod.verify.anchors.collect import Asked
+from tripod.verify.anchors.compare import pin_of
+from tripod.verify.anchors.heads import Known
+from tripod.verify.checks import NEW_ONLY
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome, Report
+from tripod.verify.run import run
 
 ORIGIN = "example.com/long"
 SIZE = 800
@@ -37,7 +39,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("long")
     adopt.init(str(folder), project="long", origin=ORIGIN, key=False)
     with Team(f"{folder}/.nbs") as team:
-        chat.create(team, "live", actor="ann")
+        chat_send.create(team, "live", actor="ann")
         missing = SIZE - team.store.head().size
         texts = [f"text {n}" for n in range(missing - 1)] + ["long " * 5000]
         drafts = [
@@ -241,13 +243,13 @@ def signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
     root = adopt.init(str(tmp_path), project="long", origin=ORIGIN, key=True).root
     with Team(root) as team:
-        chat.create(team, "live", actor="bob")
-        authors.enrol(team, "ann", keys.never)
+        chat_send.create(team, "live", actor="bob")
+        actors.enrol(team, "ann", keys.never)
         while team.store.head().size < 255:
-            bus.publish(team, "bob", "note", "low", "more")
-        chat.send(team, "live", "ann", "across")
+            events.publish(team, "bob", "note", "low", "more")
+        chat_send.send(team, "live", "ann", "across")
         for number in range(20):
-            chat.send(team, "live", "ann", f"note {number}")
+            chat_send.send(team, "live", "ann", f"note {number}")
     rows = read(database(root))
     assert rows[255].head["auth"] == rows[256].head["auth"]
     return root

@@ -8,21 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, OTHER_LOG, TIME, VECTORS, WITNESSES
 
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.note import (
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.tlog.note import (
+    COSIGNATURE,
     MAX_NOTE,
     MAX_SIGNATURES,
     Note,
     Signature,
+    SigningKey,
+    VerifierKey,
     cosign,
+    cosignature_message,
     cosignature_time,
     format_note,
+    name_problem,
     parse_note,
     sign,
+    text_problem,
     verify,
 )
-from ledger.spelling import name_problem, text_problem
-from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey, cosignature_message
 
 VECTOR = VECTORS["note"]
 DATA: bytes = VECTOR["note"].encode()

@@ -10,13 +10,11 @@ from core.test_in_git import commit, decide, git, home, tripod, verdict
 from git_repo import Git
 from specimens import read
 
-from ledger.note import Note, format_note
-from ledger.seal import Seal, format_seal, sign_seal
-from ledger.spelling import format_base64
-from ledger.vkey import SigningKey
-from tripod import pin
 from tripod.errors import RefusedError
-from tripod.keys import key_path, load
+from tripod.ledger.tlog.note import Note, SigningKey, format_base64, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
+from tripod.trust import prove
+from tripod.trust.keys import key_path, load
 
 __all__ = ["git", "home"]
 
@@ -89,9 +87,9 @@ def test_the_old_key_may_leave_its_line_and_the_pin_stays_all_the_same(git: Git)
 def test_a_fork_that_another_key_signed_leaves_nothing(git: Git, home: Path) -> None:
     """Whoever makes a ledger anew signs the fork with the key that they put in force there."""
     back_to_the_backup(git, "--sign-fork")
-    from verify.evidence import collect
-    from verify.extends import Fork, Held, Ledger, compare
-    from verify.outside import USUAL
+    from tripod.verify.anchors.collect import USUAL
+    from tripod.verify.anchors.heads import Fork, Held, Ledger, compare
+    from tripod.verify.evidence import collect
 
     assert home.exists()
     with collect(f"{git.root}/.nbs", asked=USUAL) as evidence:
@@ -190,14 +188,14 @@ def yes(_seal: Seal) -> bool:
 
 def test_a_pin_never_shrinks_and_never_changes_its_ledger(tmp_path: Path) -> None:
     path = tmp_path / "pin"
-    assert pin.write_pin(str(path), seal_text(5), yes)
-    assert not pin.write_pin(str(path), seal_text(5), yes)
-    assert not pin.write_pin(str(path), seal_text(4), yes)
+    assert prove.write_pin(str(path), seal_text(5), yes)
+    assert not prove.write_pin(str(path), seal_text(5), yes)
+    assert not prove.write_pin(str(path), seal_text(4), yes)
     assert path.read_bytes() == seal_text(5)
     with pytest.raises(RefusedError, match="never moves to another ledger"):
-        pin.write_pin(str(path), seal_text(9, "example.com/other"), yes)
+        prove.write_pin(str(path), seal_text(9, "example.com/other"), yes)
     with pytest.raises(RefusedError, match="another history"):
-        pin.write_pin(str(path), seal_text(9), lambda _seal: False)
+        prove.write_pin(str(path), seal_text(9), lambda _seal: False)
     assert path.read_bytes() == seal_text(5)
     assert os.listdir(tmp_path) == ["pin"]
 
@@ -205,7 +203,7 @@ def test_a_pin_never_shrinks_and_never_changes_its_ledger(tmp_path: Path) -> Non
 def test_of_many_runs_at_once_the_largest_pin_stays(tmp_path: Path) -> None:
     path = tmp_path / "pin"
     runs = [
-        threading.Thread(target=pin.write_pin, args=(str(path), seal_text(size), yes))
+        threading.Thread(target=prove.write_pin, args=(str(path), seal_text(size), yes))
         for size in (*range(1, 30), *range(60, 30, -1))
     ]
     for one in runs:
@@ -219,6 +217,6 @@ def test_of_many_runs_at_once_the_largest_pin_stays(tmp_path: Path) -> None:
 def test_a_pin_behind_a_link_is_written_where_the_link_leads(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "pin").symlink_to("kept/pin")
-    assert pin.write_pin(str(tmp_path / "pin"), seal_text(5), yes)
+    assert prove.write_pin(str(tmp_path / "pin"), seal_text(5), yes)
     assert (tmp_path / "pin").is_symlink()
     assert (tmp_path / "kept/pin").read_bytes() == seal_text(5)

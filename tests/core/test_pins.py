@@ -12,18 +12,21 @@ from sealed import LOG, TIME, WITNESSES
 from specimens import Row, database, forge, read
 from story import BEGIN, Clock
 
-from ledger.entry import leaf_hash
-from ledger.merkle import Tree
-from ledger.note import Note, format_note
-from ledger.policy import Group, Log, Policy, Witness, format_policy
-from ledger.seal import Seal, cosign_seal, format_seal, sign_seal
-from tripod import adopt, bus, chat, sealing
+from tripod.bus import events
+from tripod.chat import send as chat_send
 from tripod.cli import main
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Outcome, Report
-from verify.outside import Asked
-from verify.run import run
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.merkle import Tree
+from tripod.ledger.tlog.note import Note, format_note
+from tripod.ledger.tlog.policy import Group, Log, Policy, Witness, format_policy
+from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.verify.anchors.collect import Asked
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome, Report
+from tripod.verify.run import run
 
 ORIGIN = LOG.name
 
@@ -43,7 +46,7 @@ def root(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> str:
     adopt.init(str(tmp_path / "team"), project="sample", origin=ORIGIN)
     root = str(tmp_path / "team/.nbs")
     with Team(root) as team:
-        chat.create(team, "live", actor="ann")
+        chat_send.create(team, "live", actor="ann")
     say(root, 3)
     clock.move(60)
     return root
@@ -52,7 +55,7 @@ def root(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> str:
 def say(root: str, count: int) -> None:
     with Team(root) as team:
         for number in range(count):
-            bus.publish(team, "ann", "note", "normal", f"note {number}")
+            events.publish(team, "ann", "note", "normal", f"note {number}")
 
 
 def head(root: str, size: int | None = None, origin: str = ORIGIN) -> Seal:
@@ -247,7 +250,7 @@ def test_a_pin_never_goes_back_to_a_seal_behind_it(root: str, tmp_path: Path) ->
 
 def test_a_seal_that_is_not_the_ledgers_becomes_no_pin(root: str, tmp_path: Path) -> None:
     """Signed by its key, over what it never was; the run that says so keeps no pin anyway."""
-    from verify.comparing import pin_of
+    from tripod.verify.anchors.compare import pin_of
 
     with Team(root) as team:
         sealing.new_key(team)
@@ -466,7 +469,7 @@ def test_a_broken_trust_policy_fails_too(root: str) -> None:
 
 
 def test_a_receipt_must_be_of_this_ledger_and_vouches_by_its_signature_alone(root: str) -> None:
-    from ledger.drafts import anchor_received
+    from tripod.ledger.kinds.team import anchor_received
 
     now = head(root)
     (Path(root) / "policy.tlog").write_bytes(policy("w0"))
@@ -488,7 +491,7 @@ def test_a_receipt_must_be_of_this_ledger_and_vouches_by_its_signature_alone(roo
 
 
 def test_a_line_that_was_left_is_known_and_what_it_lost_is_said(root: str, tmp_path: Path) -> None:
-    from tripod import copies
+    from tripod.recovery import backup as copies
 
     before = head(root)
     with Team(root) as team:

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.canonical import format_value
-from ledger.places import place_problem, places_problem
-from projections.disk import Disk
-from projections.places import Places, recorded
-from projections.projection import File
-from tripod import adopt, bus
+from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NoTeamError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.ledger.canonical import format_value
+from tripod.ledger.places import place_problem, places_problem
+from tripod.projections.disk import Disk
+from tripod.projections.layout import Places, recorded
+from tripod.projections.projection import File
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 PARTS = st.text("ab.é ", min_size=1, max_size=3).filter(lambda part: part.strip("."))
 PATHS = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
@@ -148,7 +149,7 @@ def test_the_verifier_is_led_nowhere_by_an_altered_entry(tmp_path: Path) -> None
 
 
 def test_an_altered_value_of_another_shape_stops_work(tmp_path: Path) -> None:
-    from ledger.errors import LedgerDamagedError
+    from tripod.ledger.errors import LedgerDamagedError
 
     root = Path(adopt.init(str(tmp_path)).root)
     damage(root, chat="/")

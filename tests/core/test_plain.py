@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ledger.errors import LedgerDamagedError
-from ledger.lock import FileLock
-from ledger.plain import open_plain, read_plain
-from ledger.reader import read_only
-from ledger.sqlite import SQLiteStore
+from tripod.ledger.errors import LedgerDamagedError
+from tripod.ledger.files import FileLock, open_plain, read_plain
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.sqlite.store import SQLiteStore
 
 
 def test_a_regular_file_is_read_up_to_its_limit_and_one_byte(tmp_path: Path) -> None:

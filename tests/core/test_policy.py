@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, OTHER_LOG, POLICY, WITNESSES, leaves_of, seal_of, sealed
 
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.note import Note
-from ledger.policy import (
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.tlog.note import COSIGNATURE, ED25519, Note, VerifierKey
+from tripod.ledger.tlog.policy import (
     MAX_POLICY,
     Group,
     Log,
@@ -19,7 +19,6 @@ from ledger.policy import (
     open_under,
     parse_policy,
 )
-from ledger.vkey import COSIGNATURE, ED25519, VerifierKey
 
 VKEY = LOG.verifier().format()
 W1, W2, W3 = (key.verifier().format() for key in WITNESSES)

@@ -3,9 +3,9 @@
 import pytest
 from story import Story, folder
 
-from verify.checks import drift
-from verify.evidence import collect
-from verify.run import run
+from tripod.verify.checks import drift
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 
 @pytest.mark.parametrize("no_ledger", [False, True])

@@ -8,9 +8,11 @@ from unittest import mock
 import pytest
 from story import Story
 
-from projections.formats.cursors import parse_cursors
-from tripod import adopt, chat, chat_reading
-from tripod.team import Team
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.projections.chat.format import parse_cursors
+from tripod.team import adopt
+from tripod.team.team import Team
 
 LIVE = "chat/live.chat"
 
@@ -29,7 +31,7 @@ def story(tmp_path: Path) -> Story:
 
 
 def unread(team: Team, handle: str) -> list[str]:
-    return [message.text for message in chat_reading.unread(team, "live", handle)]
+    return [message.text for message in chat_read.unread(team, "live", handle)]
 
 
 def shown(story: Story) -> dict[str, int]:
@@ -51,7 +53,7 @@ def test_who_writes_what_a_dead_writer_split_off_tells_where_everybody_is(
     die_in(story, *act)
     with story.team() as team:
         team.refresh()
-        assert chat_reading.count(team, "live") == left
+        assert chat_read.count(team, "live") == left
     assert shown(story)["eve"] == there
 
 
@@ -80,7 +82,7 @@ def test_what_others_read_while_positions_are_put_off_is_taken_in(
     monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
     with story.team() as team:
         with team.files_later():
-            chat.send(team, "live", "ann", "6")
+            chat_send.send(team, "live", "ann", "6")
             story.clock.move()
             story.they_read("live", "eve", 4)
             story.clock.move()

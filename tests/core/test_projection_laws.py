@@ -19,11 +19,18 @@ from hypothesis import strategies as st
 from story import Step, Story, entries, folder, tables, tree
 from strategies import FEWER, blows, gaps, stories
 
-from projections.disk import Disk
-from projections.rebuild import differences, restore
-from projections.tables import TABLES, create_tables, fold_into, together
-from tripod import adopt, recover
-from tripod.team import Team
+from tripod.projections.disk import Disk
+from tripod.projections.engine import (
+    TABLES,
+    create_tables,
+    differences,
+    fold_into,
+    restore,
+    together,
+)
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
 
 
 @contextmanager
@@ -165,7 +172,8 @@ def test_a_render_knows_nothing_of_where_it_runs(
         if path.suffix in {".chat", ".event", ".md"}:
             path.unlink()
     script = (
-        "import sys; from tripod.team import Team; from tripod.recover import rebuild\n"
+        "import sys; from tripod.team.team import Team; from tripod.recovery.rebuild import "
+        "rebuild\n"
         "with Team(sys.argv[1]) as team: rebuild(team)"
     )
     subprocess.run(

@@ -5,12 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, OTHER_LOG, POLICY, VECTORS, leaves_of, proof_of, seal_of, sealed
 
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.merkle import inclusion_proof, list_nodes
-from ledger.note import Note, Signature, format_note
-from ledger.policy import Log, Policy
-from ledger.proof import MAX_HASHES, MAX_PROOF, Proof, format_proof, parse_proof, verify_proof
-from ledger.spelling import MAX_SIZE
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.merkle import inclusion_proof, list_nodes
+from tripod.ledger.tlog.note import MAX_SIZE, Note, Signature, format_note
+from tripod.ledger.tlog.policy import Log, Policy
+from tripod.ledger.tlog.proof import (
+    MAX_HASHES,
+    MAX_PROOF,
+    Proof,
+    format_proof,
+    parse_proof,
+    verify_proof,
+)
 
 LEAVES = leaves_of([b"e%d" % number for number in range(7)])
 PROOF = proof_of(LEAVES, 2)

@@ -9,16 +9,16 @@ from plain_export import files_of, key_of, rows_of, seal_note
 from sealed import LOG, OTHER_LOG
 from specimens import build, database
 
-from ledger.entry import leaf_hash
-from ledger.errors import MalformedError
-from ledger.merkle import inclusion_proof, list_nodes
-from ledger.note import parse_note
-from ledger.proof import parse_proof
-from ledger.witness import Request, format_request, parse_request
 from tripod.errors import NotFoundError, RefusedError
-from tripod.export import read_seal
-from tripod.prove import prove_entry, prove_growth
-from verify.proofs import is_proof, judge_proof
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.merkle import inclusion_proof, list_nodes
+from tripod.ledger.tlog.note import parse_note
+from tripod.ledger.tlog.proof import parse_proof
+from tripod.ledger.tlog.witness import Request, format_request, parse_request
+from tripod.trust.export import read_seal
+from tripod.trust.prove import prove_entry, prove_growth
+from tripod.verify.export.proof import is_proof, judge_proof
 
 KEY = key_of("sample.example/1").verifier()
 

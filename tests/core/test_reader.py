@@ -5,10 +5,10 @@ from contextlib import closing
 import pytest
 from sample_ledger import opening, said
 
-from ledger.entry import Entry
-from ledger.errors import LedgerDamagedError
-from ledger.memory import MemoryStore
-from ledger.reader import sound_entries
+from tripod.ledger.entry import Entry
+from tripod.ledger.errors import LedgerDamagedError
+from tripod.ledger.memory import MemoryStore
+from tripod.ledger.sqlite.reader import sound_entries
 
 
 @pytest.fixture

@@ -10,15 +10,18 @@ import pytest
 from plain_export import files_of, key_of, read_files, rows_of, write_files
 from specimens import build, database
 
-from tripod import chat, copies, redact, sealing
+from tripod.chat import send as chat_send
 from tripod.errors import RefusedError
-from tripod.export import update
-from tripod.record import has_record, restore
-from tripod.recover import rebuild
-from tripod.team import Team
-from verify.finding import Report
-from verify.opening import open_evidence
-from verify.run import run
+from tripod.recovery import backup as copies
+from tripod.recovery import redact
+from tripod.recovery.rebuild import rebuild
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.trust.export import update
+from tripod.trust.record import has_record, restore
+from tripod.verify.finding import Report
+from tripod.verify.load import open_evidence
+from tripod.verify.run import run
 
 KEYS = [key_of("sample.example/1").verifier()]
 
@@ -73,7 +76,7 @@ def test_a_clone_is_judged_by_its_record(root: str) -> None:
 
 def test_what_came_after_the_seal_is_judged_by_the_files(root: str) -> None:
     with Team(root) as team:
-        chat.send(team, "live", "alex", "One more thing.")
+        chat_send.send(team, "live", "alex", "One more thing.")
     report = judge(clone(root))
     assert report.exit_code == 0
     assert all("counts.json: the files are ahead of the ledger" in text for text in told(report))
@@ -120,7 +123,7 @@ def test_no_ledger_comes_back_from_a_false_record(root: str) -> None:
 
 def test_a_record_that_is_another_history_is_found(root: str) -> None:
     with Team(root) as team:
-        chat.send(team, "live", "alex", "One more thing.")
+        chat_send.send(team, "live", "alex", "One more thing.")
         size = team.store.head().size
         update(root, team.store.path, files_of(database(root))["checkpoint"].decode())
     assert judge(root).exit_code == 0
@@ -170,7 +173,7 @@ def sound_for_all(root: str) -> None:
 def test_each_seal_brings_the_record_to_it(sealed: str) -> None:
     sound_for_all(sealed)
     with Team(sealed) as team:
-        chat.send(team, "live", "alex", "One more thing.")
+        chat_send.send(team, "live", "alex", "One more thing.")
         note = sealing.seal(team, "asked")
     assert note is not None
     assert Path(f"{sealed}/record/checkpoint").read_text() == note
@@ -181,7 +184,7 @@ def test_a_record_that_cannot_be_written_does_not_undo_the_seal(sealed: str) -> 
     shutil.rmtree(f"{sealed}/record")
     Path(f"{sealed}/record").write_text("in the way")
     with Team(sealed) as team:
-        chat.send(team, "live", "alex", "One more thing.")
+        chat_send.send(team, "live", "alex", "One more thing.")
         assert sealing.seal(team, "asked") is not None
         assert len(team.warnings) == 1
         assert "is not up to date" in team.warnings[0]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ledger.canonical import format_value
-from projections.disk import TEMPORARY
-from tripod.record_forget import Forgotten, forget
+from tripod.ledger.canonical import format_value
+from tripod.projections.disk import TEMPORARY
+from tripod.trust.export import Forgotten, forget
 
 SECRET = b"a secret in a blob " * 1000
 SHARED = b"what two entries say " * 1000

@@ -11,30 +11,28 @@ import pytest
 from specimens import build, database, unguarded
 from story import Story, tables, tree
 
-from ledger.errors import LedgerDamagedError
-from ledger.reader import read_only
-from ledger.schema import MIGRATIONS
-from projections.formats.decision_log import count_headings
-from projections.rebuild import differences
-from tripod import (
-    adopt,
-    bus,
-    chat,
-    chat_keeping,
-    chat_reading,
-    recover,
-    scribe,
-    scribe_reading,
-    sealing,
-)
+from tripod.bus import events as bus
+from tripod.chat import keep as chat_keep
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.files import Files
-from tripod.redact import Redaction, Request, redact
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Report
-from verify.opening import open_evidence
-from verify.run import run
+from tripod.ledger.errors import LedgerDamagedError
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.sqlite.schema import MIGRATIONS
+from tripod.projections.decisions.format import count_headings
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.recovery.redact import Redaction, Request, redact
+from tripod.team import adopt
+from tripod.team.files import Files
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.load import open_evidence
+from tripod.verify.run import run
 
 SECRET = "sk-live-52b1f0ee77cc4a9d"
 LONG = f"the whole log {SECRET} " + "12 ms, " * 4000  # a blob
@@ -78,13 +76,13 @@ def root(tmp_path: Path) -> str:
     """A team in which a secret stands in all sorts of places."""
     root = build(str(tmp_path))
     with Team(root) as team:
-        chat.send(team, "live", "alex", f"@bench take {SECRET} for the run\nand tell nobody")
-        chat.send(team, "live", "bench", LONG)
+        chat_send.send(team, "live", "alex", f"@bench take {SECRET} for the run\nand tell nobody")
+        chat_send.send(team, "live", "bench", LONG)
         bus.publish(team, "ops", "deploy", "high", f"with {SECRET}")
         bus.ack_all(team, "nbs-chat")
-        scribe.log(
+        decisions_log.log(
             team,
-            scribe.Request(
+            decisions_log.Request(
                 f"Keep {SECRET}", ["alex"], f"{SECRET} works", ["live.chat:~L7"], [SECRET]
             ),
         )
@@ -133,16 +131,16 @@ def test_a_secret_is_erased_everywhere_and_verify_is_green(root: str) -> None:
             "log.noted",
             "worker.written",
         }
-        head, decisions = team.store.head(), scribe_reading.count(team)
+        head, decisions = team.store.head(), decisions_read.count(team)
         headers = [entry.header for entry in team.store.read()]
-        live = chat_reading.messages(team, "live")
+        live = chat_read.messages(team, "live")
         done = redact(team, ask())
         assert (done.cannot, done.left, done.done) == ([], [], True)
         assert holders(root) == []
         assert [e.header for e in team.store.read(0, head.size)] == headers
-        assert scribe_reading.count(team) == decisions
+        assert decisions_read.count(team) == decisions
         assert count_headings(Path(root, "scribe/log.md").read_bytes()) == decisions
-        now = chat_reading.messages(team, "live")
+        now = chat_read.messages(team, "live")
         assert [m[:4] for m in now] == [m[:4] for m in live]
         assert [m.text for m in now[-2:]] == ["[redacted]", "[redacted]"]
     assert holders(root) == []
@@ -163,8 +161,10 @@ def test_what_stands_for_it_folds_to_the_live_tables_from_the_start(erased: str)
 
 def test_the_team_works_on_as_before(erased: str) -> None:
     with Team(erased) as team:
-        chat.send(team, "live", "bench", "all quiet")
-        scribe.log(team, scribe.Request("Go on", ["bench"], "why not", ["live.chat:~L8"]))
+        chat_send.send(team, "live", "bench", "all quiet")
+        decisions_log.log(
+            team, decisions_log.Request("Go on", ["bench"], "why not", ["live.chat:~L8"])
+        )
         bus.prune(team, 1)
     side = Path(erased, "chat/side.chat")
     side.write_bytes(side.read_bytes() + b64encode(b"bob|1790000000: hello") + b"\n")
@@ -181,10 +181,12 @@ def test_the_team_works_on_as_before(erased: str) -> None:
 
 def test_an_entry_is_erased_with_its_events_and_copies_and_quotes_are_named(root: str) -> None:
     with Team(root) as team:
-        seq = next(m.seq for m in chat_reading.messages(team, "live") if "tell nobody" in m.text)
-        quote = chat.send(team, "side", "claude", "he said: @bench take " + SECRET + " for the run")
+        seq = next(m.seq for m in chat_read.messages(team, "live") if "tell nobody" in m.text)
+        quote = chat_send.send(
+            team, "side", "claude", "he said: @bench take " + SECRET + " for the run"
+        )
         whole = f"@bench take {SECRET} for the run\nand tell nobody"
-        again = chat.send(team, "side", "claude", f"look: {whole}")
+        again = chat_send.send(team, "side", "claude", f"look: {whole}")
         done = redact(team, Request((seq,), None, "private", "alex"))
         why = {target.why: target.kind for target in done.erased}
         events = [t for t in done.erased if t.kind == "bus.published"]
@@ -203,15 +205,15 @@ def test_an_entry_is_erased_with_its_events_and_copies_and_quotes_are_named(root
 def test_a_short_text_is_found_again_by_its_line_alone(tmp_path: Path) -> None:
     root = build(str(tmp_path))
     with Team(root) as team:
-        message = chat.send(team, "live", "alex", "yes")
-        chat.send(team, "live", "claude", "yes")
+        message = chat_send.send(team, "live", "alex", "yes")
+        chat_send.send(team, "live", "claude", "yes")
     path = Path(root, "chat/live.chat")
     path.write_bytes(path.read_bytes().replace(b"last-writer: claude", b"last-writer: nobody"))
     with Team(root) as team:
         recover.rebuild(team)
         done = redact(team, Request((message.seq,), None, "wrong", "alex"))
         assert [t.kind for t in done.erased] == ["chat.sent", "bus.published", "file.displaced"]
-        assert [m.text for m in chat_reading.messages(team, "live", last=2)] == [
+        assert [m.text for m in chat_read.messages(team, "live", last=2)] == [
             "[redacted]",
             "yes",
         ]
@@ -268,8 +270,8 @@ def test_a_database_that_was_put_aside_is_named(
         os.unlink(f"{root}/{name}")
         with open(f"{root}/{name}", "wb") as file:
             file.truncate(size)
-        message = chat.send(team, "live", "ann", f"again {SECRET}")
-        monkeypatch.setattr("tripod.redact.READ_LIMIT", size - 1)
+        message = chat_send.send(team, "live", "ann", f"again {SECRET}")
+        monkeypatch.setattr("tripod.recovery.redact.READ_LIMIT", size - 1)
         done = redact(team, Request((message.seq,), None, "leaked", "alex"))
         assert [line for line in done.cannot if "searched" in line] == [
             f"{name} is over 0 MiB and was not searched"
@@ -278,7 +280,7 @@ def test_a_database_that_was_put_aside_is_named(
 
 def test_names_in_headers_stay_and_that_is_told(root: str) -> None:
     with Team(root) as team:
-        message = chat.send(team, "live", "mallory-7731", "hello")
+        message = chat_send.send(team, "live", "mallory-7731", "hello")
         done = redact(team, ask("mallory-7731"))
         assert f"entry {message.seq}: its header says it, and stays" in done.cannot
 
@@ -323,8 +325,8 @@ def test_a_clone_lacks_a_body_until_the_key_seals_again(
     """Redacted on a host without the key; docs/explanation/threat-model.md says so."""
     root = adopt.init(str(tmp_path), key=True).root
     with Team(root) as team:
-        chat.create(team, "live")
-        seq = chat.send(team, "live", "ann", "a secret").seq
+        chat_send.create(team, "live")
+        seq = chat_send.send(team, "live", "ann", "a secret").seq
         sealing.seal(team, "asked")
     monkeypatch.setenv("TRIPOD_HOME", f"{signers_home}-of-another-host")
     with Team(root) as team:
@@ -367,7 +369,7 @@ def test_old_bytes_that_come_back_are_not_taken_in_again(root: str) -> None:
     with Team(root) as team:
         assert adopt.sync(team).kinds == {}
         assert team.store.head().size == size
-        chat.send(team, "live", "alex", "a message that has the file written")
+        chat_send.send(team, "live", "alex", "a message that has the file written")
         recover.rebuild(team, evidence=True)
         assert list(differences(team.source, team.disk)) == []
         assert {t.kind for t in redact(team, Request((size,), None, "r", "b"), dry_run=True).erased}
@@ -399,7 +401,7 @@ def test_readers_of_old_pages_delay_the_sweep_and_the_next_command_does_it(
     with closing(read_only(database(root))) as reader, Team(root) as team:
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM entries").fetchone()
-        monkeypatch.setattr("tripod.record_forget.WAIT_MS", 50)
+        monkeypatch.setattr("tripod.trust.export.WAIT_MS", 50)
         done = redact(team, ask())
         assert not done.done
         assert any("another program still reads" in text for text in team.warnings)
@@ -437,7 +439,7 @@ def test_an_interrupted_redaction_before_its_commit_changed_nothing(
     with Team(root) as team:
         head = team.store.head()
         with monkeypatch.context() as patch:
-            patch.setattr("tripod.redact.refold", lambda *_: 1 // 0)
+            patch.setattr("tripod.recovery.redact.refold", lambda *_: 1 // 0)
             with pytest.raises(ArithmeticError):
                 redact(team, ask())
         assert team.store.head() == head
@@ -460,7 +462,7 @@ def one(tmp_path: Path) -> tuple[str, int]:
     """A team, and the entry of a message in it that was redacted."""
     root = build(str(tmp_path))
     with Team(root) as team:
-        seq = chat_reading.messages(team, "live")[0].seq
+        seq = chat_read.messages(team, "live")[0].seq
         redact(team, Request((seq,), None, "r", "alex"))
     return root, seq
 
@@ -531,7 +533,7 @@ def test_a_ledger_of_the_first_schema_is_judged_as_it_is_and_brought_on(tmp_path
         db.execute("PRAGMA user_version = 1")
     assert said(judge(root)) == []
     with Team(root) as team:
-        seq = chat_reading.messages(team, "live")[0].seq
+        seq = chat_read.messages(team, "live")[0].seq
         assert redact(team, Request((seq,), None, "r", "alex")).done
     assert said(judge(root)) == []
 
@@ -555,14 +557,14 @@ def test_archives_and_split_logs_lose_it_too(tmp_path: Path) -> None:
     with story.team() as team:
         adopt.sync(team)
         for number in range(30):
-            chat.send(team, "live", "ann", f"more {number}")
-        with mock.patch.multiple(chat_keeping, ROTATE_ABOVE=20, ROTATE_COUNT=10):
-            chat.send(team, "live", "ann", "the last")
+            chat_send.send(team, "live", "ann", f"more {number}")
+        with mock.patch.multiple(chat_keep, ROTATE_ABOVE=20, ROTATE_COUNT=10):
+            chat_send.send(team, "live", "ann", "the last")
         archives = [n for n in os.listdir(story.root / "chat") if "archive" in n]
         assert len([n for n in archives if n.endswith(".chat")]) == 1
         assert redact(team, ask()).done
         assert list(differences(team.source, team.disk)) == []
-        chat.send(team, "live", "ann", "still here")
+        chat_send.send(team, "live", "ann", "still here")
     assert holders(story.root) == []
     assert not [text for text in said(judge(story.root)) if "chat ref" not in text]
 

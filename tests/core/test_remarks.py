@@ -8,12 +8,14 @@ import pytest
 from doors.inside import run as run_inside
 from specimens import build, copy, database
 
-from tripod import bus, chat, sealing
-from tripod.team import Team
-from verify.finding import Report
-from verify.look_alikes import look_alikes, skeleton
-from verify.opening import open_evidence
-from verify.run import run
+from tripod.bus import events
+from tripod.chat import send as chat_send
+from tripod.team.team import Team
+from tripod.trust import seal
+from tripod.verify.finding import Report
+from tripod.verify.load import open_evidence
+from tripod.verify.look_alikes import look_alikes, skeleton
+from tripod.verify.run import run
 
 ANN = "\u0430nn"  # its first letter is Cyrillic
 
@@ -24,7 +26,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
         patch.setenv("TRIPOD_HOME", str(tmp_path_factory.mktemp("home")))
         root = build(str(tmp_path_factory.mktemp("team")))
         with Team(root) as team:
-            sealing.new_key(team)
+            seal.new_key(team)
         return root
 
 
@@ -76,11 +78,11 @@ def test_a_database_behind_a_link_is_judged_and_said(root: str, tmp_path: Path) 
 
 def test_a_handle_that_looks_like_another_is_a_remark(root: str) -> None:
     with Team(root) as team:
-        chat.send(team, "live", "ann", "Hello.")
-        bus.publish(team, "zo\u00eb", "note", "low", "x")  # like nobody
+        chat_send.send(team, "live", "ann", "Hello.")
+        events.publish(team, "zo\u00eb", "note", "low", "x")  # like nobody
     assert said(judge(root), "writers-authorised") == []
     with Team(root) as team:
-        chat.send(team, "live", ANN, "I agree.")
+        chat_send.send(team, "live", ANN, "I agree.")
     report = judge(root)
     ((severity, message),) = said(report, "writers-authorised")
     assert (report.exit_code, severity) == (0, "warning")
@@ -107,5 +109,5 @@ def test_texts_that_do_not() -> None:
 
 
 def test_nothing_is_read_for_plain_handles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verify.look_alikes._table", None)
+    monkeypatch.setattr("tripod.verify.look_alikes._table", None)
     assert list(look_alikes(["ann", "bob"])) == []

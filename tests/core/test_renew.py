@@ -12,19 +12,21 @@ from doors.inside import begin, run
 from sample_ledger import opening, said
 from specimens import build, copy, database, unguarded
 
-from ledger.errors import LedgerDamagedError, PagesDamagedError, UnwritableError
-from ledger.reader import read_only
-from ledger.renewing import copy_rows
-from ledger.sqlite import SQLiteStore
-from projections.tables import fold_into
-from tripod import bus, chat_reading, recover
-from tripod.opening import opened
-from tripod.redact import Request, redact
-from tripod.renew import renew
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Report
-from verify.run import run as judge_evidence
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.ledger.errors import LedgerDamagedError, PagesDamagedError, UnwritableError
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.sqlite.repair import copy_rows
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.projections.engine import fold_into
+from tripod.recovery import rebuild as recover
+from tripod.recovery.redact import Request, redact
+from tripod.recovery.repair import renew
+from tripod.team.open import opened
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run as judge_evidence
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A sound team directory, made once, with something redacted in it."""
     root = build(str(tmp_path_factory.mktemp("sound")))
     with Team(root) as team:
-        seq = chat_reading.messages(team, "live")[0].seq
+        seq = chat_read.messages(team, "live")[0].seq
         assert redact(team, Request((seq,), None, "r", "alex")).done
         bus.publish(team, "a", "b", "low", "x" * 40_000)  # a blob
     with closing(sqlite3.connect(database(root))) as db:
@@ -210,7 +212,7 @@ def test_a_file_that_cannot_be_opened_is_left_and_what_to_do_is_said(team: str) 
 
 
 def test_a_full_disk_replaces_nothing(team: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tripod import swapping
+    from tripod.recovery import repair
 
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
@@ -219,7 +221,7 @@ def test_a_full_disk_replaces_nothing(team: str, monkeypatch: pytest.MonkeyPatch
     before = Path(database(team)).read_bytes()
     for name in ("copy_pages", "_write_over"):
         with monkeypatch.context() as patch:
-            patch.setattr(swapping, name, full)
+            patch.setattr(repair, name, full)
             with pytest.raises(UnwritableError, match="disk is full"):
                 renew(team)
         assert Path(database(team)).read_bytes() == before

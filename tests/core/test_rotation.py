@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, OTHER_LOG
 
-from ledger.note import Note, format_note, parse_note, sign
-from ledger.rotation import rotation_problem, rotation_text, sign_rotation
-from ledger.vkey import SigningKey
+from tripod.ledger.tlog.note import Note, SigningKey, format_note, parse_note, sign
+from tripod.ledger.tlog.seal import rotation_problem, rotation_text, sign_rotation
 
 NEXT = SigningKey(LOG.name, bytes(range(160, 192)))
 NOTE = sign_rotation(LOG.name, LOG, NEXT)

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import pytest
 from story import Clock, Original, Story, folder
 
-from tripod import adopt, bus, chat
+from tripod.bus import events
+from tripod.chat import send as chat_send
+from tripod.decisions.inbox import TYPES, handled, inbox
 from tripod.errors import BadArgumentError
-from tripod.scribe_inbox import TYPES, handled, inbox
-from tripod.team import Team
+from tripod.team import adopt
+from tripod.team.team import Team
 
 
 @pytest.fixture
@@ -27,15 +29,15 @@ def test_it_holds_what_the_seeds_name_and_nothing_else(story: Story) -> None:
     with story.team() as team:
         assert inbox(team) == []
         for type_ in (*TYPES, "heartbeat", "decision-logged", "pythia-checkpoint"):
-            bus.publish(team, "ann", type_, "normal")
+            events.publish(team, "ann", type_, "normal")
         assert sorted(item.type for item in inbox(team)) == sorted(TYPES)
 
 
 def test_what_is_urgent_comes_first_and_of_that_what_addresses_the_scribe(story: Story) -> None:
     with story.team() as team:
-        bus.publish(team, "ann", "task-complete", "low", "done")
-        chat.send(team, "live", "ann", "look @bob")
-        chat.send(team, "live", "ann", "look @scribe")
+        events.publish(team, "ann", "task-complete", "low", "done")
+        chat_send.send(team, "live", "ann", "look @bob")
+        chat_send.send(team, "live", "ann", "look @scribe")
         found = inbox(team)
         assert [(item.type, item.to) for item in found] == [
             ("chat-mention", "scribe"),
@@ -50,10 +52,10 @@ def test_what_is_urgent_comes_first_and_of_that_what_addresses_the_scribe(story:
 
 def test_looking_handles_nothing_and_saying_so_does(story: Story) -> None:
     with story.team() as team:
-        bus.publish(team, "ann", "task-complete", "low")
+        events.publish(team, "ann", "task-complete", "low")
         first = inbox(team)
         assert inbox(team) == first
-        bus.publish(team, "ann", "chat-message", "low")
+        events.publish(team, "ann", "chat-message", "low")
         handled(team, first[-1].seq)
         assert listed(team) == [("low", "chat-message")]
         size = team.store.head().size
@@ -63,15 +65,15 @@ def test_looking_handles_nothing_and_saying_so_does(story: Story) -> None:
         assert len(inbox(team, "other")) == 2
         with pytest.raises(BadArgumentError, match=f"entries 0 to {size - 1}"):
             handled(team, size)
-        assert [name.type for name in bus.check(team)].count("task-complete") == 1
+        assert [name.type for name in events.check(team)].count("task-complete") == 1
 
 
 def test_what_others_acknowledged_is_still_to_handle(story: Story) -> None:
     with story.team() as team:
-        theirs = bus.publish(team, "ann", "task-complete", "low")
-        own = bus.publish(team, "ann", "chat-message", "low")
-        bus.ack(team, theirs, actor="bob")
-        bus.ack(team, own, actor="scribe")
+        theirs = events.publish(team, "ann", "task-complete", "low")
+        own = events.publish(team, "ann", "chat-message", "low")
+        events.ack(team, theirs, actor="bob")
+        events.ack(team, own, actor="scribe")
         (item,) = inbox(team)
         assert (item.type, item.acked) == ("task-complete", True)
 
@@ -94,9 +96,9 @@ def test_what_was_processed_before_the_ledger_is_handled() -> None:
 
 
 def test_a_reader_of_the_bus_does_not_empty_it(story: Story) -> None:
-    from tripod.readers import mark_seen, unseen
+    from tripod.bus.waiting import mark_seen, unseen
 
     with story.team() as team:
-        bus.publish(team, "ann", "task-complete", "low")
+        events.publish(team, "ann", "task-complete", "low")
         mark_seen(team, "scribe", unseen(team, "scribe"))
         assert len(inbox(team)) == 1

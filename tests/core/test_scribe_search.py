@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from story import Story, folder
 from strategies import FEWER
 
-from ledger.places import SEARCH
-from tripod import adopt, redact, scribe, scribe_reading, scribe_search
-from verify.evidence import collect
-from verify.run import run
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
+from tripod.decisions import search as scribe_search
+from tripod.ledger.places import SEARCH
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 SECRET = "hunter2 is the password of the shop"  # gitleaks:allow - made up
 
@@ -35,13 +39,13 @@ def story() -> Iterator[Story]:
 
 def log(story: Story, title: str, rationale: str = "because") -> int:
     with story.team() as team:
-        scribe.log(team, scribe.Request(title, ["ann"], rationale))
+        decisions_log.log(team, decisions_log.Request(title, ["ann"], rationale))
         return team.store.head().size - 2
 
 
 def found(story: Story, text: str) -> list[str]:
     with story.team() as team:
-        return [decision.title for decision in scribe_reading.query(team, text)]
+        return [decision.title for decision in decisions_read.query(team, text)]
 
 
 def index_of(story: Story) -> Path:

@@ -7,11 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, OTHER_LOG, TIME, VECTORS, WITNESSES, leaves_of, seal_of, sealed
 
-from ledger import seal as seal_module
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.merkle import EMPTY_ROOT
-from ledger.note import Note, format_note, parse_note
-from ledger.seal import (
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.merkle import EMPTY_ROOT
+from tripod.ledger.tlog import seal as seal_module
+from tripod.ledger.tlog.note import (
+    MAX_SIZE,
+    Note,
+    format_note,
+    name_problem,
+    parse_note,
+    text_problem,
+)
+from tripod.ledger.tlog.seal import (
     Cosignature,
     OpenedSeal,
     Seal,
@@ -21,7 +28,6 @@ from ledger.seal import (
     parse_seal,
     sign_seal,
 )
-from ledger.spelling import MAX_SIZE, name_problem, text_problem
 
 SEAL = seal_of(leaves_of([b"e%d" % number for number in range(7)]))
 BODY: str = VECTORS["note"]["body"]

@@ -9,20 +9,24 @@ from unittest import mock
 import pytest
 from specimens import SAID
 
-from ledger.entry import leaf_hash
-from ledger.kinds import BY_NAME
-from ledger.merkle import list_nodes, root_of
-from ledger.note import parse_note
-from ledger.seal import Seal, format_seal, open_seal, parse_seal
-from ledger.vkey import VerifierKey
-from tripod import adopt, bus, chat, keys, scribe, sealing, signer
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import RefusedError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.kinds import BY_NAME
+from tripod.ledger.merkle import list_nodes, root_of
+from tripod.ledger.tlog.note import VerifierKey, parse_note
+from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, parse_seal
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.trust import keys
+from tripod.trust import seal as sealing
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
-PLAIN = scribe.Request("Title", ("ann",), "why")
-REQUEST = scribe.Request("Title", ("ann",), "why", refs=("live.chat:~L7",))
+PLAIN = decisions_log.Request("Title", ("ann",), "why")
+REQUEST = decisions_log.Request("Title", ("ann",), "why", refs=("live.chat:~L7",))
 
 
 @pytest.fixture
@@ -30,8 +34,8 @@ def team(tmp_path: Path) -> Iterator[Team]:
     """A team with a key, sealed as it is."""
     adopt.init(str(tmp_path), project="p", origin="sample.example/1")
     with Team(str(tmp_path / ".nbs")) as team:
-        chat.create(team, "live", actor="ann")
-        chat.send(team, "live", *SAID[0])
+        chat_send.create(team, "live", actor="ann")
+        chat_send.send(team, "live", *SAID[0])
         sealing.new_key(team)
         yield team
 
@@ -76,13 +80,13 @@ def test_a_new_key_seals_what_is_there(team: Team) -> None:
 
 
 def test_a_decision_and_a_checkpoint_are_sealed_and_a_message_is_not(team: Team) -> None:
-    chat.send(team, "live", *SAID[1])
+    chat_send.send(team, "live", *SAID[1])
     bus.publish(team, "ann", "task-complete", "low", "x")
     assert len(seals(team)) == 1
     Path(f"{team.root}/events/config.yaml").write_text("pythia-interval: 2\n")
-    scribe.log(team, REQUEST)
+    decisions_log.log(team, REQUEST)
     assert [reason for *_, reason in seals(team)] == ["asked", "decision"]
-    scribe.log(team, REQUEST)
+    decisions_log.log(team, REQUEST)
     assert [reason for *_, reason in seals(team)] == ["asked", "decision", "checkpoint"]
     clean(team)
 
@@ -99,7 +103,7 @@ def test_many_entries_are_sealed_with_the_next_act(team: Team) -> None:
 def test_an_old_seal_is_followed_with_the_next_act_if_anything_is_new(team: Team) -> None:
     now = time.time_ns()
     with mock.patch.object(time, "time_ns", return_value=now + sealing.LATEST_S * 10**9 - 10**9):
-        chat.send(team, "live", "ann", "soon")
+        chat_send.send(team, "live", "ann", "soon")
     assert len(seals(team)) == 1
     with mock.patch.object(time, "time_ns", return_value=now + (sealing.LATEST_S + 9) * 10**9):
         with team.act():
@@ -120,7 +124,7 @@ def test_asked_again_the_newest_seal_is_given_until_something_is_new(team: Team)
     assert first == seal_of(team)
     assert sealing.seal_now(team, keys.never) == first
     assert len(seals(team)) == 1
-    chat.send(team, "live", "ann", "new")
+    chat_send.send(team, "live", "ann", "new")
     assert sealing.seal(team, "export") != first
     assert seals(team)[-1][2] == "export"
     clean(team)
@@ -143,7 +147,7 @@ def test_the_reasons_are_those_of_the_model(team: Team) -> None:
 def test_without_a_key_nothing_is_sealed_and_nothing_is_said(tmp_path: Path) -> None:
     adopt.init(str(tmp_path), project="p")
     with Team(str(tmp_path / ".nbs")) as team:
-        scribe.log(team, PLAIN)
+        decisions_log.log(team, PLAIN)
         assert team.warnings == []
         assert seals(team) == []
         assert sealing.seal(team, "asked") is None
@@ -155,7 +159,7 @@ def test_without_a_key_nothing_is_sealed_and_nothing_is_said(tmp_path: Path) -> 
 
 def test_where_the_private_key_is_elsewhere_acts_go_on_in_silence(team: Team) -> None:
     os.unlink(keys.key_path("sample.example/1"))
-    scribe.log(team, REQUEST)
+    decisions_log.log(team, REQUEST)
     assert team.warnings == []
     assert len(seals(team)) == 1
     assert sealing.seal(team, "asked") is None
@@ -169,12 +173,12 @@ def test_a_locked_key_is_told_of_at_a_decision_alone(
     monkeypatch.delenv("TRIPOD_PASSPHRASE_FILE", raising=False)
     sealing.rotate_key(team, keys.never, b"secret")
     made = len(seals(team))
-    scribe.log(team, REQUEST)
+    decisions_log.log(team, REQUEST)
     assert len(seals(team)) == made
     assert ["recorded, but not sealed" in text for text in team.warnings] == [True]
     (tmp_path / "pass").write_text("secret\n")
     monkeypatch.setenv("TRIPOD_PASSPHRASE_FILE", str(tmp_path / "pass"))
-    chat.send(team, "live", "ann", "the next act seals it")
+    chat_send.send(team, "live", "ann", "the next act seals it")
     assert seals(team)[made:][0][2] == "decision"
     clean(team)
 
@@ -186,7 +190,7 @@ def test_a_rotated_key_seals_on(team: Team) -> None:
     first = sealing.in_force(team.store.db)
     second = sealing.rotate_key(team, keys.never, None)
     assert sealing.in_force(team.store.db) == second != first
-    scribe.log(team, REQUEST)
+    decisions_log.log(team, REQUEST)
     assert len(seals(team)) == 3
     clean(team)
 
@@ -210,7 +214,7 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
     with mock.patch.object(places[step], step, stop), pytest.raises(StopError):
         sealing.rotate_key(team, keys.never, None)
     assert (sealing.in_force(team.store.db) == first) == (step != "settle")
-    scribe.log(team, REQUEST)
+    decisions_log.log(team, REQUEST)
     assert seals(team)[-1][2] == "decision"
     second = sealing.rotate_key(team, keys.never, None)
     assert sealing.in_force(team.store.db) == second
@@ -249,25 +253,25 @@ def rolled_back(team: Team, tmp_path: Path) -> Team:
 
 def test_a_ledger_behind_its_last_seal_is_not_sealed(team: Team, tmp_path: Path) -> None:
     with rolled_back(team, tmp_path) as back:
-        before = signer.last_note("sample.example/1")
+        before = sealing.last_note("sample.example/1")
         bus.publish(back, "ann", "task-complete", "low", "short")
         with pytest.raises(RefusedError, match=r"is of 11 entries, and the ledger holds 8: a"):
             sealing.seal(back, "asked")
-        assert signer.last_note("sample.example/1") == before
+        assert sealing.last_note("sample.example/1") == before
 
 
 def test_another_history_of_the_same_length_is_not_sealed(team: Team, tmp_path: Path) -> None:
     with rolled_back(team, tmp_path) as back:
-        before = signer.last_note("sample.example/1")
+        before = sealing.last_note("sample.example/1")
         for number in range(5):
             bus.publish(back, "ann", "task-complete", "low", f"other {number}")
         with pytest.raises(RefusedError, match="is of 11 other entries than the first 11"):
             sealing.seal(back, "asked")
         back.warnings.clear()
-        scribe.log(back, PLAIN)  # what is recorded stays recorded, and is told
+        decisions_log.log(back, PLAIN)  # what is recorded stays recorded, and is told
         assert any("Nothing is sealed" in text for text in back.warnings)
         assert any("tripod restore FILE" in text for text in back.warnings)
-        assert signer.last_note("sample.example/1") == before
+        assert sealing.last_note("sample.example/1") == before
 
 
 def test_dead_between_signature_and_entry_the_next_act_seals(team: Team) -> None:
@@ -278,11 +282,11 @@ def test_dead_between_signature_and_entry_the_next_act_seals(team: Team) -> None
         real(*given, **named)  # type: ignore[arg-type]
         raise StopError
 
-    real = signer.sign_head
-    with mock.patch.object(signer, "sign_head", signed), pytest.raises(StopError):
-        scribe.log(team, REQUEST)
+    real = sealing.sign_head
+    with mock.patch.object(sealing, "sign_head", signed), pytest.raises(StopError):
+        decisions_log.log(team, REQUEST)
     assert len(seals(team)) == 1
-    last = signer.last_seal("sample.example/1")
+    last = sealing.last_seal("sample.example/1")
     assert last is not None
     assert last.size == team.store.head().size
     bus.publish(team, "ann", "task-complete", "low", "the next act")
@@ -294,7 +298,7 @@ def test_dead_between_signature_and_entry_the_next_act_seals(team: Team) -> None
 def test_what_is_not_committed_is_not_sealed(team: Team) -> None:
     """Files that others wrote are taken in by acts; the seal's own transaction looks at none."""
     Path(f"{team.root}/workers/a-1.md").write_text("# Worker: a\n\n## Task\n\nx\n")
-    chat.send(team, "live", "ann", "x")
+    chat_send.send(team, "live", "ann", "x")
     sealing.seal(team, "asked")
     clean(team)
 
@@ -310,12 +314,12 @@ def test_what_is_not_committed_is_not_sealed(team: Team) -> None:
 def test_a_memory_that_cannot_be_read_stops_sealing(
     team: Team, data: bytes | None, says: str
 ) -> None:
-    path = signer.seal_path("sample.example/1")
+    path = sealing.seal_path("sample.example/1")
     if data is None:
         note = Path(path).read_text()
         seal = parse_seal(parse_note(note.encode()).text)
         data = (format_seal(seal._replace(origin="o")) + note[len(format_seal(seal)) :]).encode()
     Path(path).write_bytes(data)
-    chat.send(team, "live", "ann", "x")
+    chat_send.send(team, "live", "ann", "x")
     with pytest.raises(RefusedError, match=says):
         sealing.seal(team, "asked")

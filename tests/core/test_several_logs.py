@@ -14,16 +14,22 @@ from nbs_team import files
 from story import BEGIN, Clock, Story, folder
 from team_files import START, Decision, Said, outcome, write_chat, write_event, write_log
 
-from ledger.entry import Entry
-from ledger.kinds import BY_NAME
-from projections.formats.decision_log import count_headings
-from projections.rebuild import differences
-from tripod import adopt, bus, pythia_points, recover, redact, scribe, scribe_reading
+from tripod.bus import events as bus
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Report
-from verify.run import run as verify
+from tripod.ledger.entry import Entry
+from tripod.ledger.kinds import BY_NAME
+from tripod.projections.decisions.format import count_headings
+from tripod.projections.engine import differences
+from tripod.pythia import due
+from tripod.recovery import rebuild as recover
+from tripod.recovery import redact
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run as verify
 
 HEADER = "# Decision Log\n\nProject: x\nCreated: 2020-01-01T00:00:00Z\nScribe: scribe\n"
 LATER = BEGIN + 10
@@ -61,10 +67,10 @@ def entry(second: int, title: str, mark: str = "") -> str:
     )
 
 
-def log(story: Story, title: str, into: str | None = None, **fields: str) -> scribe.Logged:
+def log(story: Story, title: str, into: str | None = None, **fields: str) -> decisions_log.Logged:
     with story.team() as team:
-        request = scribe.Request(title, ["ann"], "because", ["live.chat:~L7"], **fields)
-        return scribe.log(team, request, into=into)
+        request = decisions_log.Request(title, ["ann"], "because", ["live.chat:~L7"], **fields)
+        return decisions_log.log(team, request, into=into)
 
 
 def judge(root: Path, *, no_ledger: bool = False) -> Report:
@@ -78,7 +84,7 @@ def entries(story: Story) -> list[Entry]:
 
 
 def titles(team: Team, name: str | None) -> list[str]:
-    return [one.title for one in scribe_reading.summary(team, 99, name)]
+    return [one.title for one in decisions_read.summary(team, 99, name)]
 
 
 def clean(report: Report) -> None:
@@ -109,7 +115,7 @@ def test_a_log_by_the_name_of_its_chat_is_taken_in(tmp_path: Path) -> None:
     assert told["count-from-grep"].coverage["decisions"] == 46
     assert told["append-only"].verdict == "clean"
     with Team(str(root)) as team:
-        assert scribe_reading.count(team) == scribe_reading.count(team, "live-log.md") == 46
+        assert decisions_read.count(team) == decisions_read.count(team, "live-log.md") == 46
         assert list(differences(team.source, team.disk)) == []
         (root / "scribe/live-log.md").unlink()
         recover.rebuild(team)
@@ -140,7 +146,7 @@ def test_several_logs_are_taken_in_side_by_side(story: Story) -> None:
         assert [titles(team, f"{name}.md") for name in ("live-log", "ops-log", "decisions")] == [
             ["A"], ["B", "D"], ["C"],
         ]  # fmt: skip
-        (found,) = scribe_reading.find(team, f"D-{LATER + 2}")
+        (found,) = decisions_read.find(team, f"D-{LATER + 2}")
         assert [one.id for one in found.later] == [f"D-{LATER + 3}"]
     counts = json.loads((story.root / "counts.json").read_text())["decisions"]
     assert counts["total"] == 4
@@ -169,7 +175,7 @@ def test_the_originals_splits_of_a_named_log_are_read(story: Story, name: str) -
     with story.team() as team:
         taken = adopt.sync(team)
         assert taken.kinds == {"log.rotated": 1}
-        assert scribe_reading.count(team, "live-log.md") == 5
+        assert decisions_read.count(team, "live-log.md") == 5
     logged = log(story, "On", "live-log.md")
     assert logged.number == 6
     assert headings(story.root, archive.name, "live-log.md", "ops-log.md") == [5, 1, 1]
@@ -182,7 +188,7 @@ def test_a_copy_of_a_log_under_an_archives_name_is_not_taken_in_twice(story: Sto
     shutil.copy(path, path.with_name("live-log-20200913-130000-archive.md"))
     with story.team() as team:
         taken = adopt.sync(team)
-        assert (taken.entries, scribe_reading.count(team)) == (0, 1)
+        assert (taken.entries, decisions_read.count(team)) == (0, 1)
         assert taken.left_alone == ["scribe/live-log-20200913-130000-archive.md"]
     clean(judge(story.root))
 
@@ -218,8 +224,8 @@ def test_what_is_no_copy_of_a_log_is_a_log_under_an_archives_name_too(
     assert twice() == 2
     with story.team() as team:
         adopt.sync(team)
-        assert scribe_reading.count(team) == (4 if change == "altered" else 5)
-        assert scribe_reading.count(team, "live-log.md") == 2
+        assert decisions_read.count(team) == (4 if change == "altered" else 5)
+        assert decisions_read.count(team, "live-log.md") == 2
     assert twice() == 2
     logged = log(story, "On", "live-log.md")
     assert (logged.number, logged.log) == (3, "live-log.md")
@@ -284,7 +290,7 @@ def test_a_decision_takes_the_place_of_one_in_another_log(story: Story) -> None:
     first = log(story, "One", "live-log.md")
     second = log(story, "Two", "ops-log.md", supersedes=first.id)
     with story.team() as team:
-        (found,) = scribe_reading.find(team, first.id)
+        (found,) = decisions_read.find(team, first.id)
         assert [one.id for one in found.later] == [second.id]
         assert found.file == "live-log.md"
     clean(judge(story.root))
@@ -304,11 +310,11 @@ def test_an_interval_is_reached_in_each_log_by_itself(story: Story) -> None:
     }
     assert judge(story.root).failures == 0
     with story.team() as team:
-        points = [pythia_points.point_of(team, seq) for seq in pythia_points.pending(team)]
+        points = [due.point_of(team, seq) for seq in due.pending(team)]
         assert [(point.log, point.asked.decisions) for point in points] == [
             ("a-log.md", 2), ("b-log.md", 2),
         ]  # fmt: skip
-        given = pythia_points.snapshot(team, points[1])
+        given = due.snapshot(team, points[1])
     assert [word in given.text for word in ("T0", "T1", "T2", "T3", "T4")] == [
         False, True, False, True, False,
     ]  # fmt: skip
@@ -333,11 +339,11 @@ def test_what_a_review_without_a_range_gets_is_all_that_is_new_of_all_logs(story
     log(story, "Two", "b-log.md")
     with story.team() as team:
         published = bus.publish(team, "ann", "pythia-checkpoint", "high", "")
-        (seq,) = pythia_points.pending(team)
-        point = pythia_points.point_of(team, seq)
+        (seq,) = due.pending(team)
+        point = due.point_of(team, seq)
         assert published
         assert (point.log, point.asked.decisions) == (None, 2)
-        assert "One" in pythia_points.snapshot(team, point).text
+        assert "One" in due.snapshot(team, point).text
 
 
 # Judging -------------------------------------------------------------------------------------
@@ -380,8 +386,8 @@ def test_the_history_of_each_log_in_git_is_judged(tmp_path: Path) -> None:
         with Team(str(git.root / ".nbs")) as team:
             for title in ("One", "Two"):
                 clock.move(5)
-                request = scribe.Request(title, ("ann",), "Because.")
-                scribe.log(team, request, into="ops-log.md")
+                request = decisions_log.Request(title, ("ann",), "Because.")
+                decisions_log.log(team, request, into="ops-log.md")
         data = (git.root / path).read_bytes()
         git.commit(path, data)
         git.commit(".nbs/scribe/notes.md", b"# Notes\n\nold\n")
@@ -448,7 +454,7 @@ def test_what_is_erased_in_one_log_stays_in_no_file(story: Story) -> None:
         recover.rebuild(team)
         kept = [e.data for e in team.store.read() if e.kind == "file.displaced"]
         assert "Secret" not in json.dumps(kept)
-        assert scribe_reading.count(team, "a-log.md") == 1
+        assert decisions_read.count(team, "a-log.md") == 1
     told = judge(story.root)
     assert told.failures == 0
 
@@ -465,7 +471,7 @@ def test_the_scribes_commands_take_one_log_or_all(story: Story) -> None:
     )
     assert run(project, "scribe", "summary", *team, "--log", "c-log.md").code == 2
     with story.team() as opened, pytest.raises(NotFoundError, match=r"a-log\.md, b-log\.md"):
-        scribe_reading.count(opened, "c-log.md")
+        decisions_read.count(opened, "c-log.md")
 
 
 def test_the_log_of_a_chat_is_the_one_that_is_asked(tmp_path: Path) -> None:

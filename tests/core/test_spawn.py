@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tripod.agents import profiles, spec, wrapper
-from tripod.agents.spawn import result_of, spawn_agent
 from tripod.agents.spec import McpServer, SpawnResult, SpawnSpec
-from tripod.agents.spool import ENDED, LOST, OUTCOMES, RUNNING, Spool
+from tripod.agents.spool import ENDED, LOST, OUTCOMES, RUNNING, Spool, result_of, spawn_agent
 from tripod.errors import BadArgumentError, NotFoundError
 
 

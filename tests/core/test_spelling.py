@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.errors import MalformedError
-from ledger.spelling import (
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.tlog.note import (
     MAX_SIZE,
     format_base64,
     name_problem,

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from sample_ledger import faults, opening, said
 
-from ledger.entry import Entry, leaf_hash
-from ledger.errors import (
+from tripod.ledger.entry import Entry, leaf_hash
+from tripod.ledger.errors import (
     IdReusedError,
     LedgerDamagedError,
     LedgerError,
@@ -23,18 +23,17 @@ from ledger.errors import (
     NoLedgerError,
     UnwritableError,
 )
-from ledger.merkle import (
+from tripod.ledger.merkle import (
     check_consistency,
     check_inclusion,
     consistency_proof,
     inclusion_proof,
     root_of,
 )
-from ledger.merkle import list_nodes as nodes_of
-from ledger.reader import block_nodes, read_entries, read_only
-from ledger.schema import APPLICATION_ID, SCHEMA_VERSION
-from ledger.sqlite import SQLiteStore
-from ledger.writing import explained
+from tripod.ledger.merkle import list_nodes as nodes_of
+from tripod.ledger.sqlite.reader import block_nodes, read_entries, read_only
+from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
+from tripod.ledger.sqlite.store import SQLiteStore, explained
 
 SQLITE = shutil.which("sqlite3")
 SIZE = 600

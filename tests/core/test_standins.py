@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from story import Step, Story, folder
 from strategies import FEWER, stories
 
-from ledger.canonical import check_value
-from ledger.drafts_pythia import pythia_assessed, pythia_failed
-from ledger.entry import Draft
-from ledger.kinds import BY_NAME, KINDS
-from ledger.kinds.redaction import ERASABLE
-from projections.formats.chat import parse_line
-from projections.formats.decision_log import parse_decision
-from projections.standins import MARK, is_erasable, stand_in
+from tripod.ledger.canonical import check_value
+from tripod.ledger.entry import Draft
+from tripod.ledger.kinds import BY_NAME, KINDS
+from tripod.ledger.kinds.pythia import pythia_assessed, pythia_failed
+from tripod.ledger.kinds.redaction import ERASABLE
+from tripod.projections.chat.format import parse_line
+from tripod.projections.decisions.format import parse_decision
+from tripod.projections.erasure import MARK, is_erasable, stand_in
 
 TEXT = "no-one else may read this"
 

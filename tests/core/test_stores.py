@@ -9,11 +9,10 @@ import pytest
 from core.store_contract import Make, StoreContract
 from sample_ledger import faults, opening, said
 
-from ledger.errors import ConflictError
-from ledger.head import Guard
-from ledger.memory import MemoryStore
-from ledger.sqlite import SQLiteStore
-from ledger.store import Fold, Store
+from tripod.ledger.errors import ConflictError
+from tripod.ledger.memory import MemoryStore
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.ledger.store import Fold, Guard, Store
 
 
 class TestMemoryStore(StoreContract):

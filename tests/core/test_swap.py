@@ -12,13 +12,18 @@ from unittest import mock
 import pytest
 from story import Story, folder
 
-from projections import swap
-from projections.disk import Disk
-from projections.formats.chat import format_line
-from projections.projection import File
-from projections.rebuild import differences
-from tripod import adopt, bus, chat, chat_reading, scribe, scribe_reading
-from tripod.team import Team
+from tripod.bus import events
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
+from tripod.projections import swap
+from tripod.projections.chat.format import format_line
+from tripod.projections.disk import Disk
+from tripod.projections.engine import differences
+from tripod.projections.projection import File
+from tripod.team import adopt
+from tripod.team.team import Team
 
 NEW = File(b"new", 0o640)
 
@@ -37,7 +42,7 @@ def line(text: str) -> bytes:
 
 def texts(story: Story) -> list[str]:
     with story.team() as team:
-        return [message.text for message in chat_reading.messages(team, "live")]
+        return [message.text for message in chat_read.messages(team, "live")]
 
 
 def kinds(story: Story, start: int) -> list[str]:
@@ -142,12 +147,12 @@ def test_without_an_exchange_the_old_file_is_kept_by_a_link(
 
     texts_added: list[str] = []
     with mock.patch.object(Disk, "stage", staged), story.team() as team:
-        chat.send(team, "live", "ann", "mine")
+        chat_send.send(team, "live", "ann", "mine")
         assert team.warnings == []
     assert texts(story) == ["hello", "mine", "between"]
     whole(story)
     with story.team() as team:
-        chat.send(team, "live", "ann", "more")
+        chat_send.send(team, "live", "ann", "more")
         (story.root / "scribe/log.md").unlink()
         (story.root / "counts.json").unlink()
         adopt.sync(team)
@@ -160,8 +165,8 @@ def test_without_links_either_the_rename_is_all_there_is(
     refused = OSError(errno.EPERM, "Operation not permitted")
     monkeypatch.setattr(swap, "_calls", [None])
     with mock.patch.object(os, "link", side_effect=refused), story.team() as team:
-        chat.send(team, "live", "ann", "mine")
-        chat.create(team, "other")
+        chat_send.send(team, "live", "ann", "mine")
+        chat_send.create(team, "other")
     assert texts(story) == ["hello", "mine"]
     assert (story.root / "chat/other.chat").exists()
     whole(story)
@@ -173,7 +178,7 @@ def test_where_nobody_tells_who_has_it_open_it_is_kept_for_a_while(
     monkeypatch.setattr(swap, "_lease", lambda _: None)
     for number in range(swap.MOST_KEPT + 3):
         with story.team() as team:
-            chat.send(team, "live", "ann", f"mine {number}")
+            chat_send.send(team, "live", "ann", f"mine {number}")
     assert len(kept(story)) == swap.MOST_KEPT
     with story.team() as team:
         assert adopt.sync(team).entries == 0
@@ -188,11 +193,11 @@ def test_where_nobody_tells_who_has_it_open_it_is_kept_for_a_while(
 def test_who_keeps_the_old_file_open_is_listened_to(story: Story) -> None:
     with (story.root / "chat/live.chat").open("ab", buffering=0) as holder:
         with story.team() as team:
-            chat.send(team, "live", "ann", "mine")
+            chat_send.send(team, "live", "ann", "mine")
         assert len(kept(story)) == 1
         holder.write(line("one") + line("two")[:-9])
         with story.team() as team:
-            bus.publish(team, "a", "b", "low")  # whoever comes next
+            events.publish(team, "a", "b", "low")  # whoever comes next
         assert texts(story) == ["hello", "mine", "one"]
         holder.write(line("two")[-9:])
         with story.team() as team:
@@ -201,7 +206,7 @@ def test_who_keeps_the_old_file_open_is_listened_to(story: Story) -> None:
         assert texts(story) == ["hello", "mine", "one", "two"]
         assert len(kept(story)) == 1
         with story.team() as team:
-            bus.publish(team, "a", "b", "low")
+            events.publish(team, "a", "b", "low")
             assert team.warnings == []
     whole(story)
 
@@ -218,10 +223,10 @@ def test_a_replaced_file_that_was_taken_in_is_not_taken_in_again(story: Story) -
     came: list[str] = []
     with (
         mock.patch.object(swap, "exchange", late),
-        mock.patch("tripod.files.Files.drop"),  # as if each writer died before it
+        mock.patch("tripod.team.files.Files.drop"),  # as if each writer died before it
         story.team() as team,
     ):
-        chat.send(team, "live", "ann", "mine")
+        chat_send.send(team, "live", "ann", "mine")
     assert kept(story)
     start = size(story)
     assert texts(story) == ["hello", "mine", "between"]
@@ -242,7 +247,7 @@ def test_a_change_of_what_was_there_is_kept_once(story: Story) -> None:
     came: list[bytes] = []
     start = size(story)
     with mock.patch.object(swap, "exchange", late), story.team() as team:
-        chat.send(team, "live", "ann", "mine")
+        chat_send.send(team, "live", "ann", "mine")
     assert kinds(story, start).count("file.displaced") == 1
     assert texts(story) == ["hello", "mine"]
     whole(story)
@@ -251,12 +256,12 @@ def test_a_change_of_what_was_there_is_kept_once(story: Story) -> None:
 def test_an_edit_is_kept_before_who_comes_next_heals_the_file(story: Story) -> None:
     """A writer died behind its commit; somebody edits; a third acts on something else."""
     with mock.patch.object(Team, "_write_files"), story.team() as team:
-        chat.send(team, "live", "ann", "unwritten")
+        chat_send.send(team, "live", "ann", "unwritten")
     edited = (story.root / "chat/live.chat").read_bytes().replace(b"\n---\n", b"\n---\nQUFB\n")
     story.original.put("chat/live.chat", edited, 0o600)
     start = size(story)
     with story.team() as team:
-        bus.publish(team, "a", "b", "low")
+        events.publish(team, "a", "b", "low")
         seqs = [e.seq for e in team.store.read(start) if e.kind == "file.displaced"]
         assert [team.source.body(seq)["path"] for seq in seqs] == ["chat/live.chat"]
     assert texts(story) == ["hello", "unwritten"]
@@ -268,13 +273,13 @@ def test_what_came_before_a_writer_died_is_not_taken_in_twice(story: Story) -> N
     story.original.append("chat/live.chat", line("before"))
     story.original.log("Before")
     with mock.patch.object(Team, "_write_files"), story.team() as team:
-        chat.send(team, "live", "ann", "unwritten")
-        scribe.log(team, scribe.Request("Unwritten", ["ann"], "r"))
+        chat_send.send(team, "live", "ann", "unwritten")
+        decisions_log.log(team, decisions_log.Request("Unwritten", ["ann"], "r"))
     story.original.append("chat/live.chat", line("behind"))
     story.original.log("Behind")
     with story.team() as team:
         team.refresh()
-        assert [d.title for d in scribe_reading.query(team)] == [
+        assert [d.title for d in decisions_read.query(team)] == [
             "D",
             "Before",
             "Unwritten",
@@ -293,12 +298,12 @@ def test_a_torn_end_of_the_log_is_known_as_ours(story: Story) -> None:
         return real(fd, data)
 
     with mock.patch.object(os, "write", torn), story.team() as team:
-        scribe.log(team, scribe.Request("Torn", ["ann"], "r"))
+        decisions_log.log(team, decisions_log.Request("Torn", ["ann"], "r"))
         assert "No space left" in team.warnings[-1]
     story.original.append("scribe/log.md", b"\n---\n\n### D-7 Theirs\n- **Status:** decided\n")
     with story.team() as team:
         team.refresh()
-        assert [d.title for d in scribe_reading.query(team)] == ["D", "Torn", "Theirs"]
+        assert [d.title for d in decisions_read.query(team)] == ["D", "Torn", "Theirs"]
     log = (story.root / "scribe/log.md").read_bytes()
     assert log.count(b"### D-") == 3
     whole(story)

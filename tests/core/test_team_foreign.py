@@ -9,13 +9,19 @@ from unittest import mock
 import pytest
 from story import Story, folder, tree
 
-from projections.disk import Disk
-from projections.formats import chat as chat_format
-from projections.projection import File
-from projections.rebuild import differences
-from tripod import adopt, bus, chat, chat_reading, recover, scribe, scribe_reading
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.decisions import read as decisions_read
 from tripod.errors import NotFoundError, RefusedError
-from tripod.team import Team
+from tripod.projections.chat import format as chat_format
+from tripod.projections.disk import Disk
+from tripod.projections.engine import differences
+from tripod.projections.projection import File
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
 
 
 @pytest.fixture
@@ -125,9 +131,9 @@ def test_their_message_is_taken_in_with_its_header_where_ours_would_differ(
     assert kinds(story, start) == ["chat.sent"] + ["chat.header-seen"] * headers
     assert tree(story.root)["chat/live.chat"] == before
     with story.team() as team:
-        assert chat_reading.participants(team, "live") == [("ann", 1), ("bob", 1)]
-        assert chat.send(team, "live", "ann", "on").number == 2
-        assert chat_reading.participants(team, "live") == [("ann", 2), ("bob", 1)]
+        assert chat_read.participants(team, "live") == [("ann", 1), ("bob", 1)]
+        assert chat_send.send(team, "live", "ann", "on").number == 2
+        assert chat_read.participants(team, "live") == [("ann", 2), ("bob", 1)]
     data = (story.root / "chat/live.chat").read_bytes()
     assert b"participants: ann(2), bob(1)\n" in data
     assert b"file-length: %d\n" % len(data) in data
@@ -146,8 +152,8 @@ def test_a_line_that_is_read_while_it_is_written_is_a_message_when_it_is_whole(
             file.write(part)
         sync(story)
     with story.team() as team:
-        found = [(one.handle, one.text) for one in chat_reading.messages(team, "live")]
-        chat.send(team, "live", "ann", "and on")
+        found = [(one.handle, one.text) for one in chat_read.messages(team, "live")]
+        chat_send.send(team, "live", "ann", "and on")
     assert found[0] == ("ann", "hello")
     assert found.count(("eve", text)) == 1
     assert {handle for handle, _ in found} == {"ann", "eve"}
@@ -162,7 +168,7 @@ def test_two_messages_that_no_line_break_parts_are_two(story: Story) -> None:
             file.write(chat_format.format_line(handle, 1600000000, "hi"))
         sync(story)
     with story.team() as team:
-        assert [one.handle for one in chat_reading.messages(team, "live")] == ["ann", "eve", "bob"]
+        assert [one.handle for one in chat_read.messages(team, "live")] == ["ann", "eve", "bob"]
     whole(story)
 
 
@@ -188,9 +194,9 @@ def test_their_rotation_is_taken_in(story: Story, *, unsynced: bool) -> None:
         p: f for p, f in before.items() if p != "counts.json"
     }
     with story.team() as team:
-        live = chat_reading.messages(team, "live")
+        live = chat_read.messages(team, "live")
         assert (live[0].number, live[-1].number, len(live)) == (1_000, 2_001, 1_002)
-        assert next(m.number for m in chat_reading.search(team, "live", "m5", archives=True)) == 6
+        assert next(m.number for m in chat_read.search(team, "live", "m5", archives=True)) == 6
     whole(story)
 
 
@@ -204,8 +210,8 @@ def test_their_log_entries_and_their_split_are_taken_in(story: Story) -> None:
     found = sync(story)
     assert found.kinds == {"decision.logged": 201, "log.rotated": 1}
     with story.team() as team:
-        assert scribe_reading.count(team) == 502
-        logged = scribe.log(team, scribe.Request("Ours", ["ann"], "because"))
+        assert decisions_read.count(team) == 502
+        logged = decisions_log.log(team, decisions_log.Request("Ours", ["ann"], "because"))
         assert logged.number == 503
         log = (story.root / "scribe/log.md").read_bytes()
         assert log.count(b"\n### D-") == 253
@@ -216,8 +222,8 @@ def test_prose_by_hand_behind_the_log_is_kept(story: Story) -> None:
     story.original.append("scribe/log.md", b"\nA word by hand.\n")
     assert sync(story).kinds == {"log.noted": 1}
     with story.team() as team:
-        scribe.log(team, scribe.Request("Next", ["ann"], "because"))
-        assert scribe_reading.count(team) == 2
+        decisions_log.log(team, decisions_log.Request("Next", ["ann"], "because"))
+        assert decisions_read.count(team) == 2
     assert b"\nA word by hand.\n\n---\n\n### D-" in (story.root / "scribe/log.md").read_bytes()
     whole(story)
 
@@ -260,7 +266,9 @@ def test_a_changed_configuration_is_an_entry_and_an_event(story: Story) -> None:
     assert kinds(story, start) == ["config.changed", "bus.published"]
     assert body(story, start + 1)["type"] == "config-change"
     with story.team() as team:
-        assert scribe.log(team, scribe.Request("T", ["ann"], "r")).checkpoint is not None
+        assert (
+            decisions_log.log(team, decisions_log.Request("T", ["ann"], "r")).checkpoint is not None
+        )
     (story.root / "events/config.yaml").unlink()
     story.step(("sync",))
     story.original.put("events/config.yaml", b"pythia-interval: 1\n")
@@ -291,12 +299,12 @@ def test_a_chat_that_becomes_one_is_taken_in(story: Story) -> None:
     path.write_bytes(b"=== nbs-chat ===\nlast-writer: ")
     assert sync(story).kinds == {"file.seen": 1}
     with story.team() as team, pytest.raises(RefusedError):
-        chat.create(team, "new")
+        chat_send.create(team, "new")
     path.unlink()
     story.original.create("new")
     assert sync(story).kinds["chat.created"] == 1
     with story.team() as team:
-        chat.send(team, "new", "ann", "hi")
+        chat_send.send(team, "new", "ann", "hi")
     whole(story)
 
 
@@ -326,9 +334,9 @@ def test_an_edit_is_never_taken_in_and_kept_before_it_is_written_over(
     assert (story.root / path).read_bytes() == edited, "an act that is elsewhere leaves it"
     with story.team() as team:
         if path.startswith("chat"):
-            chat.send(team, "live", "ann", "on")
+            chat_send.send(team, "live", "ann", "on")
         else:
-            scribe.log(team, scribe.Request("On", ["ann"], "because"))
+            decisions_log.log(team, decisions_log.Request("On", ["ann"], "because"))
     kept = [e for e in _entries(story, start) if e.kind == "file.displaced"]
     assert [entry.data["path"] for entry in kept] == [path]
     with story.team() as team:
@@ -343,7 +351,7 @@ def _entries(story: Story, start: int) -> list[Any]:
 
 
 def _content(team: Team, data: dict[str, Any]) -> bytes:
-    from projections.projection import content_bytes
+    from tripod.projections.projection import content_bytes
 
     return content_bytes(team.source, data["content"])
 
@@ -421,7 +429,7 @@ def test_what_cannot_be_kept_is_not_written_over(story: Story) -> None:
     path.write_bytes(b"x" * (17 * 1024 * 1024))
     start = size(story)
     with story.team() as team, pytest.raises(RefusedError, match="move it away first"):
-        scribe.log(team, scribe.Request("On", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.Request("On", ["ann"], "because"))
     assert size(story) == start
     assert path.stat().st_size == 17 * 1024 * 1024
 
@@ -490,8 +498,8 @@ def test_a_message_that_slips_in_is_not_lost(story: Story) -> None:
 
     start = size(story)
     with racing("chat/live.chat", write), story.team() as team:
-        sent = chat.send(team, "live", "ann", "mine")
-        assert [m.text for m in chat_reading.messages(team, "live")] == [
+        sent = chat_send.send(team, "live", "ann", "mine")
+        assert [m.text for m in chat_read.messages(team, "live")] == [
             "hello",
             "mine",
             "in between",
@@ -507,8 +515,8 @@ def test_a_message_that_slips_in_is_not_lost(story: Story) -> None:
 
 def test_a_decision_that_slips_in_is_not_lost(story: Story) -> None:
     with racing("scribe/log.md", lambda: story.original.log("In between")), story.team() as team:
-        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
-        assert [d.title for d in scribe_reading.query(team)] == ["First", "Mine", "In between"]
+        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
+        assert [d.title for d in decisions_read.query(team)] == ["First", "Mine", "In between"]
     whole(story)
 
 
@@ -517,7 +525,7 @@ def test_an_edit_that_slips_in_is_kept_apart(story: Story) -> None:
     edited = EDITS[path]((story.root / path).read_bytes())
     start = size(story)
     with racing(path, lambda: story.original.put(path, edited)), story.team() as team:
-        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
     kept = [e for e in _entries(story, start) if e.kind == "file.displaced"]
     with story.team() as team:
         assert [_content(team, entry.data) for entry in kept] == [edited]
@@ -541,11 +549,11 @@ def test_who_never_stops_writing_is_told_of(story: Story) -> None:
         story.original.say("live", "bob", "again")
 
     with racing("chat/live.chat", write, times=100), story.team() as team:
-        chat.send(team, "live", "ann", "mine")
+        chat_send.send(team, "live", "ann", "mine")
         assert "others keep writing the file" in team.warnings[-1]
     with story.team() as team:
         team.refresh()
-        assert "mine" in [m.text for m in chat_reading.messages(team, "live")]
+        assert "mine" in [m.text for m in chat_read.messages(team, "live")]
     whole(story)
 
 
@@ -556,7 +564,7 @@ def test_who_holds_the_original_lock_is_waited_for_without_a_deadlock(story: Sto
 
     lock = story.root / "chat/live.chat.lock"
     with mock.patch.object(Team, "_write_files"), story.team() as team:
-        chat.send(team, "live", "ann", "unwritten")
+        chat_send.send(team, "live", "ann", "unwritten")
     program = (
         "import fcntl, sys, time\n"
         "file = open(sys.argv[1], 'w')\nfcntl.lockf(file, fcntl.LOCK_EX)\n"
@@ -594,7 +602,7 @@ def test_a_foreign_event_between_our_look_and_our_note_is_seen_next(story: Story
         real(team, *arguments, **options)
 
     with mock.patch.object(Team, "_write_files", late), story.team() as team:
-        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
     with story.team() as team:
         team.refresh()
         assert names[0] in [event.name for event in bus.check(team)]
@@ -610,9 +618,12 @@ def test_a_config_edited_while_we_write_is_seen_next(story: Story) -> None:
         real(team, *arguments, **options)
 
     with mock.patch.object(Team, "_write_files", late), story.team() as team:
-        scribe.log(team, scribe.Request("Mine", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
     with story.team() as team:
-        assert scribe.log(team, scribe.Request("More", ["ann"], "r")).checkpoint is not None
+        assert (
+            decisions_log.log(team, decisions_log.Request("More", ["ann"], "r")).checkpoint
+            is not None
+        )
 
 
 def test_a_symbolic_link_in_place_of_a_folder_is_not_followed(story: Story) -> None:
@@ -668,7 +679,7 @@ def test_an_act_that_writes_over_what_only_the_file_holds_names_it(story: Story)
     theirs = last.replace("First", "Theirs").replace("### D-", "### D-1")
     path.write_text(f"{head}{rule}{theirs}{rule}{last}", "utf-8")
     with story.team() as team:
-        scribe.log(team, scribe.Request("Second", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.Request("Second", ["ann"], "because"))
         said = "\n".join(team.warnings)
     assert "(Theirs)" in said
     assert "Theirs" not in path.read_text("utf-8")

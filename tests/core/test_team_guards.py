@@ -11,16 +11,21 @@ import pytest
 from specimens import unguarded
 from story import Story
 
-from ledger.errors import LedgerDamagedError, UnwritableError
-from projections.disk import Disk
-from projections.formats.chat import Header as ChatHeader
-from projections.formats.chat import archive_header, format_header, format_line
-from projections.tables import TABLES
-from tripod import adopt, bus, chat, chat_reading, recover, scribe
-from tripod.scribe import Request
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
+from tripod.decisions.log import Request
+from tripod.ledger.errors import LedgerDamagedError, UnwritableError
+from tripod.projections.chat.format import Header as ChatHeader
+from tripod.projections.chat.format import archive_header, format_header, format_line
+from tripod.projections.disk import Disk
+from tripod.projections.engine import TABLES
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 FREE = ("files", "participants", "events")  # whose rows a fold deletes
 
@@ -34,10 +39,10 @@ def story(tmp_path: Path) -> Story:
 def busy(story: Story) -> Story:
     """A team with a chat, two decisions and events, pending and processed."""
     with story.team() as team:
-        chat.create(team, "live")
-        chat.send(team, "live", "ann", "let us")
+        chat_send.create(team, "live")
+        chat_send.send(team, "live", "ann", "let us")
         for title in ("One", "Two"):
-            scribe.log(team, Request(title, ["ann"], "because", refs=["live.chat:~L7"]))
+            decisions_log.log(team, Request(title, ["ann"], "because", refs=["live.chat:~L7"]))
         bus.ack(team, bus.publish(team, "ann", "done", "high"))
     return story
 
@@ -82,13 +87,13 @@ def test_a_false_body_is_not_spread_into_the_log(busy: Story) -> None:
             (seq,),
         )
     with busy.team() as team:  # it is added to the file, and nothing else of it is written
-        scribe.log(team, Request("Three", ["ann"], "because"))
+        decisions_log.log(team, Request("Three", ["ann"], "because"))
     after = path.read_bytes()
     assert after.startswith(before)
     assert b" Three\n" in after
     path.write_bytes(before)
     with busy.team() as team, pytest.raises(LedgerDamagedError, match=f"entry {seq} has a body"):
-        scribe.log(team, Request("Four", ["ann"], "because"))
+        decisions_log.log(team, Request("Four", ["ann"], "because"))
     assert path.read_bytes() == before
     with busy.team() as team, pytest.raises(LedgerDamagedError):
         recover.rebuild(team)
@@ -105,12 +110,12 @@ def test_an_archive_without_a_last_line_break_is_given_back(story: Story) -> Non
     files = {p: p.read_bytes() for p in (story.root / "chat").glob("*.chat")}
     with story.team() as team:
         adopt.sync(team)
-        assert [m.text for m in chat_reading.search(team, "live", "", archives=True)] == [
+        assert [m.text for m in chat_read.search(team, "live", "", archives=True)] == [
             "m0",
             "m1",
             "later",
         ]
-        assert [m.text for m in chat_reading.messages(team, "live")] == ["later"]
+        assert [m.text for m in chat_read.messages(team, "live")] == ["later"]
         for path in files:
             path.unlink()
         recover.rebuild(team)
@@ -148,14 +153,16 @@ def test_events_name_the_entry_that_they_tell_of(busy: Story) -> None:
 
 
 def _cause(header: bytes) -> str | None:
-    from ledger.entry import parse_header
+    from tripod.ledger.entry import parse_header
 
     return parse_header(header).cause
 
 
 def test_a_clock_that_was_ahead_is_told(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     with story.team() as team:
-        monkeypatch.setattr("ledger.writing.now_at", lambda: "2999-01-01T00:00:00.000000Z")
+        monkeypatch.setattr(
+            "tripod.ledger.sqlite.store.now_at", lambda: "2999-01-01T00:00:00.000000Z"
+        )
         bus.publish(team, "ann", "done", "high")
         monkeypatch.undo()
     with story.team() as team:

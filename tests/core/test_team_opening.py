@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from story import Story, folder
 
-from ledger.errors import NoLedgerError, UnwritableError
-from ledger.locating import LEDGER
-from projections import manifest
-from projections.projection import File
-from projections.rebuild import differences
-from tripod import adopt, bus, recover
+from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
-from tripod.opening import find_team
-from tripod.team import Team
+from tripod.ledger.errors import NoLedgerError, UnwritableError
+from tripod.ledger.locator import LEDGER
+from tripod.projections import manifest
+from tripod.projections.engine import differences
+from tripod.projections.projection import File
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.open import find_team
+from tripod.team.team import Team
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sealed import VECTORS, leaves_of
 
-from ledger import tiles
-from ledger.entry import MAX_HEADER
-from ledger.errors import MalformedError, TooLargeError
-from ledger.merkle import (
+from tripod.ledger.entry import MAX_HEADER
+from tripod.ledger.errors import MalformedError, TooLargeError
+from tripod.ledger.merkle import (
     EMPTY_ROOT,
     Nodes,
     check_consistency,
@@ -23,8 +22,9 @@ from ledger.merkle import (
     node_hash,
     root_of,
 )
-from ledger.spelling import MAX_SIZE
-from ledger.tiles import (
+from tripod.ledger.tlog import tiles
+from tripod.ledger.tlog.note import MAX_SIZE
+from tripod.ledger.tlog.tiles import (
     ENTRIES,
     MAX_ENTRY,
     WIDTH,

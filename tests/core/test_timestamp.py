@@ -9,8 +9,14 @@ from authority import Authority
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ledger.errors import LedgerError, MalformedError, MissingExtraError, NotVerifiedError
-from ledger.timestamp import Stamp, _sorted, open_receipt, parse_authorities, require_extra
+from tripod.ledger.errors import LedgerError, MalformedError, MissingExtraError, NotVerifiedError
+from tripod.ledger.tlog.timestamp import (
+    Stamp,
+    _sorted,
+    open_receipt,
+    parse_authorities,
+    require_extra,
+)
 
 TEXT = "example.com/ledger\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n"
 

@@ -15,12 +15,13 @@ import pytest
 from doors.inside import run
 from specimens import build, copy, database
 
-from ledger.errors import LedgerDamagedError
-from ledger.reader import keeps_log, read_only, side_problem
-from tripod import bus, recover
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.bus import events
+from tripod.ledger.errors import LedgerDamagedError
+from tripod.ledger.sqlite.reader import keeps_log, read_only, side_problem
+from tripod.recovery import rebuild as recover
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)"
 
@@ -31,7 +32,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = build(str(tmp_path_factory.mktemp("sound")))
     with Team(root) as team:
         for number in range(300):
-            bus.publish(team, "ann", "note", "low", f"note {number} " + "x" * 200)
+            events.publish(team, "ann", "note", "low", f"note {number} " + "x" * 200)
     return root
 
 
@@ -67,7 +68,7 @@ def test_a_sound_team_is_clean(root: str) -> None:
 def _publish(root: str, times: int = 1) -> None:
     """Another process opens the ledger, appends and closes it, so that its log is moved into it."""
     code = (
-        "import sys\nfrom tripod import bus\nfrom tripod.team import Team\n"
+        "import sys\nfrom tripod.bus import events as bus\nfrom tripod.team.team import Team\n"
         f"for _ in range({times}):\n    with Team(sys.argv[1]) as team:\n"
         "        bus.publish(team, 'bob', 'note', 'low', 'meanwhile')\n"
     )
@@ -251,11 +252,11 @@ def test_a_trigger_by_a_hidden_name_is_found_and_never_run(root: str, sql: str) 
 
 def test_a_trigger_that_is_planted_while_a_program_runs_is_not_run(root: str) -> None:
     with Team(root) as team:
-        bus.publish(team, "ann", "note", "low", "one")
+        events.publish(team, "ann", "note", "low", "one")
         with raw(root) as db:
             plant(db, "sqlite_quiet", HIDDEN[0], "entries")
         with pytest.raises(LedgerDamagedError, match="sqlite_quiet"):
-            bus.publish(team, "ann", "note", "low", "two")
+            events.publish(team, "ann", "note", "low", "two")
 
 
 VIEWS = {

@@ -5,16 +5,21 @@ from collections.abc import Callable, Iterator
 import pytest
 from story import Story, folder, tree
 
-from projections.formats.chat import format_line
-from projections.in_the_way import merge_marker
-from projections.rebuild import differences
-from tripod import adopt, bus, chat, chat_reading, recover, scribe
-from tripod.doctor.visit import examine, mend
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.errors import RefusedError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Finding
-from verify.run import run
+from tripod.projections.chat.format import format_line
+from tripod.projections.disk import merge_marker
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.recovery.doctor import examine, mend
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding
+from tripod.verify.run import run
 
 ENTRY = (
     b"### %b %b\n- **Chat ref:** \xe2\x80\x94\n- **Participants:** ann\n"
@@ -102,7 +107,7 @@ def size(story: Story) -> int:
 
 
 def decide(team: Team) -> None:
-    scribe.log(team, scribe.Request("Second", ["ann"], "r", ["live.chat:~L7"]))
+    decisions_log.log(team, decisions_log.Request("Second", ["ann"], "r", ["live.chat:~L7"]))
 
 
 @pytest.mark.parametrize("path", CASES)
@@ -133,7 +138,7 @@ def test_nothing_of_it_is_taken_in_or_written_over_and_everybody_says_so(
 
 ACTS: dict[str, Callable[[Team], object]] = {
     "scribe/log.md": decide,
-    "chat/live.chat": lambda team: chat.send(team, "live", "ann", "more"),
+    "chat/live.chat": lambda team: chat_send.send(team, "live", "ann", "more"),
 }
 
 
@@ -167,7 +172,7 @@ def test_a_finished_merge_is_taken_in_with_both_sides(story: Story) -> None:
     with story.team() as team:
         found = adopt.sync(team)
         assert (found.kinds["decision.logged"], found.kinds["chat.sent"]) == (2, 2)
-        assert [m.handle for m in chat_reading.messages(team, "live")] == ["ann", "ann", "bob"]
+        assert [m.handle for m in chat_read.messages(team, "live")] == ["ann", "ann", "bob"]
         decide(team)
         assert list(differences(team.source, team.disk)) == []
         assert recover.rebuild(team).written == []
@@ -188,9 +193,9 @@ def test_a_text_that_quotes_markers_is_no_conflict(story: Story) -> None:
         found = adopt.sync(team)
         kinds = found.kinds
         assert kinds["chat.sent"] == kinds["decision.logged"] == kinds["worker.written"] == 1
-        chat.send(team, "live", "ann", quoted)
+        chat_send.send(team, "live", "ann", quoted)
         bus.publish(team, "a", "b", "low", quoted)
-        scribe.log(team, scribe.Request("Second", ["ann"], f"{rule} >>>>>>> <<<<<<<"))
+        decisions_log.log(team, decisions_log.Request("Second", ["ann"], f"{rule} >>>>>>> <<<<<<<"))
         assert list(differences(team.source, team.disk)) == []
         assert not [text for text in team.warnings if "merge" in text]
     assert not [one for one in findings(story) if "merge" in one.message]
@@ -200,7 +205,7 @@ def test_markers_that_an_older_version_took_in_are_no_conflict(story: Story) -> 
     """They stand in the ledger: the file shows what it gives, and the team goes on."""
     from unittest import mock
 
-    with mock.patch("projections.intake.piece.merge_marker", return_value=None):
+    with mock.patch("tripod.projections.pieces.merge_marker", return_value=None):
         clash(story, "scribe/log.md")
         with story.team() as team:
             adopt.sync(team)
@@ -232,7 +237,7 @@ def test_a_past_with_a_conflict_is_not_adopted(story: Story) -> None:
 
 
 def test_a_writer_that_died_does_not_write_over_a_conflict(story: Story) -> None:
-    from ledger import drafts
+    from tripod.ledger.kinds import team as drafts
 
     with story.team() as team:
         text = {"channel": "live", "index": 1, "handle": "bob", "time": 1, "text": "Tea"}
@@ -246,7 +251,7 @@ def test_a_writer_that_died_does_not_write_over_a_conflict(story: Story) -> None
     story.original.put("chat/live.chat", before)
     with story.team() as team:
         team.refresh()
-        assert [message.text for message in chat_reading.messages(team, "live")] == ["hello", "Tea"]
+        assert [message.text for message in chat_read.messages(team, "live")] == ["hello", "Tea"]
         assert list(differences(team.source, team.disk)) == []
 
 
@@ -255,7 +260,7 @@ def test_read_positions_with_a_conflict_are_left_alone(story: Story) -> None:
     data = b"# cursors\n" + conflict(b"ann=0\n", b"bob=0\n")
     file.write_bytes(data)
     with story.team() as team:
-        chat.send(team, "live", "ann", "more")
+        chat_send.send(team, "live", "ann", "more")
         assert [text for text in team.warnings if "cursors" in text and "marker" in text]
     assert file.read_bytes() == data
 

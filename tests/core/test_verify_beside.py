@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from specimens import SPECIMENS, build, copy, database, unguarded
 
-from projections import BUS
-from projections.disk import Disk
-from tripod import bus
-from tripod.team import Team
-from verify import storage
-from verify.compared import Compared, compare_own
-from verify.evidence import Evidence, collect
-from verify.finding import Report
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.projections import BUS
+from tripod.projections.disk import Disk
+from tripod.team.team import Team
+from tripod.verify.evidence import Evidence, collect
+from tripod.verify.finding import Report
+from tripod.verify.fold import Compared, compare_own
+from tripod.verify.run import run
+from tripod.verify.scan import database as storage
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_no_tables_no_comparison(sound: str, tmp_path: Path) -> None:
 
 def test_the_files_of_the_queue_come_from_the_queue_alone(sound: str) -> None:
     """Leaving out what the queue renders leaves out no other file."""
-    from projections.rebuild import renders
+    from tripod.projections.engine import renders
 
     with Team(sound) as team:
         every = {path for path, _ in renders(team.source)}

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from sample_ledger import opening, said
 from specimens import Row, build, copy, database, forge, read, unguarded
 
-from ledger.canonical import format_value
-from ledger.chain import check_link
-from ledger.entry import commit, leaf_hash, parse_header
-from ledger.sqlite import SQLiteStore
-from projections.tables import create_tables
-from verify import scan
-from verify.checks import LEDGER_CHECKS
-from verify.evidence import collect
-from verify.finding import Finding
-from verify.run import run
+from tripod.ledger.canonical import format_value
+from tripod.ledger.chain import check_link
+from tripod.ledger.entry import commit, leaf_hash, parse_header
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.projections.engine import create_tables
+from tripod.verify.checks import LEDGER_CHECKS
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Finding
+from tripod.verify.run import run
+from tripod.verify.scan import rows as scan
 
 NAMES = [check.NAME for check in LEDGER_CHECKS]
 FIELDS = ("header", "salt", "body")

@@ -12,20 +12,20 @@ from nbs_team import files
 from specimens import build, copy, database, unguarded
 from team_files import Decision, Said, outcome, write_chat, write_log
 
-from ledger.drafts import opened, sent
-from ledger.entry import Draft
-from ledger.schema import migrate
-from ledger.sqlite import SQLiteStore
-from projections import intake as projections_intake
-from projections.formats.chat import format_line
-from tripod import recover
-from tripod.adopt import init
-from tripod.team import Team
-from verify import storage
-from verify.checks import CHECKS, LEDGER_CHECKS
-from verify.evidence import collect
-from verify.finding import Report
-from verify.run import run
+from tripod.ledger.entry import Draft
+from tripod.ledger.kinds.team import opened, sent
+from tripod.ledger.sqlite.schema import migrate
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.projections import intake as projections_intake
+from tripod.projections.chat.format import format_line
+from tripod.recovery import rebuild as recover
+from tripod.team.adopt import init
+from tripod.team.team import Team
+from tripod.verify.checks import CHECKS, LEDGER_CHECKS
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run
+from tripod.verify.scan import database as storage
 
 LEDGER = [check.NAME for check in LEDGER_CHECKS]
 
@@ -369,7 +369,7 @@ def test_two_processes_find_what_one_finds(
 
 
 def test_the_manual_of_each_check_has_its_four_parts() -> None:
-    from verify.explain import manual
+    from tripod.verify.run import manual
 
     for check in CHECKS:
         text = manual(check.NAME)

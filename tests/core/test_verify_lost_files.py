@@ -6,13 +6,13 @@ import pytest
 from specimens import build, database
 from team_files import Decision, Said, outcome, write_chat, write_log
 
-from ledger.drafts import displaced
-from projections.formats.event import MAX_FILE
-from tripod.adopt import init, sync
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Report
-from verify.run import run
+from tripod.ledger.kinds.team import displaced
+from tripod.projections.bus.format import MAX_FILE
+from tripod.team.adopt import init, sync
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run
 
 
 def judge(path: str | Path, *, no_ledger: bool = False) -> Report:

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verify.escape import escape, shorten
-from verify.excerpt import difference
-from verify.finding import (
+from tripod.verify.finding import (
     CANNOT_TELL,
     CLEAN,
     FINDINGS,
@@ -18,9 +16,13 @@ from verify.finding import (
     Outcome,
     Report,
     Subject,
+    difference,
+    escape,
     not_applicable,
+    shorten,
 )
-from verify.reporters import REPORTERS, json_, text
+from tripod.verify.reporters import REPORTERS, text
+from tripod.verify.reporters import json as json_
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "reports"
 

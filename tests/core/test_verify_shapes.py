@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from specimens import build, database, read
 
-from ledger.canonical import format_value, parse_value
-from ledger.errors import MalformedError
-from ledger.kinds import BY_NAME, KINDS
-from verify.shapes import TEXT, pattern
+from tripod.ledger.canonical import format_value, parse_value
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.kinds import BY_NAME, KINDS
+from tripod.verify.scan.shapes import TEXT, pattern
 
 EXPRESSIONS = {kind.name: pattern(kind.model) for kind in KINDS}
 SLOW = {"config.changed", "ledger.opened"}

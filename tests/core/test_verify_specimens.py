@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from specimens import ADVISED, SPECIMENS, Specimen, build, copy
 
-from verify.checks import ADVICE, CHECKS
-from verify.evidence import collect
-from verify.finding import CANNOT_TELL, Report
-from verify.run import run
+from tripod.verify.checks import ADVICE, CHECKS
+from tripod.verify.evidence import collect
+from tripod.verify.finding import CANNOT_TELL, Report
+from tripod.verify.run import run
 
 
 @pytest.fixture(scope="module")

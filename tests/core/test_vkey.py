@@ -9,11 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, VECTORS, WITNESSES
 
-from ledger import vkey
-from ledger.errors import MalformedError
-from ledger.note import parse_note
-from ledger.spelling import name_problem
-from ledger.vkey import COSIGNATURE, ED25519, SigningKey, VerifierKey, cosignature_message
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.tlog import note as vkey
+from tripod.ledger.tlog.note import (
+    COSIGNATURE,
+    ED25519,
+    SigningKey,
+    VerifierKey,
+    cosignature_message,
+    name_problem,
+    parse_note,
+)
 
 NAMES = st.text(min_size=1, max_size=20).filter(lambda name: name_problem(name) is None)
 KINDS = st.sampled_from([ED25519, COSIGNATURE])

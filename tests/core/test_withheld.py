@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from specimens import build
 
-from projections.withheld import holds_erased, places, withhold
-from tripod import adopt, bus, chat_reading
-from tripod.redact import Request, redact
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.projections.erasure import holds_erased, places, withhold
+from tripod.recovery.redact import Request, redact
+from tripod.team import adopt
+from tripod.team.team import Team
 
 MARK = b"[redacted]\n"
 
@@ -24,7 +26,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
         adopt.sync(team)
         before = {p: Path(root, p).read_bytes() for p in ("chat/live.chat", "scribe/log.md")}
         db = team.store.db
-        seqs = [chat_reading.messages(team, "live")[1].seq]
+        seqs = [chat_read.messages(team, "live")[1].seq]
         seqs.append(db.execute("SELECT seq FROM pieces ORDER BY seq LIMIT 1").fetchone()[0])
         seqs.append(db.execute("SELECT seq FROM files WHERE path LIKE '%note.md'").fetchone()[0])
         redact(team, Request(tuple(seqs), None, "asked to", "alex"))

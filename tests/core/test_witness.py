@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of, seal_of
 
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.merkle import consistency_proof, list_nodes
-from ledger.note import Note, Signature, cosignature_time, sign, verify
-from ledger.seal import Seal, format_seal, open_seal, sign_seal
-from ledger.vkey import SigningKey
-from ledger.witness import (
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.merkle import consistency_proof, list_nodes
+from tripod.ledger.tlog.note import Note, Signature, SigningKey, cosignature_time, sign, verify
+from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, sign_seal
+from tripod.ledger.tlog.witness import (
     MAX_HASHES,
     SIZE_TYPE,
     Decision,

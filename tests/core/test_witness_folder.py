@@ -8,10 +8,9 @@ import pytest
 from sealed import LOG, OTHER_LOG, WITNESSES, seal_of
 from witnessing import FORKED, LEAVES, NAME, asked, begun, note_of
 
-from ledger.note import cosignature_time, format_note, parse_note, verify
-from ledger.vkey import SigningKey
-from ledger.witness import log_folder
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError, TripodError
+from tripod.ledger.tlog.note import SigningKey, cosignature_time, format_note, parse_note, verify
+from tripod.ledger.tlog.witness import log_folder
 from tripod.witness.folder import WitnessFolder
 
 LATEST = f"logs/{log_folder(LOG.name)}/checkpoint"

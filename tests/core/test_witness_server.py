@@ -10,7 +10,7 @@ import pytest
 from sealed import LOG
 from witnessing import FORKED, LEAVES, asked, begun, served
 
-from ledger.witness import MAX_REQUEST, log_folder, parse_signatures
+from tripod.ledger.tlog.witness import MAX_REQUEST, log_folder, parse_signatures
 from tripod.witness.server import WitnessServer
 
 Reply = tuple[int, str | None, bytes]

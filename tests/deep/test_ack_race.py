@@ -13,17 +13,18 @@ import pytest
 from children import let_go
 from story import Story, folder
 
-from projections.rebuild import differences
-from tripod import adopt, bus
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.projections.engine import differences
+from tripod.team import adopt
+from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[2]
 EACH = 400
 OURS = """
 import sys
-from tripod import bus
+from tripod.bus import events as bus
 from tripod.errors import NotFoundError
-from tripod.team import Team
+from tripod.team.team import Team
 print("ready", flush=True)
 names = sys.stdin.readline().split()
 with Team(sys.argv[1]) as team:
@@ -120,9 +121,9 @@ for name in names:
 """
 WORK = """
 import sys
-from tripod import bus
+from tripod.bus import events as bus
 from tripod.errors import NotFoundError
-from tripod.team import Team
+from tripod.team.team import Team
 print("ready", flush=True)
 names = sys.stdin.readline().split()
 with Team(sys.argv[1]) as team:

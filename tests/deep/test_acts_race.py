@@ -8,16 +8,21 @@ import pytest
 from children import let_go
 from story import Story
 
-from projections.rebuild import differences
-from tripod import adopt, bus, chat_reading, scribe_reading
-from tripod.team import Team
+from tripod.bus import events
+from tripod.chat import read as chat_read
+from tripod.decisions import read as decisions_read
+from tripod.projections.engine import differences
+from tripod.team import adopt
+from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[1]
 PROGRAM = """
 import sys
-from tripod import bus, chat, scribe
+from tripod.bus import events as bus
+from tripod.chat import send as chat
+from tripod.decisions import log as scribe
 from tripod.errors import NotFoundError
-from tripod.team import Team
+from tripod.team.team import Team
 root, act = sys.argv[1:3]
 print("ready", flush=True)
 names = sys.stdin.readline().split()
@@ -60,7 +65,7 @@ def together(root: Path, act: str, names: list[str]) -> list[list[str]]:
 def test_an_event_is_acknowledged_by_exactly_one(tmp_path: Path) -> None:
     story = Story(tmp_path)
     with story.team() as team:
-        names = [bus.publish(team, "a", "b", "low") for _ in range(20)]
+        names = [events.publish(team, "a", "b", "low") for _ in range(20)]
     answered = together(story.root, "ack", names)
     assert sorted(name for part in answered for name in part) == sorted(names)
     assert story.original.pending() == []
@@ -76,7 +81,7 @@ def test_ids_and_numbers_are_given_once(tmp_path: Path) -> None:
     numbers = [int(item) for part in together(story.root, "send", []) for item in part]
     assert sorted(numbers) == list(range(40))
     with Team(str(story.root)) as team:
-        assert scribe_reading.count(team) == 40
-        assert len(chat_reading.messages(team, "live")) == 40
+        assert decisions_read.count(team) == 40
+        assert len(chat_read.messages(team, "live")) == 40
         assert adopt.sync(team).entries == 0
         assert list(differences(team.source, team.disk)) == []

@@ -12,7 +12,7 @@ from adoption import check_adoption, check_going_on
 from nbs_team import ARCHIVE
 from story import BEGIN, Clock, Original, folder
 
-from projections.formats import chat as chat_format
+from tripod.projections.chat import format as chat_format
 
 Maker = Callable[[Original], None]
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 from specimens import build, copy, database, unguarded
 
-from verify.evidence import collect
-from verify.run import run
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 
 class Mutation(NamedTuple):

@@ -18,19 +18,20 @@ from git_repo import Git
 from specimens import database
 from story import folder
 
-from ledger.errors import LedgerError
-from ledger.note import Note, format_note
-from ledger.seal import Seal, format_seal, sign_seal
-from ledger.witness import log_folder
-from tripod import anchoring, keys, sealing
 from tripod.errors import NotFoundError, RefusedError, TripodError
-from tripod.prove import prove_growth
-from tripod.team import Team
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.tlog.note import Note, format_note
+from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
+from tripod.ledger.tlog.witness import log_folder
+from tripod.team.team import Team
+from tripod.trust import anchor, keys
+from tripod.trust import seal as sealing
+from tripod.trust.prove import prove_growth
+from tripod.verify.anchors.collect import USUAL, Asked
+from tripod.verify.finding import Report
+from tripod.verify.load import open_evidence
+from tripod.verify.run import run
 from tripod.witness.folder import WitnessFolder
-from verify.finding import Report
-from verify.opening import open_evidence
-from verify.outside import USUAL, Asked
-from verify.run import run
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "10"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)
@@ -192,7 +193,7 @@ def ask(team: Team, path: str) -> str:
     folder = WitnessFolder(path)
     try:
         key = folder.key().verifier()
-        anchoring.witness(team, folder.answer, [key], "the witness")
+        anchor.witness(team, folder.answer, [key], "the witness")
     except NotFoundError:
         return "nothing is sealed"
     except RefusedError as error:

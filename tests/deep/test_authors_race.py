@@ -11,15 +11,15 @@ import pytest
 from sample_ledger import faults, opening
 from specimens import build
 
-from ledger.authorship import parse_record, record_problem, statement
-from ledger.entry import Entry
-from ledger.ids import fresh_ids
-from ledger.sqlite import SQLiteStore
-from ledger.vkey import SigningKey
-from tripod import authors, keys
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.ledger.actors import parse_record, record_problem, statement
+from tripod.ledger.entry import Entry
+from tripod.ledger.ids import fresh_ids
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.ledger.tlog.note import SigningKey
+from tripod.team.team import Team
+from tripod.trust import actors, keys
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 HERE = Path(__file__).resolve().parents[1]
 TIMES = 300
@@ -28,10 +28,10 @@ TIMES = 300
 APART = """
 import sys
 from sample_ledger import ORIGIN, said
-from ledger.authorship import sign_drafts
-from ledger.ids import fresh_ids
-from ledger.sqlite import SQLiteStore
-from ledger.vkey import SigningKey
+from tripod.ledger.actors import sign_drafts
+from tripod.ledger.ids import fresh_ids
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.ledger.tlog.note import SigningKey
 path, handle, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
 key = SigningKey(handle, handle[:1].encode() * 32)
 store = SQLiteStore(path)
@@ -47,8 +47,9 @@ for number in range(times):
 # By the acts, as agents do it.
 ACTS = """
 import sys
-from tripod import bus, chat
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.chat import send as chat
+from tripod.team.team import Team
 root, handle, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with Team(root) as team:
     print("ready", flush=True)
@@ -124,7 +125,7 @@ def test_two_who_act_at_once_and_sign_all_of_it(tmp_path: Path) -> None:
     root = build(str(tmp_path))
     with Team(root) as team:
         for handle in ("ann", "bob"):
-            authors.enrol(team, handle, keys.never)
+            actors.enrol(team, handle, keys.never)
         size = team.store.head().size
     children = [start(ACTS, root, handle, str(TIMES)) for handle in ("ann", "bob")]
     for child in children:
@@ -145,7 +146,7 @@ def test_no_kill_loses_what_was_answered_or_leaves_an_entry_without_its_record(
 ) -> None:
     root = build(str(tmp_path))
     with Team(root) as team:
-        authors.enrol(team, "ann", keys.never)
+        actors.enrol(team, "ann", keys.never)
         size = team.store.head().size
     answered: set[str] = set()
     entries: list[Entry] = []

@@ -8,7 +8,7 @@ from appender import OPENING
 from children import run_together
 from sample_ledger import faults
 
-from ledger.sqlite import SQLiteStore
+from tripod.ledger.sqlite.store import SQLiteStore
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from appender import DEATHS, OPENING
 from children import start
 from sample_ledger import faults, said
 
-from ledger.sqlite import SQLiteStore
+from tripod.ledger.sqlite.store import SQLiteStore
 
 
 def say_go(child: "subprocess.Popen[str]") -> None:

@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 from story import Story, folder, tree
 
-from projections import BUS
-from projections.formats import chat as chat_format
-from projections.rebuild import differences
-from tripod import adopt, bus, chat, chat_reading, recover
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.chat import read as chat_read
+from tripod.chat import send as chat_send
+from tripod.projections import BUS
+from tripod.projections.chat import format as chat_format
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
 
 DEATHS = (
     "before the files",
@@ -31,10 +35,14 @@ import os, sys
 sys.path[:0] = sys.argv[3:5]
 from pathlib import Path
 from projections import swap
-from projections.disk import Disk
-from tripod import adopt, bus, chat, recover, scribe
-from tripod.files import Files
-from tripod.team import Team
+from tripod.projections.disk import Disk
+from tripod.team import adopt
+from tripod.bus import events as bus
+from tripod.chat import send as chat
+from tripod.recovery import rebuild as recover
+from tripod.decisions import log as scribe
+from tripod.team.files import Files
+from tripod.team.team import Team
 
 root, act, death = sys.argv[1], sys.argv[2], sys.argv[5]
 die = lambda *_, **__: os._exit(9)
@@ -166,7 +174,7 @@ def test_what_others_write_meanwhile_is_not_lost(act: str, death: str) -> None:
         with Team(str(story.root)) as team:
             team.refresh()
             assert [text for text in team.warnings if "outside" in text] == []
-            live = [message.text for message in chat_reading.messages(team, channel)]
+            live = [message.text for message in chat_read.messages(team, channel)]
             assert live[-1] == "meanwhile"
             if act in ("send", "rotate"):
                 assert live[-2] in ("hi @bob", "one too many")
@@ -183,8 +191,9 @@ def test_what_others_write_meanwhile_is_not_lost(act: str, death: str) -> None:
 LOOP = """
 import sys
 sys.path[:0] = sys.argv[2:4]
-from tripod import bus, chat
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.chat import send as chat
+from tripod.team.team import Team
 with Team(sys.argv[1]) as team:
     print("ready", flush=True)
     number = 0
@@ -220,7 +229,7 @@ def test_twenty_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
     names = {name for name in answered if name.endswith(".event")}
     assert names <= {path.name for path in (story.root / "events").iterdir()}
     with Team(str(story.root)) as team:
-        seqs = {str(message.seq) for message in chat_reading.messages(team, "live")}
+        seqs = {str(message.seq) for message in chat_read.messages(team, "live")}
         assert {seq for seq in answered if seq.isdecimal()} <= seqs
     assert len(answered) > 40
 
@@ -228,7 +237,7 @@ def test_twenty_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
 def test_a_ledger_that_was_not_begun_is_begun_by_init(tmp_path: Path) -> None:
     """The first act died before its COMMIT: the file is there and holds nothing."""
     program = (
-        "import os, sys\nfrom tripod import adopt\nfrom tripod.act import Act\n"
+        "import os, sys\nfrom tripod.team import adopt\nfrom tripod.team.act import Act\n"
         "Act.take_in = lambda *_: os._exit(9)\nadopt.init(sys.argv[1])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
@@ -244,9 +253,10 @@ def test_a_ledger_that_was_not_begun_is_begun_by_init(tmp_path: Path) -> None:
 REFUSED = """
 import os, resource, sys
 sys.path[:0] = sys.argv[3:5]
-from ledger.errors import LedgerError
-from tripod import bus, chat
-from tripod.team import Team
+from tripod.ledger.errors import LedgerError
+from tripod.bus import events as bus
+from tripod.chat import send as chat
+from tripod.team.team import Team
 root, how = sys.argv[1:3]
 if how == "full":
     import signal
@@ -311,7 +321,7 @@ def test_a_place_that_cannot_be_written_does_not_stop_the_others(tmp_path: Path)
     (story.root / "counts.json").unlink()
     (story.root / "counts.json").mkdir()
     with story.team() as team:
-        chat.send(team, "live", "ann", "hi")
+        chat_send.send(team, "live", "ann", "hi")
         assert "counts.json: recorded, but the file is not written yet" in team.warnings[-1]
     (story.root / "counts.json").rmdir()
     with story.team() as team:

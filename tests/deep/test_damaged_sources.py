@@ -15,13 +15,16 @@ import pytest
 from git_repo import Git
 from specimens import build, database, forge, read
 
-from tripod import bus, chat, sealing
-from tripod.team import Team
-from verify.finding import Report
-from verify.opening import open_evidence
-from verify.outside import Asked
-from verify.reporters import json_, text
-from verify.run import run
+from tripod.bus import events as bus
+from tripod.chat import send as chat_send
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.verify.anchors.collect import Asked
+from tripod.verify.finding import Report
+from tripod.verify.load import open_evidence
+from tripod.verify.reporters import json as json_
+from tripod.verify.reporters import text
+from tripod.verify.run import run
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "3"))
 SEED = int(os.environ.get("TRIPOD_SEED", "11"))
@@ -83,7 +86,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> str:
         with Team(root) as opened:
             for number in range(260):  # more than one bundle, and rows on several pages
                 bus.publish(opened, "ann", "note", "low", f"note {number}")
-            chat.send(opened, "live", "ann", "A" * 40_000)
+            chat_send.send(opened, "live", "ann", "A" * 40_000)
             sealing.seal(opened, "asked")
         Path(root, "policy.yaml").write_text("level: SELF\nseals: [SEAL]\n", encoding="utf-8")
         with Team(root) as opened:

@@ -20,11 +20,11 @@ import pytest
 from plain_export import files_of, key_of, seal_note, write_files
 from specimens import SPECIMENS, Specimen, authored, build, copy, database, forge, read
 
-from ledger.entry import commit
-from ledger.schema import MIGRATIONS
-from verify.checks import HEADER_CHECKS, bodies_present, writers_authorised
-from verify.opening import open_evidence
-from verify.run import run
+from tripod.ledger.entry import commit
+from tripod.ledger.sqlite.schema import MIGRATIONS
+from tripod.verify.checks import HEADER_CHECKS, bodies_present, writers_authorised
+from tripod.verify.load import open_evidence
+from tripod.verify.run import run
 
 TOOL = Path(__file__).resolve().parents[2] / "tools/audit_export.py"
 ORIGIN = "sample.example/1"

@@ -23,12 +23,14 @@ from nbs_team import ARCHIVE
 from original_tools import Bus, Chat, Log, Worker
 from story import Clock, folder, tree
 
-from ledger.locating import LEDGER
-from projections.rebuild import differences
-from tripod import chat_keeping, recover, worker
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.chat import keep as chat_keep
+from tripod.ledger.locator import LEDGER
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
+from tripod.workers import run as workers_run
 
 AFTER = 1_795_294_700  # a little after the last act of the team's past
 ABOVE, COUNT = 667, 2  # lines of a chat, and how many are split off, so that it happens here
@@ -295,15 +297,15 @@ def template() -> Iterator[Path]:
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(LEDGER, raising=False)
     monkeypatch.delenv("NBS_HANDLE", raising=False)
-    monkeypatch.setattr(chat_keeping, "ROTATE_ABOVE", ABOVE)
-    monkeypatch.setattr(chat_keeping, "ROTATE_COUNT", COUNT)
+    monkeypatch.setattr(chat_keep, "ROTATE_ABOVE", ABOVE)
+    monkeypatch.setattr(chat_keep, "ROTATE_COUNT", COUNT)
 
 
 def play(template: Path, steps: list[str]) -> Both:
     with folder() as where:
         project = where / "team"
         shutil.copytree(template, project)
-        with mock.patch.dict("os.environ", {worker.PROFILE: str(project / "agent.toml")}):
+        with mock.patch.dict("os.environ", {workers_run.PROFILE: str(project / "agent.toml")}):
             both = Both(project)
             for reader in both.shown:  # they know the past
                 both.ours("nbs-chat", "read", CHAT, f"--unread={reader}")

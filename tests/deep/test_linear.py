@@ -16,45 +16,38 @@ from functools import cache
 
 import pytest
 
-from ledger.bodies import parse_lines
-from ledger.canonical import parse_value
-from ledger.entry import parse_header
-from ledger.errors import LedgerError
-from ledger.note import parse_note
-from ledger.policy import parse_policy
-from ledger.proof import parse_proof
-from ledger.seal import parse_seal
-from ledger.tiles import parse_bundle, parse_path, parse_tile
-from ledger.vkey import VerifierKey
-from ledger.witness import parse_request, parse_signatures
-from projections.formats.assessment import parse_assessment
-from projections.formats.chat import parse_archive_name, split_file
-from projections.formats.chat import parse_header as chat_header
-from projections.formats.config import parse_config
-from projections.formats.cursors import parse_cursors
-from projections.formats.decision_log import (
+from tripod.agents.spec import read_answer
+from tripod.ledger.canonical import parse_value
+from tripod.ledger.entry import parse_header
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.tlog.note import VerifierKey, parse_note
+from tripod.ledger.tlog.policy import parse_policy
+from tripod.ledger.tlog.proof import parse_proof
+from tripod.ledger.tlog.seal import parse_seal
+from tripod.ledger.tlog.tiles import parse_bundle, parse_lines, parse_path, parse_tile
+from tripod.ledger.tlog.witness import parse_request, parse_signatures
+from tripod.projections.bus.format import parse_config, parse_event
+from tripod.projections.chat.format import mentions, parse_archive_name, parse_cursors, split_file
+from tripod.projections.chat.format import parse_header as chat_header
+from tripod.projections.decisions.format import (
     entry_text,
     parse_decision,
     parse_log_archive_name,
     parse_refs,
     split_log,
 )
-from projections.formats.event import parse_event
-from projections.formats.mentions import mentions
-from projections.formats.moments import parse as parse_moment
-from projections.formats.review import Range, judge_review
-from projections.formats.words import spoken as words_of
-from projections.formats.worker import log_below, parse_worker
-from tripod.agents.outputs import read_answer
-from tripod.texts import texts_in
-from verify.advice import may_decide, sign_of
-from verify.chat_reads import as_usual, calls_in, read_of_chat, told_to_read, usually
-from verify.echo import codes_of
-from verify.escape import escape
-from verify.excerpt import difference
-from verify.growth import follows, keeps, unconverted
-from verify.known import parse_head
-from verify.rules import parse as parse_rules
+from tripod.projections.pythia.format import Range, judge_review, parse_assessment
+from tripod.projections.text import parse as parse_moment
+from tripod.projections.text import spoken as words_of
+from tripod.projections.workers.format import log_below, parse_worker
+from tripod.recovery.redact import texts_in
+from tripod.verify.advice import may_decide, sign_of
+from tripod.verify.anchors.growth import follows, keeps, unconverted
+from tripod.verify.anchors.heads import parse_head
+from tripod.verify.anchors.policy import parse as parse_rules
+from tripod.verify.finding import difference, escape
+from tripod.verify.isolation.echo import codes_of
+from tripod.verify.isolation.reads import as_usual, calls_in, read_of_chat, told_to_read, usually
 
 SIZE = 1 << 20
 SMALL = 60_000

@@ -11,15 +11,16 @@ from crowded import NEW, REWRITTEN, Crowd, crowd
 from nbs_team import ARCHIVE
 from specimens import build, database, unguarded
 
-from tripod import sealing
-from tripod.adopt import init
 from tripod.drafting import draft_event
-from tripod.team import Team
-from verify.checks import ADVICE, CHECKS
-from verify.evidence import collect
-from verify.finding import KEPT, Outcome, Report
-from verify.reporters import json_, text
-from verify.run import run
+from tripod.team.adopt import init
+from tripod.team.team import Team
+from tripod.trust import seal
+from tripod.verify.checks import ADVICE, CHECKS
+from tripod.verify.evidence import collect
+from tripod.verify.finding import KEPT, Outcome, Report
+from tripod.verify.reporters import json as json_
+from tripod.verify.reporters import text
+from tripod.verify.run import run
 
 NO_WARNINGS = {
     "ledger-missing",
@@ -90,7 +91,7 @@ def test_old_warnings_hide_no_failure_and_are_none(tmp_path: Path, count: int) -
 def test_strays_in_a_record_hide_no_failure_and_are_none(tmp_path: Path, count: int) -> None:
     root = Path(build(str(tmp_path / "team")))
     with Team(str(root)) as team:
-        sealing.new_key(team)
+        seal.new_key(team)
     for number in range(count):
         (root / f"record/stray-{number}").write_bytes(b"x")
 

@@ -11,18 +11,18 @@ import pytest
 from reviewed import folder_alone
 from story import folder
 
-from ledger.ids import now_us
-from tripod import pythia
 from tripod.demo import nosy, review
 from tripod.demo.data import data_file
 from tripod.demo.review import SAID, Told, ask, begin, order_of
 from tripod.errors import RefusedError
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run
+from tripod.ledger.ids import now_us
+from tripod.pythia import run as pythia_run
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 REVIEWER = data_file("pythia.py")
-RUN = pythia.Program
+RUN = pythia_run.Program
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_a_chat_file_as_argument_is_refused(due: tuple[str, str]) -> None:
         Team(f"{project}/.nbs") as team,
         pytest.raises(RefusedError, match="lies in what the program may not see"),
     ):
-        pythia.order_for(team, program, "alex")
+        pythia_run.order_for(team, program, "alex")
 
 
 @pytest.mark.parametrize("way", nosy.WAYS)
@@ -128,7 +128,7 @@ def test_the_outcome_of_a_review_leaves_all_clean(due: tuple[str, str]) -> None:
     with Team(f"{project}/.nbs") as team:
         team.refresh()
         program = RUN(command=[sys.executable, REVIEWER])
-        found = asyncio.run(pythia.run(team, program, now_us()))
+        found = asyncio.run(pythia_run.run(team, program, now_us()))
     assert found is not None
     assert found.answer is not None
     with collect(project) as evidence:

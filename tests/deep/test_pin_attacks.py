@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from specimens import Row, build, database, forge, read, unguarded
 
-from ledger.entry import leaf_hash
-from ledger.merkle import Tree
-from ledger.seal import Seal, format_seal
-from verify.checks import NEW_ONLY
-from verify.evidence import collect
-from verify.finding import Report
-from verify.outside import Asked
-from verify.run import run
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.merkle import Tree
+from tripod.ledger.tlog.seal import Seal, format_seal
+from tripod.verify.anchors.collect import Asked
+from tripod.verify.checks import NEW_ONLY
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run
 
 TRIALS = 60
 NAMES = tuple(check.NAME for check in NEW_ONLY)

@@ -13,13 +13,13 @@ import pytest
 from doors.inside import TRIPOD, run
 from sample_ledger import entry_faults
 
-from ledger.entry import Entry
-from ledger.reader import read_entries, read_only
+from tripod.ledger.entry import Entry
+from tripod.ledger.sqlite.reader import read_entries, read_only
 
 LOOP = """
 import os, signal, sys
 from tripod.cli import main
-from tripod.files import Files
+from tripod.team.files import Files
 
 def once(*words):
     try:

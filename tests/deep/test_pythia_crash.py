@@ -12,8 +12,8 @@ from dying import RUN
 from reviewed import EXAMPLE, NOW, SCRIPTED, begin, check_once, event_of, folder_alone, kinds
 from story import folder
 
-from tripod import pythia
-from tripod.team import Team
+from tripod.pythia import run as pythia
+from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -22,10 +22,11 @@ CHILD = """
 import asyncio, sys
 sys.path[:0] = sys.argv[3:5]
 from dying import RUN, behind, die, die_at
-from tripod import pythia, pythia_run
+from tripod.pythia import run as pythia
+from tripod.pythia import review as pythia_run
 from tripod.agents import errands, isolated, spool
-from tripod.files import Files
-from tripod.team import Team
+from tripod.team.files import Files
+from tripod.team.team import Team
 
 root, step, manual = sys.argv[1], sys.argv[2], sys.argv[5] == "manual"
 if sys.argv[5] != "namespace":

@@ -29,15 +29,15 @@ from reviewed import (
 )
 from team_files import outcome
 
-from projections.projection import content_bytes
-from tripod import pythia
 from tripod.agents import wrapper
-from tripod.agents.isolated import isolate, resolve
+from tripod.agents.isolate import isolate, resolve
 from tripod.agents.spool import ENDED, Look, Spool
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Outcome
-from verify.run import run as judge
+from tripod.projections.projection import content_bytes
+from tripod.pythia import run as pythia_run
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome
+from tripod.verify.run import run as judge
 
 SEARCH = r"""
 import os, runpy, socket, subprocess, sys
@@ -145,7 +145,9 @@ def found_by(project: Path, team: Team, *tops: str, network: bool = False) -> li
             str(copy),
             *tops,
         )
-        done = asyncio.run(pythia.run(team, pythia.Program(command=words, network=network), NOW))
+        done = asyncio.run(
+            pythia_run.run(team, pythia_run.Program(command=words, network=network), NOW)
+        )
     assert done is not None
     assert done.answer is not None, done
     ended = next(e.data for e in team.store.read() if e.kind == "agent.ended")
@@ -163,7 +165,7 @@ def test_nothing_of_the_chat_is_found_in_the_namespace() -> None:
         assert isolated["level"] == "namespace"
         assert "problem" not in isolated
         assert {"chat", "events", "ledger.db", "record", "..", "workers"} <= set(isolated["hidden"])
-        assert pythia.show(team).level == "namespace"
+        assert pythia_run.show(team).level == "namespace"
         check_once(team, name)
 
 
@@ -195,7 +197,7 @@ def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> 
     uncover = f"umount {project}; umount {project}/.nbs; unshare -Urm umount {project}"
     line = f"{look}; {uncover}; {look}"
     program = resolve(["sh", "-c", line], [str(project / "own")], hidden)
-    with mock.patch("tripod.agents.isolated._SYSTEM", ("/usr", "/bin", "/lib", "/lib64", "/tmp")):  # noqa: S108
+    with mock.patch("tripod.agents.isolate._SYSTEM", ("/usr", "/bin", "/lib", "/lib64", "/tmp")):  # noqa: S108
         (tmp_path / "home").mkdir()
         place = isolate(program, str(tmp_path), hidden, str(project))
     assert place.level == "namespace", place.problem
@@ -208,7 +210,7 @@ def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.usefixtures("namespace")
 def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
-    with mock.patch("tripod.agents.isolated._namespace") as words:
+    with mock.patch("tripod.agents.isolate._namespace") as words:
         words.side_effect = lambda made, *_: made.words.extend(["--ro-bind", "/", "/"])
         (tmp_path / "secret").touch()
         place = isolate(resolve(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere")
@@ -364,8 +366,8 @@ def reviewed_by(
     argv = json.dumps([sys.executable, str(script), line, str(EXAMPLE)])
     path = folder / "agent.toml"
     path.write_text(f"argv = {argv}\n{profile}\n[isolated]\n{isolated}\n")
-    asked = pythia.Program(profile=str(path), shows=shows, require_namespace=True)
-    done = asyncio.run(pythia.run(team, asked, NOW))
+    asked = pythia_run.Program(profile=str(path), shows=shows, require_namespace=True)
+    done = asyncio.run(pythia_run.run(team, asked, NOW))
     assert done is not None
     assert done.answer is not None, done
     ended = next(e.data for e in team.store.read() if e.kind == "agent.ended")
@@ -463,7 +465,7 @@ def test_nobody_answers_in_its_place() -> None:
         return look
 
     with reviewed_team() as (_, team), mock.patch.object(Spool, "look", replaced):
-        done = asyncio.run(pythia.run(team, pythia.Program(command=SCRIPTED), NOW))
+        done = asyncio.run(pythia_run.run(team, pythia_run.Program(command=SCRIPTED), NOW))
         assert done is not None
         assert done.answer is None
         assert done.problems == ["another program changed what it printed (stdout)"]
@@ -479,10 +481,10 @@ def test_when_her_time_is_over_nothing_of_her_runs_on() -> None:
         own.touch()
         # Whatever she leaves behind holds this lock.
         line = f"exec 9<{own}; flock 9; sleep 600 & trap '' TERM; sleep 600; sleep 600"
-        program = pythia.Program(
+        program = pythia_run.Program(
             command=("sh", "-c", line), shows=[str(own)], timeout_s=1, require_namespace=True
         )
-        found = asyncio.run(pythia.run(team, program, NOW))
+        found = asyncio.run(pythia_run.run(team, program, NOW))
         assert found is not None
         assert found.problems[0].startswith("it was ended: its time was over after")
         with own.open() as file:

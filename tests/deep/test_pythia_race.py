@@ -13,7 +13,7 @@ from doors.inside import TRIPOD
 from reviewed import EXAMPLE, SCRIPTED, begin, check_once, kinds
 from story import folder
 
-from tripod.team import Team
+from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[1]
 MANY = 10
@@ -21,9 +21,9 @@ MANY = 10
 CHILD = """
 import asyncio, os, signal, sys
 sys.path[:0] = sys.argv[2:4]
-from tripod import pythia
+from tripod.pythia import run as pythia
 from tripod.agents import isolated, spool
-from tripod.team import Team
+from tripod.team.team import Team
 
 root, who = sys.argv[1], sys.argv[4]
 isolated.BWRAP = "no-such-bwrap"

@@ -12,7 +12,7 @@ import pytest
 from damaged import damage, scribble
 from doors.inside import begin, run
 
-from ledger.reader import read_only
+from tripod.ledger.sqlite.reader import read_only
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -22,7 +22,8 @@ import os, sys
 sys.path[:0] = sys.argv[3:5]
 from pathlib import Path
 from ledger import renewing
-from tripod import renew, swapping
+from tripod.recovery import repair as renew
+from tripod.recovery import repair as swapping
 
 root, death = sys.argv[1], sys.argv[2]
 die = lambda *_, **__: os._exit(9)

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from sealed import LOG, POLICY, WITNESSES, leaves_of, proof_of
 
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.note import format_note, parse_note
-from ledger.policy import open_under
-from ledger.proof import format_proof, parse_proof, verify_proof
-from ledger.vkey import SigningKey, VerifierKey
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.tlog.note import SigningKey, VerifierKey, format_note, parse_note
+from tripod.ledger.tlog.policy import open_under
+from tripod.ledger.tlog.proof import format_proof, parse_proof, verify_proof
 
 LEAVES = leaves_of([b"e%d" % number for number in range(7)])
 PROOF = proof_of(LEAVES, 6)

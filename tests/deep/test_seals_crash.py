@@ -10,21 +10,27 @@ from pathlib import Path
 import pytest
 from specimens import build
 
-from ledger.note import parse_note
-from ledger.reader import read_only
-from ledger.seal import Seal, parse_seal
-from tripod import bus, copies, keys, sealing, signer
-from tripod.team import Team
-from verify import storage
-from verify.evidence import collect
-from verify.run import run
+from tripod.bus import events
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.tlog.note import parse_note
+from tripod.ledger.tlog.seal import Seal, parse_seal
+from tripod.recovery import backup as copies
+from tripod.team.team import Team
+from tripod.trust import keys
+from tripod.trust import seal as sealing
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
+from tripod.verify.scan import database
 
 ORIGIN = "sample.example/1"
 
 PROGRAM = """
 import os, signal, sys
-from tripod import copies, keys, scribe, sealing
-from tripod.team import Team
+from tripod.recovery import backup as copies
+from tripod.trust import keys
+from tripod.decisions import log as scribe
+from tripod.trust import seal as sealing
+from tripod.team.team import Team
 
 root, what, die_at = sys.argv[1], sys.argv[2], int(sys.argv[3])
 calls = 0
@@ -57,7 +63,7 @@ def root(tmp_path: Path) -> str:
     with Team(root) as team:
         sealing.new_key(team)
         copies.backup(team, f"{os.path.dirname(root)}/copy.db")
-        bus.publish(team, "ann", "task-complete", "low", "behind the backup")
+        events.publish(team, "ann", "task-complete", "low", "behind the backup")
     return root
 
 
@@ -106,7 +112,7 @@ def test_killed_at_any_file_while_it_seals_the_next_act_seals(root: str, what: s
     total, die_at, remembered = 0, 1, 0
     while not total:
         total = steps(program(root, what, die_at))
-        last = signer.last_seal(ORIGIN)
+        last = sealing.last_seal(ORIGIN)
         assert last is not None
         assert last.size >= remembered  # never back
         remembered = last.size
@@ -115,7 +121,7 @@ def test_killed_at_any_file_while_it_seals_the_next_act_seals(root: str, what: s
         team.warnings.clear()
         sealing.seal_now(team, keys.never)
         assert team.warnings == []
-        assert signer.last_note(ORIGIN) == getattr(sealing.newest(team.store.db), "note", None)
+        assert sealing.last_note(ORIGIN) == getattr(sealing.newest(team.store.db), "note", None)
     assert die_at > 20
     assert failures(root) == []
 
@@ -161,11 +167,11 @@ def test_a_fork_is_judged_the_same_in_one_pass_and_in_two_halves(
     copies.restore(root, f"{os.path.dirname(root)}/copy.db")
     with Team(root) as team:
         for number in range(600):
-            bus.publish(team, "ann", "task-complete", "low", f"{number}")
+            events.publish(team, "ann", "task-complete", "low", f"{number}")
     with closing(read_only(f"{root}/ledger.db")) as db:
-        whole = storage.scan(db)
-        monkeypatch.setattr(storage, "LARGE", 1)
+        whole = database.scan(db)
+        monkeypatch.setattr(database, "LARGE", 1)
         rows = db.execute("SELECT count(*) FROM entries").fetchone()[0]
-        halves = storage.begin_scan(f"{root}/ledger.db", db, rows, folding=False).scanned()
+        halves = database.begin_scan(f"{root}/ledger.db", db, rows, folding=False).scanned()
     assert (halves.head, halves.coverage) == (whole.head, whole.coverage)
     assert whole.tally.found == halves.tally.found == {}

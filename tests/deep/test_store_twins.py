@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from sample_ledger import faults, opening, said
 
-from ledger.entry import MAX_BODY, Draft, Entry
-from ledger.errors import LedgerError
-from ledger.head import Guard
-from ledger.memory import MemoryStore
-from ledger.sqlite import SQLiteStore
-from ledger.store import Store
+from tripod.ledger.entry import MAX_BODY, Draft, Entry
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.memory import MemoryStore
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.ledger.store import Guard, Store
 
 STREAMS = ["chat/a", "chat/b", "bus"]
 BLOBS = [b"", b"one", b"two" * 9]

@@ -9,9 +9,12 @@ from sample_ledger import faults
 from story import Step, Story, folder, tables
 from strategies import FEWER, blows, our_steps, their_steps
 
-from projections.formats.decision_log import count_headings
-from projections.rebuild import differences
-from tripod import adopt, bus, recover, scribe_reading
+from tripod.bus import events
+from tripod.decisions import read as decisions_read
+from tripod.projections.decisions.format import count_headings
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
 
 
 class Life(RuleBasedStateMachine):
@@ -51,15 +54,15 @@ class Life(RuleBasedStateMachine):
             assert faults(team.store) == []
             assert list(differences(team.source, team.disk)) == []
             assert not [text for text in team.warnings if "edited" in text]
-            assert {e.name for e in bus.check(team)} == set(story.original.pending())
+            assert {e.name for e in events.check(team)} == set(story.original.pending())
             log = story.root / "scribe/log.md"
             # A heading without a title, from another tool, is a note and not a decision.
             notes = "SELECT count(*) FROM pieces WHERE id IS NULL"
             noted = team.store.db.execute(notes).fetchone()[0]
             if log.exists():
                 headings = count_headings(log.read_bytes())
-                assert headings - noted <= scribe_reading.count(team) <= headings
-                assert noted or scribe_reading.count(team) == headings
+                assert headings - noted <= decisions_read.count(team) <= headings
+                assert noted or decisions_read.count(team) == headings
 
     def teardown(self) -> None:
         with self.open, self.story.team() as team:

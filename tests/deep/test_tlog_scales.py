@@ -11,10 +11,10 @@ from tlog_scales.signing import PlainEd25519Signer, Vkey, VkeySet
 from tlog_scales.tlog import Checkpoint
 from tlog_scales.writer import TilesWriter
 
-from ledger.merkle import Nodes, Tree, consistency_proof, inclusion_proof, root_of
-from ledger.note import Note, format_note, parse_note
-from ledger.seal import Seal, cosign_seal, format_seal, open_seal, parse_seal, sign_seal
-from ledger.tiles import (
+from tripod.ledger.merkle import Nodes, Tree, consistency_proof, inclusion_proof, root_of
+from tripod.ledger.tlog.note import Note, format_note, parse_note
+from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, open_seal, parse_seal, sign_seal
+from tripod.ledger.tlog.tiles import (
     WIDTH,
     Tile,
     bundles_of,

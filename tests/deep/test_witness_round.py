@@ -15,10 +15,10 @@ from doors.inside import TRIPOD, Done, begin, run
 from sealed import LOG, seal_of
 from witnessing import DEATHS, FORKED, LEAVES, NAME, asked, begun
 
-from ledger.note import parse_note, verify
-from ledger.witness import log_folder
-from tripod.sealing import new_key
-from tripod.team import Team
+from tripod.ledger.tlog.note import parse_note, verify
+from tripod.ledger.tlog.witness import log_folder
+from tripod.team.team import Team
+from tripod.trust.seal import new_key
 from tripod.witness.folder import WitnessFolder
 
 

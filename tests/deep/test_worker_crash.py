@@ -10,12 +10,13 @@ import pytest
 from dying import RUN
 from story import folder
 
-from projections.rebuild import differences
-from tripod import adopt, worker
-from tripod import worker_files as files
-from tripod.team import Team
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.projections.engine import differences
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
+from tripod.workers import read as files
+from tripod.workers import run as workers_run
 
 HERE = Path(__file__).resolve().parents[1]
 NAME = "w-0001"
@@ -26,10 +27,10 @@ CHILD = """
 import sys
 sys.path[:0] = sys.argv[3:5]
 from dying import RUN, die, die_at
-from tripod import worker
+from tripod.workers import run as worker
 from tripod.agents import errands
-from tripod.files import Files
-from tripod.team import Team
+from tripod.team.files import Files
+from tripod.team.team import Team
 
 root, step, project = sys.argv[1], sys.argv[2], sys.argv[5]
 if step in RUN:
@@ -67,14 +68,14 @@ def die_in(project: Path, step: str) -> None:
 def again(team: Team, project: Path) -> None:
     """The same command once more."""
     command = ["sh", "-c", PROGRAM]
-    assert worker.spawn(team, "w", str(project), "Do it.", command=command, name=NAME) == NAME
+    assert workers_run.spawn(team, "w", str(project), "Do it.", command=command, name=NAME) == NAME
 
 
 def check_once(project: Path) -> None:
     """It ran once, and each step of its life is recorded once."""
     with Team(str(project / ".nbs")) as team:
         team.refresh()
-        assert worker.state_of(team, NAME) == "completed"
+        assert workers_run.state_of(team, NAME) == "completed"
         assert (project / "ran").read_text() == "ran\n"
         kinds = [entry.kind for entry in team.store.read()]
         for kind in ("worker.spawned", "worker.running", "worker.ended", "agent.ended"):
@@ -99,12 +100,14 @@ def test_the_next_run_finishes_the_work_once(step: str, follow: str) -> None:
         with Team(str(project / ".nbs")) as team:
             team.refresh()
             if step == "before the request":
-                assert worker.state_of(team, NAME) is None  # nothing happened, and nothing is left
+                assert (
+                    workers_run.state_of(team, NAME) is None
+                )  # nothing happened, and nothing is left
                 assert not (project / "ran").exists()
             if follow == "the same command" or step == "before the request":
                 again(team, project)
             else:
-                worker.look_after(team)
+                workers_run.look_after(team)
             (project / "go").touch()
             list(files.watch(team))
         check_once(project)

@@ -14,13 +14,13 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import click
 from pydantic import BaseModel
 
-from ledger.kinds import KINDS, base, decision
-from ledger.kinds.base import Content, Observed
-from projections import PROJECTIONS
-from projections.formats.config import Config, parse_config
 from tripod.cli import cli
 from tripod.doors import DOORS, Codes
-from verify.checks import CHECKS
+from tripod.ledger.kinds import KINDS, base, decisions
+from tripod.ledger.kinds.base import Content, Observed
+from tripod.projections import PROJECTIONS
+from tripod.projections.bus.format import Config, parse_config
+from tripod.verify.checks import CHECKS
 
 __all__ = ["checks", "commands", "config_keys", "doors", "drop_in", "kinds", "settings", "verbs"]
 
@@ -40,8 +40,8 @@ _NAMED = (
     (base.Name, "text, 1 to 4096 characters"),
     (base.Count, "integer from 0 to 2^53-1"),
     (base.Sha256, "64 hex digits"),
-    (decision.DecisionId, "`D-` and 1 to 16 digits"),
-    (decision.LogName, "a file name that ends in `.md`, without a `/`, at most 200 characters"),
+    (decisions.DecisionId, "`D-` and 1 to 16 digits"),
+    (decisions.LogName, "a file name that ends in `.md`, without a `/`, at most 200 characters"),
 )
 _PLAIN = {str: "text", int: "integer", bool: "true or false", object: "any value"}
 

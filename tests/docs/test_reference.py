@@ -9,9 +9,9 @@ from docs.attack_table import ATTACKS
 from docs.pages import ROOT
 from docs.reference_parts import config_keys, verbs
 
-from ledger.kinds import KINDS
 from tripod.doors import DOORS
-from verify.checks import CHECKS
+from tripod.ledger.kinds import KINDS
+from tripod.verify.checks import CHECKS
 
 PAGES = ROOT / "docs" / "reference"
 NAMES = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from doors.inside import Done, run_as
 from story import Clock, Original, folder
 
-from tripod.team import Team
+from tripod.team.team import Team
 
 __all__ = ["FILE", "Chat", "chat"]
 

@@ -13,10 +13,10 @@ from unittest import mock
 import click
 import pytest
 
-from ledger.reader import read_entries, read_only
 from tripod.cli import cli, main
-from tripod.sealing import new_key
-from tripod.team import Team
+from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.team.team import Team
+from tripod.trust.seal import new_key
 
 __all__ = [
     "CODES",

@@ -15,7 +15,7 @@ HEAVY = {
     "importlib.metadata",
     "markdown_it",
     "pathlib",
-    "projections.formats.worker",
+    "tripod.projections.workers.format",
     "pydantic",
     "rich",
     "sqlite_utils",
@@ -86,7 +86,7 @@ def test_hot_commands_import_little(tmp_path: Path, arguments: tuple[str, ...]) 
     names = imported(tmp_path, *(event.name if word == "EVENT" else word for word in arguments))
     roots = {name.partition(".")[0] for name in names} | names
     assert roots & HEAVY == set()
-    assert "projections.intake" not in names
+    assert "tripod.projections.intake" not in names
 
 
 @pytest.mark.parametrize(
@@ -142,11 +142,16 @@ def test_the_keys_of_others_weigh_next_to_nothing(
 ) -> None:
     begin(tmp_path)
     before = imported(tmp_path, *arguments)
-    assert not before & {"tripod.authors", "ledger.authorship", "ledger.vkey", "tripod.keys"}
+    assert not before & {
+        "tripod.trust.actors",
+        "tripod.ledger.actors",
+        "tripod.ledger.tlog.note",
+        "tripod.trust.keys",
+    }
     imported(tmp_path, "actor", "enrol", "eve")
     names = imported(tmp_path, *arguments)
     assert names & HEAVY == set()
-    assert "tripod.keys" not in names
+    assert "tripod.trust.keys" not in names
 
 
 def test_who_signs_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: Path) -> None:
@@ -158,12 +163,12 @@ def test_who_signs_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: 
 
 FORMATS = """
 import sys
-import ledger.note, ledger.policy, ledger.proof, ledger.seal, ledger.tiles
-from ledger.vkey import SigningKey, VerifierKey
-key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
-assert "cryptography" not in sys.modules
-assert not key.accepts("text", bytes(64))
-assert "cryptography" in sys.modules
+import tripod.ledger.tlog.note, tripod.ledger.tlog.policy, tripod.ledger.tlog.proof,
+tripod.ledger.tlog.seal, tripod.ledger.tlog.tiles from tripod.ledger.tlog.note import SigningKey,
+VerifierKey key =
+VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW") assert
+"cryptography" not in sys.modules assert not key.accepts("text", bytes(64)) assert "cryptography" in
+sys.modules
 """
 
 

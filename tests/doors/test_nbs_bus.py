@@ -13,8 +13,8 @@ from docs.pages import fits
 from doors.bus_rows import BUSY, OTHERS, OURS, PAST, PUBLISH, SLIPS, TEXT, Row
 from doors.inside import Done, run_as
 
-from ledger.locating import LEDGER
 from tripod.dropin.nbs_bus import USAGES
+from tripod.ledger.locator import LEDGER
 
 ROWS = [*PUBLISH, *OTHERS, *OURS, *SLIPS]
 
@@ -117,7 +117,7 @@ def test_the_program_says_the_same_as_a_process(tmp_path: Path) -> None:
 
 
 def actors(project: Path) -> list[tuple[str, str]]:
-    from ledger.reader import read_entries, read_only
+    from tripod.ledger.sqlite.reader import read_entries, read_only
 
     db = read_only(str(project / ".nbs/ledger.db"))
     found = [(entry.kind, entry.actor) for entry in read_entries(db)]

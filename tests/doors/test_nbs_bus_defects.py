@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from story import Clock, Original, folder
 from strategies import FEWER
 
-from ledger.locating import LEDGER
-from ledger.reader import read_entries, read_only
-from projections.formats.event import MAX_WORD
+from tripod.ledger.locator import LEDGER
+from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.projections.bus.format import MAX_WORD
 
 PROGRAM = Path(sys.executable).with_name("nbs-bus")
 

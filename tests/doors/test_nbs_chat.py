@@ -33,9 +33,9 @@ from doors.dropped_in import FILE, Chat, chat
 from doors.inside import state
 from story import folder
 
-from ledger.locating import LEDGER
+from tripod.bus.waiting import Watch
 from tripod.dropin.nbs_chat import COMMANDS
-from tripod.waking import Watch
+from tripod.ledger.locator import LEDGER
 
 ROWS = (*READS, *SEARCHES, *OTHERS, *REFUSED, *MORE, *SLIPS, *HELPS)
 

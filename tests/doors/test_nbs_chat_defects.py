@@ -14,15 +14,19 @@ import pytest
 from doors.dropped_in import FILE, Chat, chat
 from story import BEGIN
 
-from projections.formats import chat as format_
-from projections.rebuild import differences
-from tripod import adopt, bus, chat_keeping, chat_reading, recover
-from tripod import chat as acts
+from tripod.bus import events
+from tripod.bus.waiting import Watch
+from tripod.chat import keep as chat_keep
+from tripod.chat import read as chat_read
+from tripod.chat import send as acts
 from tripod.errors import RefusedError
-from tripod.team import Team
-from tripod.waking import Watch
-from verify.evidence import collect
-from verify.run import run
+from tripod.projections.chat import format as format_
+from tripod.projections.engine import differences
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run
 
 
 @pytest.fixture
@@ -78,7 +82,7 @@ def test_an_archive_swallows_what_was_unread_in_it(talk: Chat) -> None:
 
 
 def test_a_rotation_swallows_what_was_unread_in_it(talk: Chat) -> None:
-    with mock.patch.multiple(chat_keeping, ROTATE_ABOVE=6, ROTATE_COUNT=3):
+    with mock.patch.multiple(chat_keep, ROTATE_ABOVE=6, ROTATE_COUNT=3):
         talk.say("ann", *"abc")
         assert talk.texts("read", FILE, "--unread=bob", "--offset=2") == ["a"]
         talk.say("ann", *"defgh")
@@ -317,8 +321,8 @@ def test_a_mention_catches_whoever_begins_alike_or_stands_in_the_text(talk: Chat
     addressed = [(type_, to) for type_, _, to, _ in told(talk) if to]
     assert addressed == [("chat-mention", "ai")]
     with talk.team() as team:
-        assert chat_reading.addressed(team, "aiden") == []
-        assert len(chat_reading.addressed(team, "ai")) == 1
+        assert chat_read.addressed(team, "aiden") == []
+        assert len(chat_read.addressed(team, "ai")) == 1
 
 
 def test_the_first_suffix_wins_over_an_interrupt(talk: Chat) -> None:
@@ -358,10 +362,10 @@ def test_a_mention_is_acknowledged_before_it_is_delivered(talk: Chat) -> None:
     talk.say("bob", "here")
     talk.say("ann", "@bob one", "@bob two")
     with talk.team() as team:
-        first, second = chat_reading.addressed(team, "bob")
-        assert chat_reading.addressed(team, "bob") == [first, second]
-        bus.ack(team, first.event, actor="bob")
-        assert chat_reading.addressed(team, "bob") == [second]
+        first, second = chat_read.addressed(team, "bob")
+        assert chat_read.addressed(team, "bob") == [first, second]
+        events.ack(team, first.event, actor="bob")
+        assert chat_read.addressed(team, "bob") == [second]
         assert second.payload == "@bob from ann: @bob two"
 
 
@@ -373,7 +377,7 @@ def test_a_payload_is_cut_within_a_character(talk: Chat) -> None:
 
 
 def test_a_message_is_sent_and_its_events_are_lost(talk: Chat) -> None:
-    with mock.patch("tripod.chat.draft_event", side_effect=OSError("killed")):
+    with mock.patch("tripod.chat.send.draft_event", side_effect=OSError("killed")):
         assert talk("send", FILE, "ann", "@bob").code == 1
     assert talk.lines("count", FILE) == ["0"]
     with talk.team() as team:
@@ -404,7 +408,7 @@ def polled(talk: Chat, *meanwhile: tuple[str, str], keep: int | None = None) -> 
                 if keep is not None:
                     talk.lines("archive", FILE, f"--keep={keep}")
 
-        found = chat_reading.poll(team, "live", "bob", lambda: 9.0 - len(waits), wait)
+        found = chat_read.poll(team, "live", "bob", lambda: 9.0 - len(waits), wait)
         return [message.text for message in found]
 
 
@@ -435,7 +439,7 @@ def test_poll_looks_once_a_second(talk: Chat) -> None:
                 speaker.start()
             watch.wait(seconds)
 
-        found = chat_reading.poll(team, "live", "bob", lambda: until - time.monotonic(), wait)
+        found = chat_read.poll(team, "live", "bob", lambda: until - time.monotonic(), wait)
     speaker.join()
     assert [message.text for message in found] == ["at once"]
 

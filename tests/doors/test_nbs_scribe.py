@@ -17,9 +17,9 @@ from docs.pages import fits
 from doors.inside import Done, run, run_as, state
 from story import BEGIN, Clock, folder
 
-from ledger.locating import LEDGER
 from tripod.dropin import nbs_scribe, nbs_scribe_log, nbs_scribe_query
 from tripod.dropin.decisions import OPTIONS
+from tripod.ledger.locator import LEDGER
 
 LOG = ".nbs/scribe/log.md"
 CHAT = ".nbs/chat/live.chat"

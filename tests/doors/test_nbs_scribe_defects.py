@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from story import BEGIN, Clock, Original, folder
 from strategies import FEWER
 
-from ledger.locating import LEDGER
-from ledger.reader import read_entries, read_only
-from projections.formats.decision_log import STATUSES, count_headings, parse_decision, split_log
+from tripod.ledger.locator import LEDGER
+from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log
 
 PROGRAM = Path(sys.executable).with_name("nbs-scribe-log")
 LOG = ".nbs/scribe/log.md"
@@ -186,7 +186,7 @@ def test_b12_11_the_entry_and_its_event_are_one(desk: Desk) -> None:
     desk.logged("First")
     before, text = desk.entries(), desk.log_file.read_bytes()
     with (
-        mock.patch("tripod.scribe.draft_event", side_effect=OSError(28, "No space left")),
+        mock.patch("tripod.decisions.log.draft_event", side_effect=OSError(28, "No space left")),
         pytest.raises(OSError, match="No space left"),
         mock.patch("tripod.dropin.common.FAILURES", ()),
     ):

@@ -18,11 +18,12 @@ from docs.pages import fits
 from doors.inside import Done, run, run_as, state
 from story import folder
 
-from ledger.locating import LEDGER
-from projections.formats.worker import EMPTY_LOG
-from tripod import adopt, worker
 from tripod.dropin.nbs_worker import USAGE, USAGES
-from tripod.team import Team
+from tripod.ledger.locator import LEDGER
+from tripod.projections.workers.format import EMPTY_LOG
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.workers import run as workers_run
 
 PAGE = Path(__file__).parents[2] / "docs/reference/nbs-worker.md"
 PROFILE = 'argv = ["sh", "-c", "cat"]\n'
@@ -240,15 +241,15 @@ def lay_out(project: Path) -> None:
     with Team(str(project / ".nbs")) as team:
         for name, line, _ in PROGRAMS:
             given = ("sh", "-c", line)
-            worker.spawn(team, name[:-5], str(project), "Do it.", command=given, name=name)
+            workers_run.spawn(team, name[:-5], str(project), "Do it.", command=given, name=name)
         session = str(project / "session.toml")
-        worker.spawn(team, "sess", str(project), "Do it.", profile=session, name="sess-0006")
-        worker.escalate(team, "ask-0005", "Which one?")
+        workers_run.spawn(team, "sess", str(project), "Do it.", profile=session, name="sess-0006")
+        workers_run.escalate(team, "ask-0005", "Which one?")
     (project / "go").touch()
     watch(project)
     with Team(str(project / ".nbs")) as team:
-        worker.dismiss(team, "sent-0004")
-        assert {name: worker.state_of(team, name) for name, _, _ in PROGRAMS} == {
+        workers_run.dismiss(team, "sent-0004")
+        assert {name: workers_run.state_of(team, name) for name, _, _ in PROGRAMS} == {
             name: became for name, _, became in PROGRAMS
         }
     workers = project / ".nbs/workers"
@@ -280,7 +281,7 @@ def project(template: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with folder() as root:
         copy = root / "copy"
         shutil.copytree(template, copy)
-        monkeypatch.setenv(worker.PROFILE, str(copy / "agent.toml"))
+        monkeypatch.setenv(workers_run.PROFILE, str(copy / "agent.toml"))
         yield copy
 
 
@@ -401,7 +402,7 @@ def test_a_profile_that_is_not_there_is_2_and_one_that_is_none_is_4(
         ("none.toml", 2, "no profile 'none.toml'"),
         (str(project / "skill.md"), 4, "skill.md"),
     ):
-        monkeypatch.setenv(worker.PROFILE, profile)
+        monkeypatch.setenv(workers_run.PROFILE, profile)
         done = told(project, "spawn", "parser", ".", "x")
         assert (done.code, done.out) == (code, b""), done
         assert problem in done.err

@@ -14,16 +14,16 @@ import pytest
 from doors.inside import TRIPOD, Done, run, run_as
 from story import folder
 
-from ledger.locating import LEDGER
-from projections.formats.worker import EMPTY_LOG
-from tripod import worker
 from tripod.agents import profiles
-from tripod.agents.history import newest, recorded
+from tripod.agents.jobs import newest, recorded
 from tripod.agents.spool import Spool
-from tripod.team import Team
-from tripod.worker_life import ROLE
-from verify.evidence import collect
-from verify.run import run as judge
+from tripod.ledger.locator import LEDGER
+from tripod.projections.workers.format import EMPTY_LOG
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
+from tripod.workers import run as workers_run
+from tripod.workers.life import ROLE
 
 HELD = "until [ -e go ]; do sleep 0.01; done"
 """A line of shell that waits for the file ``go`` in the project."""
@@ -95,7 +95,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.delenv(LEDGER, raising=False)
     monkeypatch.delenv("NBS_HANDLE", raising=False)
     with folder() as project:
-        monkeypatch.setenv(worker.PROFILE, f"{project}/agent.toml")
+        monkeypatch.setenv(workers_run.PROFILE, f"{project}/agent.toml")
         yield Shop(project)
 
 
@@ -360,7 +360,7 @@ def test_a_kill_removes_the_log(shop: Shop) -> None:
     with Team(str(shop.root)) as team:
         path = shop.project / "begun"
         assert _wait_for(path)
-        assert worker.state_of(team, name) == "running"
+        assert workers_run.state_of(team, name) == "running"
     assert shop("dismiss", name).code == 0
     assert shop.log(name) == "evidence\n"
     assert shop("search", name, "evid").out == b"evidence\n"
@@ -368,7 +368,7 @@ def test_a_kill_removes_the_log(shop: Shop) -> None:
 
 
 def _wait_for(path: Path) -> bool:
-    from tripod.waking import Watch
+    from tripod.bus.waiting import Watch
 
     with Watch([str(path.parent)], every=0.05) as watch:
         while not path.exists():

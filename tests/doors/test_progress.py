@@ -14,8 +14,8 @@ import pytest
 from doors.inside import begin, run
 from doors.screen import drained
 
-from ledger import progress as told
 from tripod.cli.progress import shown
+from tripod.ledger import progress as told
 
 AT_ONCE = """
 import sys
@@ -166,7 +166,7 @@ def test_each_thousand_is_told_and_nothing_is_changed() -> None:
 
 
 def test_a_child_process_is_silent() -> None:
-    from verify.children import start
+    from tripod.verify.scan.children import start
 
     heard: list[str] = []
 

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from story import Story
 
-from tripod import adopt, bus, watching
-from tripod.team import Team
+from tripod.bus import events as bus
+from tripod.team import adopt
+from tripod.team import watch as watching
+from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[2]
 MAIN = "from tripod.cli import main; main()"

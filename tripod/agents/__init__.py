@@ -7,6 +7,6 @@
 - ``errands``: runs in the ledger, intent first; goes on after any death. ``history`` reads them.
 - ``cassette``: a recorded run, played back as a program.
 
-It knows no protocol: workers (``tripod.worker``) and other roles stand on it. No hot command
+It knows no protocol: workers (``tripod.workers.run``) and other roles stand on it. No hot command
 imports it. Source: spec kernel, sections 2 and 3; design section 8.
 """

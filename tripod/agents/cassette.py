@@ -6,7 +6,7 @@
 reads its standard input, and refuses (exit 64) a prompt that it was not recorded with, so that a
 test which asks something else does not pass by chance. It is of the standard library alone.
 
-``tripod.agents.history.cassette_of`` makes one of a run that the ledger holds.
+``tripod.agents.jobs.cassette_of`` makes one of a run that the ledger holds.
 """
 
 from __future__ import annotations

@@ -1,17 +1,26 @@
 """What a run of a program is ordered by, and what it gives. Pure data.
 
 Source: spec kernel A-2, A-5, A-6, A-9.
+
+Reads what a program printed as the answer that it was asked for. Pure.
+
+``text``: all of it. ``json``: one JSON value. ``claude-stream-json``: the stream of a coding
+agent, one JSON object a line, whose last ``result`` says the answer, its price and its session; of
+an answer in the shape of the asked schema (``structured_output``) and one in words, the first
+counts. Source: spec kernel A-5, A-6.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import islice
 from typing import Any, Literal
 
-from ledger.canonical import format_value
+from tripod.ledger.canonical import format_value
 
 BASIC_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Names of the environment that any program may see."""
@@ -189,3 +198,108 @@ def is_spawn_id(name: str) -> bool:
 def argv_digest(argv: tuple[str, ...]) -> str:
     """SHA-256 in hex of a command line, each word ended by a NUL."""
     return sha256(b"".join(w.encode("utf-8", "surrogateescape") + b"\0" for w in argv)).hexdigest()
+
+
+# Outputs ----------------------------------------------------------------------------------------
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MOST = 2**53 - 1
+_SESSION = 200
+_FIGURES = 64
+_DEAREST = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer: ``status`` ok, empty_output or bad_output, the last two with their ``problem``."""
+
+    status: Status
+    problem: str = ""
+    text: str = ""
+    structured: Any = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    cost: str | None = None
+    session: str | None = None
+
+
+def read_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
+    """Read a program's whole output.
+
+    Args:
+        output: how the program answers.
+        data: what it printed.
+        wants_structure: a schema was asked for, so words alone are no answer.
+    """
+    if not data.strip():
+        return Answer("empty_output", "it printed nothing")
+    if output == "claude-stream-json":
+        return _stream(data, wants_structure=wants_structure)
+    text = data.decode("utf-8", "replace").strip()
+    if output == "text":
+        return Answer("ok", text=text)
+    value, problem = _json(text)
+    if problem:
+        return Answer("bad_output", f"its output is no JSON: {problem}", text)
+    return Answer("ok", text=text, structured=value)
+
+
+def _json(text: str | bytes) -> tuple[Any, str]:
+    r"""A value and no problem, or the problem.
+
+    JSON may spell half a character (``"\ud800"``), and no entry can hold one: it is a "?" here.
+    """
+    try:
+        value = json.loads(text)
+        plain = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return json.loads(plain), ""
+    except (ValueError, RecursionError) as error:
+        return None, str(error)
+
+
+def _stream(data: bytes, *, wants_structure: bool) -> Answer:
+    result: dict[str, Any] | None = None
+    for line in data.split(b"\n"):
+        if b'"result"' in line:
+            value, _ = _json(line)
+            if isinstance(value, dict) and value.get("type") == "result":
+                result = value
+    if result is None:
+        return Answer("bad_output", "its stream has no result: it was cut off")
+    said = result.get("result")
+    text = said.strip() if isinstance(said, str) else ""
+    structured = result.get("structured_output")
+    told = replace(_figures(result), text=text, structured=structured)
+    if result.get("is_error") or result.get("subtype", "success") != "success":
+        why = text or str(result.get("subtype"))
+        problem = f"it says that it failed: {why[:500]}"
+        return replace(told, status="bad_output", problem=problem)
+    if wants_structure and structured is None:
+        problem = "it gave no answer in the shape that was asked for"
+        return replace(told, status="bad_output", problem=problem)
+    if not text and structured is None:
+        return replace(told, status="empty_output", problem="its result is empty")
+    if structured is not None:
+        text = json.dumps(structured, ensure_ascii=False, sort_keys=True)
+    return replace(told, text=text)
+
+
+def _figures(result: dict[str, Any]) -> Answer:
+    """Usage, cost and session of a result; what is not as expected is left out."""
+    given = result.get("usage")
+    counted = (
+        (name, value)
+        for name, value in (given.items() if isinstance(given, dict) else ())
+        if _NAME.fullmatch(name) and type(value) is int and 0 <= value <= _MOST
+    )
+    usage = dict(islice(counted, _FIGURES))
+    cost = result.get("total_cost_usd")
+    priced = isinstance(cost, int | float) and 0 <= cost < _DEAREST
+    session = result.get("session_id")
+    known = isinstance(session, str) and 0 < len(session) <= _SESSION and session.isprintable()
+    return Answer(
+        "ok",
+        usage=usage,
+        cost=f"{cost:.4f}" if priced else None,
+        session=session if known else None,
+    )

@@ -6,12 +6,12 @@ import os
 
 import click
 
-from tripod import authors
 from tripod.cli.door import HANDLE, TEXT, Door, team_option
 from tripod.cli.passphrases import WITH, asked, fresh, once
 from tripod.inputs import text_argument
-from tripod.opening import opened
 from tripod.output import emit, emit_json
+from tripod.team.open import opened
+from tripod.trust import actors as authors
 
 
 @click.group(cls=Door)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import click
 
 from tripod.cli.door import team_option
-from tripod.opening import opened
 from tripod.output import emit, emit_json, one_line, remark
-from tripod.team import Team
+from tripod.team.open import opened
+from tripod.team.team import Team
 
 
 @click.command()
@@ -46,8 +46,8 @@ def advise(*, team_path: str | None, as_json: bool) -> None:
 
 def _found(team: Team) -> Iterator[dict[str, object]]:
     """All of it, the chat first, each as an object."""
-    from projections.live_lines import ref_to
-    from verify import advice
+    from tripod.projections.chat.tables import ref_to
+    from tripod.verify import advice
 
     db = team.store.db
     rows = db.execute("SELECT seq FROM lines WHERE handle IS NOT NULL ORDER BY seq").fetchall()

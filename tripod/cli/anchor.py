@@ -10,13 +10,13 @@ import click
 
 from tripod.cli.door import TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError, TripodError, UnreachableError
-from tripod.opening import opened
 from tripod.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
+from tripod.team.open import opened
 
 if TYPE_CHECKING:
-    from ledger.vkey import VerifierKey
-    from tripod.anchoring import Ask, Receipt
-    from tripod.team import Team
+    from tripod.ledger.tlog.note import VerifierKey
+    from tripod.team.team import Team
+    from tripod.trust.anchor import Ask, Receipt
 
 _TIMEOUT = 20
 
@@ -59,7 +59,7 @@ def witness(
 
     Without, every witness is asked that .nbs/policy.tlog names with a URL.
     """
-    from tripod import anchoring
+    from tripod.trust import anchor as anchoring
 
     with opened(team_path) as team:
         team.refresh()
@@ -93,7 +93,7 @@ def witness(
 @_json_option
 def tsa(*, team_path: str | None, url: str, authorities: str, timeout: int, as_json: bool) -> None:
     """Have the timestamp authority (RFC 3161) at URL stamp the seal; needs the extra `tsa`."""
-    from tripod.tsa import stamp
+    from tripod.trust.tsa import stamp
 
     with opened(team_path) as team:
         team.refresh()
@@ -120,19 +120,19 @@ def git(*, team_path: str | None, name: str, remote: str | None, as_json: bool) 
     The record's seal, committed with the work, needs no such ref. This remembers a seal between two
     commits; branches, index and files are left alone. `tripod verify` finds it by itself.
     """
-    from tripod import git_ref
+    from tripod.trust import anchor as anchoring
 
-    ref = git_ref.ref_of(name)
+    ref = anchoring.ref_of(name)
     with opened(team_path) as team:
         team.refresh()
         _seal_first(team)
-        got = git_ref.remember(team, ref)
+        got = anchoring.remember(team, ref)
         if got is not None:
             _tell(got, as_json=as_json)
         else:
             remark(f"the newest seal stands on {ref} already")
         if remote is not None:
-            git_ref.push(team, ref, remote)
+            anchoring.push(team, ref, remote)
 
 
 @anchor.command()
@@ -144,7 +144,7 @@ def ask(*, team_path: str | None, name: str, old: int | None) -> None:
 
     NAME is the witness's, as in its key: what it cosigned last is looked up in the ledger.
     """
-    from tripod import anchoring
+    from tripod.trust import anchor as anchoring
 
     with opened(team_path) as team:
         team.refresh()
@@ -161,7 +161,7 @@ def ask(*, team_path: str | None, name: str, old: int | None) -> None:
 @_json_option
 def take(*, team_path: str | None, file: str, vkey: str | None, as_json: bool) -> None:
     """Take in what a witness answered, from FILE or - for standard input."""
-    from tripod import anchoring
+    from tripod.trust import anchor as anchoring
 
     try:
         with click.open_file(file, "rb") as stream:
@@ -206,7 +206,7 @@ def receipt(*, team_path: str | None, seq: str, folder: str, as_json: bool) -> N
     receipt.tsr, and seal.txt, which it is about (`openssl ts -verify -in receipt.tsr -data
     seal.txt -CAfile FILE`).
     """
-    from tripod import anchoring
+    from tripod.trust import anchor as anchoring
 
     number = Number().convert(seq, None, None)
     with opened(team_path) as team:
@@ -228,8 +228,8 @@ def receipt(*, team_path: str | None, seq: str, folder: str, as_json: bool) -> N
 
 def _seal_first(team: Team) -> None:
     """Seal what is not sealed yet, where this host has the key."""
-    from tripod.keys import LockedKeyError
-    from tripod.sealing import seal
+    from tripod.trust.keys import LockedKeyError
+    from tripod.trust.seal import seal
 
     try:
         seal(team, "asked")
@@ -241,7 +241,7 @@ def _roads(
     team: Team, target: str | None, vkey: str | None, timeout: int
 ) -> list[tuple[str, Ask, Sequence[VerifierKey]]]:
     """Where to ask, how, and whose answer counts."""
-    from tripod import anchoring
+    from tripod.trust import anchor as anchoring
 
     if target is None:
         if vkey is not None:
@@ -265,8 +265,8 @@ def _roads(
 
 def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey]:
     """Whose cosignature counts: the key that was given, or those that the policy names."""
-    from tripod import anchoring
     from tripod.cli.vkeys import witness_key
+    from tripod.trust import anchor as anchoring
 
     if vkey is not None:
         return [witness_key(vkey)]

@@ -8,8 +8,8 @@ import click
 
 from tripod.cli.door import TEXT, team_option
 from tripod.cli.progress import shown
-from tripod.opening import opened, readable
 from tripod.output import emit, emit_json, one_line, remark
+from tripod.team.open import opened, readable
 
 
 @click.command()
@@ -21,7 +21,7 @@ def backup(*, team_path: str | None, file: str, as_json: bool) -> None:
 
     The copy is one database file that `tripod verify FILE` judges. It holds no private key.
     """
-    from tripod import copies
+    from tripod.recovery import backup as copies
 
     with opened(team_path) as team, shown(quiet=as_json):
         done = copies.backup(team, file)
@@ -71,7 +71,7 @@ def restore(
     Where a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
     (`left behind`) until --sign-fork says that this is wanted, or a policy from outside does.
     """
-    from tripod import copies
+    from tripod.recovery import backup as copies
 
     root = copies.place(team_path)
     with readable(os.path.abspath(root)), shown(quiet=as_json):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tripod import bus as acts
+from tripod.bus import events as acts
 from tripod.bus_lines import (
     acked_line,
     pending_lines,
@@ -21,12 +21,12 @@ from tripod.bus_lines import (
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument
-from tripod.opening import opened
 from tripod.output import emit, emit_bytes, emit_json
-from tripod.team import Team
+from tripod.team.open import opened
+from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.readers import Unseen
+    from tripod.bus.waiting import Unseen
 
 MAX_WINDOW = 2**32  # seconds: more than a century
 
@@ -87,7 +87,7 @@ def _emit_pending(team: Team, events: Iterable[acts.Pending], *, as_json: bool) 
     if not as_json:
         emit(pending_lines(events, now))
         return
-    from tripod.claims import held
+    from tripod.bus.waiting import held
 
     claims = held(team, now)
     emit_json(
@@ -98,7 +98,7 @@ def _emit_pending(team: Team, events: Iterable[acts.Pending], *, as_json: bool) 
 
 def _emit_unseen(team: Team, reader: str, found: Unseen, *, as_json: bool) -> None:
     """Show a reader what it was not shown; only then its place moves."""
-    from tripod.readers import mark_seen
+    from tripod.bus.waiting import mark_seen
 
     if as_json:
         emit_json(e._asdict() | {"acked": e.name in found.acked} for e in found.events)
@@ -139,7 +139,7 @@ def check(*, team_path: str | None, handle: str | None, reader: str | None, as_j
         if reader is None:
             _emit_pending(team, acts.check(team, handle), as_json=as_json)
         else:
-            from tripod.readers import unseen
+            from tripod.bus.waiting import unseen
 
             _emit_unseen(team, reader, unseen(team, reader), as_json=as_json)
 
@@ -168,15 +168,15 @@ def wait(
     It wakes at once where the system tells of new files (inotify), and looks again every
     `poll-interval` seconds of the configuration. Where nothing comes in time the exit code is 3.
     """
-    from tripod import readers
+    from tripod.bus import waiting
 
     _one_of(handle, reader)
     with opened(team_path) as team:
         if reader is None:
-            found = readers.wait_pending(team, handle, timeout)
+            found = waiting.wait_pending(team, handle, timeout)
             _emit_pending(team, found, as_json=as_json)
         else:
-            unseen = readers.wait_unseen(team, reader, timeout)
+            unseen = waiting.wait_unseen(team, reader, timeout)
             _emit_unseen(team, reader, unseen, as_json=as_json)
 
 
@@ -193,7 +193,7 @@ def read(*, team_path: str | None, event: str, processed: bool, as_json: bool) -
     if not as_json:
         emit_bytes(data)
         return
-    from projections.formats.event import parse_event
+    from tripod.projections.bus.format import parse_event
 
     fields = parse_event(data)
     emit_json([{"name": event} | ({} if fields is None else fields._asdict())])
@@ -296,11 +296,11 @@ def claim(
     (`ack --as`), or gives it back (`release`); a lease that ends makes it anybody's again, as
     attempt 2. Where there is none to take, or somebody else has it, the exit code is 3.
     """
-    from tripod import claims
+    from tripod.bus import waiting
 
-    seconds = claims.LEASE if lease is None else lease
+    seconds = waiting.LEASE if lease is None else lease
     with opened(team_path) as team:
-        taken = claims.take(team, by, event, lease=seconds, timeout=timeout)
+        taken = waiting.take(team, by, event, lease=seconds, timeout=timeout)
     if as_json:
         emit_json([taken._asdict()])
         return
@@ -314,10 +314,10 @@ def claim(
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def release(*, team_path: str | None, event: str, by: str, as_json: bool) -> None:
     """Give an event back before its lease ends."""
-    from tripod import claims
+    from tripod.bus import waiting
 
     with opened(team_path) as team:
-        claims.release(team, by, event)
+        waiting.release(team, by, event)
     if as_json:
         emit_json([{"name": event}])
 
@@ -331,10 +331,10 @@ def recover(*, team_path: str | None, actor: str, as_json: bool) -> None:
 
     What this handle had claimed is given back, and a `heartbeat` event says that it is there.
     """
-    from tripod import claims
+    from tripod.bus import waiting
 
     with opened(team_path) as team:
-        found = claims.recover(team, actor)
+        found = waiting.recover(team, actor)
         if as_json:
             events = [event._asdict() for event in found.pending]
             emit_json([found._asdict() | {"pending": events}])

@@ -6,16 +6,17 @@ import time
 
 import click
 
-from projections import CHAT
-from tripod import chat as acts
-from tripod import chat_keeping, chat_reading
 from tripod import chat_lines as shown
+from tripod.bus.waiting import Watch
+from tripod.chat import keep as chat_keep
+from tripod.chat import read as chat_read
+from tripod.chat import send as acts
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument
-from tripod.opening import opened
 from tripod.output import emit, emit_done, emit_json, hanging
-from tripod.waking import Watch
+from tripod.projections import CHAT
+from tripod.team.open import opened
 from tripod.when import moment
 
 MAX_INDEX = 2**31 - 2
@@ -108,17 +109,15 @@ def read(
     archives as well; only what was shown is read then. --unread goes before --since, and of what
     they leave TIME, --offset and --last choose in this order.
     """
-    window = chat_reading.Window(
-        last, _moment(after, "after"), _moment(before, "before"), offset or 0
-    )
+    window = chat_read.Window(last, _moment(after, "after"), _moment(before, "before"), offset or 0)
     with opened(team_path) as team:
         team.refresh()
         if unread is None:
-            found = chat_reading.messages(team, channel, window=window, since=since)
+            found = chat_read.messages(team, channel, window=window, since=since)
         else:
-            found = chat_reading.unread(team, channel, unread, window)
+            found = chat_read.unread(team, channel, unread, window)
             _show(found, as_json=as_json)  # what cannot be shown is not read
-            chat_keeping.mark_read(team, channel, unread, [message.number for message in found])
+            chat_keep.mark_read(team, channel, unread, [message.number for message in found])
     if unread is None:
         _show(found, as_json=as_json)
 
@@ -127,7 +126,7 @@ def _moment(text: str | None, option: str) -> int | None:
     return None if text is None else moment(text, f"--{option}")
 
 
-def _show(found: list[chat_reading.Message], *, as_json: bool) -> None:
+def _show(found: list[chat_read.Message], *, as_json: bool) -> None:
     if as_json:
         emit_json(shown.as_json(found))
     else:
@@ -154,7 +153,7 @@ def search(
     with opened(team_path) as team:
         team.refresh()
         found = list(
-            chat_reading.search(team, channel, pattern, handle=handle, archives=include_archives)
+            chat_read.search(team, channel, pattern, handle=handle, archives=include_archives)
         )
     if as_json:
         emit_json(shown.as_json(found))
@@ -188,9 +187,7 @@ def poll(
     """
     until = time.monotonic() + timeout
     with opened(team_path) as team, Watch([team.disk.full(CHAT.folder)], every=LOOK) as watch:
-        found = chat_reading.poll(
-            team, channel, handle, lambda: until - time.monotonic(), watch.wait
-        )
+        found = chat_read.poll(team, channel, handle, lambda: until - time.monotonic(), watch.wait)
     _show(found, as_json=as_json)
     if not found:
         ctx.exit(3)
@@ -204,7 +201,7 @@ def mentions(*, team_path: str | None, handle: str, as_json: bool) -> None:
     """Print pending events that address HANDLE, most urgent first; `tripod bus ack` ends them."""
     with opened(team_path) as team:
         team.refresh()
-        found = chat_reading.addressed(team, handle)
+        found = chat_read.addressed(team, handle)
     if as_json:
         emit_json(event._asdict() for event in found)
     else:
@@ -219,7 +216,7 @@ def participants(*, team_path: str | None, channel: str, as_json: bool) -> None:
     """Print who spoke, and how many messages each sent."""
     with opened(team_path) as team:
         team.refresh()
-        found = chat_reading.participants(team, channel)
+        found = chat_read.participants(team, channel)
     if as_json:
         emit_json({"count": count, "handle": handle} for handle, count in found)
     else:
@@ -234,21 +231,21 @@ def count(*, team_path: str | None, channel: str, as_json: bool) -> None:
     """Print how many messages a channel's file shows."""
     with opened(team_path) as team:
         team.refresh()
-        number = chat_reading.count(team, channel)
+        number = chat_read.count(team, channel)
     emit_done({"count": number}, [str(number)], as_json=as_json)
 
 
 @chat.command()
 @team_option
 @click.argument("channel", type=TEXT)
-@click.option("--keep", type=Number(), metavar="N", default=chat_keeping.ROTATE_COUNT,
+@click.option("--keep", type=Number(), metavar="N", default=chat_keep.ROTATE_COUNT,
 show_default=True,
               help="How many of the newest lines stay.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def archive(*, team_path: str | None, channel: str, keep: int, as_json: bool) -> None:
     """Split a channel's older messages off into an archive now."""
     with opened(team_path) as team:
-        number, path = chat_keeping.archive(team, channel, keep)
+        number, path = chat_keep.archive(team, channel, keep)
     said = f"Archived {number} message(s) to {path}" if number else "No messages to archive"
     emit_done({"archived": number} | ({"path": path} if number else {}), [said], as_json=as_json)
 
@@ -264,8 +261,8 @@ def cursor_set(
 ) -> None:
     """Say that HANDLE has read the file up to its message INDEX, counted from 0, and no more."""
     with opened(team_path) as team:
-        chat_keeping.set_position(team, channel, handle, index)
-        left = len(chat_reading.unread(team, channel, handle))
+        chat_keep.set_position(team, channel, handle, index)
+        left = len(chat_read.unread(team, channel, handle))
     if as_json:
         emit_json([{"handle": handle, "unread": left}])
 
@@ -292,6 +289,6 @@ def delete(
     """
     since = moment(after, "--after")
     with opened(team_path) as team:
-        done = chat_keeping.delete(team, channel, since, actor=actor or "unknown", dry_run=dry_run)
+        done = chat_keep.delete(team, channel, since, actor=actor or "unknown", dry_run=dry_run)
     said = shown.deletion_line(done, after, dry_run=dry_run)
     emit_done(done._asdict(), [said], as_json=as_json)

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import click
 
-from ledger.locating import subject
 from tripod.cli.door import team_option
 from tripod.cli.progress import shown
-from tripod.doctor.trouble import Trouble
 from tripod.errors import BadArgumentError
-from tripod.opening import readable
+from tripod.ledger.locator import subject
 from tripod.output import emit, emit_json, one_line, remark
+from tripod.recovery.doctor import Trouble
+from tripod.team.open import readable
 
 
 @click.command()
@@ -26,7 +26,7 @@ def doctor(ctx: click.Context, *, team_path: str | None, fix: bool, as_json: boo
 
     Exit codes: 0 nothing is wrong, or all was mended; 1 something is, 2 usage, 3 could not judge.
     """
-    from tripod.doctor.visit import examine, mend
+    from tripod.recovery.doctor import examine, mend
 
     path = _subject(team_path)
     with readable(path), shown(quiet=as_json):

@@ -35,7 +35,7 @@ class Handle(Text):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Give the handle as it is, or refuse it."""
-        from projections.formats.chat import valid_handle
+        from tripod.projections.chat.format import valid_handle
 
         problem = valid_handle(super().convert(value, param, ctx))
         if problem is not None:

@@ -6,13 +6,13 @@ import os
 
 import click
 
-from projections.disk import Disk
-from projections.projection import File
 from tripod.cli.door import TEXT, Number, team_option
 from tripod.cli.progress import shown
 from tripod.errors import BadArgumentError
-from tripod.opening import opened
 from tripod.output import emit, emit_bytes, emit_json
+from tripod.projections.disk import Disk
+from tripod.projections.projection import File
+from tripod.team.open import opened
 
 
 @click.command()
@@ -31,8 +31,8 @@ def export(
     An export that is there is grown by what is new. Without --bodies only headers and hashes are
     written: who did something of which kind, and when, but nothing of what was said.
     """
-    from tripod import export as exports
-    from tripod.export_seal import fresh_seal, seal_from
+    from tripod.trust import export as exports
+    from tripod.trust.prove import fresh_seal, seal_from
 
     with opened(team_path) as team, shown(quiet=as_json):
         note = fresh_seal(team) if seal is None else seal_from(seal)[0]
@@ -73,8 +73,8 @@ def prove(
     The file holds the entry's header; `tripod verify FILE --key VKEY` checks it, and so does any
     other program for C2SP proofs.
     """
-    from tripod import prove as proofs
-    from tripod.export_seal import fresh_seal, seal_from
+    from tripod.trust import prove as proofs
+    from tripod.trust.prove import fresh_seal, seal_from
 
     if (seq is None) == (old is None) or (body and seq is None):
         raise BadArgumentError(

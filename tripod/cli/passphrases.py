@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import click
 
-from tripod import keys
 from tripod.errors import BadArgumentError
+from tripod.trust import keys
 
 WITH = "Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here."
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from ledger.progress import listening
+from tripod.ledger.progress import listening
 
 DELAY = 1.0  # seconds of silence: what is done by then needs no line
 _EVERY = 0.1  # seconds between two looks of the line

@@ -6,13 +6,13 @@ import time
 
 import click
 
-from tripod import pythia as acts
-from tripod.bus import NOBODY
+from tripod.bus.events import NOBODY
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.inputs import text_argument
-from tripod.opening import opened
 from tripod.output import emit, emit_json, format_utc, remark
-from tripod.pythia_run import HANDLE as PYTHIA
+from tripod.pythia import run as acts
+from tripod.pythia.review import HANDLE as PYTHIA
+from tripod.team.open import opened
 
 MAX_TIME = 10**7  # seconds
 

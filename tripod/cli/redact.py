@@ -6,8 +6,8 @@ import click
 
 from tripod.cli.door import HANDLE, TEXT, Number, team_option
 from tripod.cli.progress import shown
-from tripod.opening import opened
 from tripod.output import emit, emit_json, one_line, remark
+from tripod.team.open import opened
 
 LISTED = 20
 OUTSIDE = (
@@ -52,7 +52,7 @@ def redact(
 
     Exit codes: 0 erased (with --dry-run: all of it can be), 1 something stays, 2 usage.
     """
-    from tripod import redact as act
+    from tripod.recovery import redact as act
 
     with opened(team_path) as team, shown(quiet=as_json):
         request = act.Request(seq, match, reason, by or "")

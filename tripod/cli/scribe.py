@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 import click
 
-from tripod import scribe as acts
-from tripod import scribe_reading
 from tripod.cli.advise import advise
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
+from tripod.decisions import log as acts
+from tripod.decisions import read as decisions_read
 from tripod.errors import MalformedEntryError
-from tripod.opening import opened
 from tripod.output import emit, emit_json, remark
 from tripod.scribe_lines import decision_lines, history_lines, inbox_lines
+from tripod.team.open import opened
 
 
 @click.group(cls=Door)
@@ -181,7 +181,7 @@ def log(
 
 def _judge_participants(participants: tuple[str, ...]) -> None:
     """Each is a handle here; the logs of others may name people in other ways."""
-    from projections.formats.chat import valid_handle
+    from tripod.projections.chat.format import valid_handle
 
     for handle in participants:
         problem = valid_handle(handle)
@@ -189,10 +189,10 @@ def _judge_participants(participants: tuple[str, ...]) -> None:
             raise MalformedEntryError(f"--participant: {problem.removeprefix('handle: ')}")
 
 
-def _show(decisions: Iterable[scribe_reading.Decision], *, as_json: bool) -> int:
+def _show(decisions: Iterable[decisions_read.Decision], *, as_json: bool) -> int:
     found = list(decisions)
     if as_json:
-        emit_json(scribe_reading.plain(decision) for decision in found)
+        emit_json(decisions_read.plain(decision) for decision in found)
     else:
         emit(line for decision in found for line in decision_lines(decision))
     return len(found)
@@ -245,10 +245,10 @@ def query(
     Words may stand in any field, and upper and lower case are alike; what is in double quotes
     within TEXT is one word.
     """
-    filters = scribe_reading.Filters(tag, status, by, artefact, since, until)
+    filters = decisions_read.Filters(tag, status, by, artefact, since, until)
     with opened(team_path) as team:
         team.refresh()
-        count = _show(scribe_reading.query(team, text, filters, log_name), as_json=as_json)
+        count = _show(decisions_read.query(team, text, filters, log_name), as_json=as_json)
     if not count:
         remark("no decision fits")
         ctx.exit(1)
@@ -266,9 +266,9 @@ def show(ctx: click.Context, *, team_path: str | None, decision: str, as_json: b
     """
     with opened(team_path) as team:
         team.refresh()
-        found = scribe_reading.find(team, decision)
+        found = decisions_read.find(team, decision)
     if as_json:
-        emit_json(scribe_reading.as_plain(history) for history in found)
+        emit_json(decisions_read.as_plain(history) for history in found)
     else:
         emit(line for history in found for line in history_lines(history))
     if not found:
@@ -298,7 +298,7 @@ def inbox(*, team_path: str | None, done: int | None, who: str | None, as_json: 
     They are chat-message, chat-mention, task-complete and assessment-posted. Looking handles
     nothing: once what is worth it is logged, --done with the number that is told does.
     """
-    from tripod import scribe_inbox
+    from tripod.decisions import inbox as scribe_inbox
 
     with opened(team_path) as team:
         if done is not None:
@@ -326,7 +326,7 @@ def count(*, team_path: str | None, log_name: str | None, as_json: bool) -> None
     """Print how many decisions the team's logs hold."""
     with opened(team_path) as team:
         team.refresh()
-        found = scribe_reading.count(team, log_name)
+        found = decisions_read.count(team, log_name)
     if as_json:
         emit_json([{"count": found}])
     else:
@@ -342,4 +342,4 @@ def summary(*, team_path: str | None, last: int, log_name: str | None, as_json: 
     """Print the newest decisions."""
     with opened(team_path) as team:
         team.refresh()
-        _show(scribe_reading.summary(team, last, log_name), as_json=as_json)
+        _show(decisions_read.summary(team, last, log_name), as_json=as_json)

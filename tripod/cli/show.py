@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ledger.entry import Entry, leaf_hash
-from ledger.redaction import redaction_id
 from tripod.cli.door import TEXT, Number, team_option
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.opening import opened
+from tripod.ledger.entry import Entry, leaf_hash
+from tripod.ledger.sqlite.erase import redaction_id
 from tripod.output import emit, emit_bytes, emit_json, emit_pretty, format_utc, one_line
-from tripod.team import Team
+from tripod.team.open import opened
+from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from verify.bounds import Bound
-    from verify.outside import Asked
+    from tripod.verify.anchors.collect import Asked
+    from tripod.verify.anchors.heads import Bound
 
 LISTED = 20
 
@@ -76,7 +76,7 @@ def show(
     with opened(team_path) as team:
         team.refresh()
         if bounds:
-            from verify.outside import Asked
+            from tripod.verify.anchors.collect import Asked
 
             _bounds(team, int(what), Asked(pin, policies=policies), as_json=as_json)
         elif not what:
@@ -137,9 +137,9 @@ def _entry(team: Team, what: str, *, as_json: bool) -> None:
 
 def _bounds(team: Team, seq: int, asked: Asked, *, as_json: bool) -> None:
     """What the host claims, and what others say of the time of an entry."""
-    from verify.bounds import bounds
-    from verify.comparing import agreeing
-    from verify.evidence import collect
+    from tripod.verify.anchors.compare import agreeing
+    from tripod.verify.anchors.heads import bounds
+    from tripod.verify.evidence import collect
 
     if seq >= team.store.head().size:
         raise NotFoundError(f"no entry {seq}; `tripod show` lists the newest")
@@ -171,7 +171,7 @@ def _bound(bound: Bound | None) -> str:
 
 
 def _projection(team: Team, what: str, at: int | None, *, as_json: bool) -> None:
-    from tripod.recover import past, rendered
+    from tripod.recovery.rebuild import past, rendered
 
     with past(team, at) as source:
         files = rendered(source, what)

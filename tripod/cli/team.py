@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import click
 
-from ledger.errors import PagesDamagedError
-from ledger.locating import DATABASE, named
-from ledger.places import RECORD
-from projections import LOG
-from tripod import adopt
 from tripod.cli.door import HANDLE, TEXT, Number, team_option
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError
-from tripod.opening import find_team, opened, readable
+from tripod.ledger.errors import PagesDamagedError
+from tripod.ledger.locator import DATABASE, named
+from tripod.ledger.places import RECORD
 from tripod.output import emit, emit_json, one_line, remark
-from tripod.recover import Rebuilt
-from tripod.team import Team
+from tripod.projections import LOG
+from tripod.recovery.rebuild import Rebuilt
+from tripod.team import adopt
+from tripod.team.open import find_team, opened, readable
+from tripod.team.team import Team
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 
@@ -125,7 +125,7 @@ def init(
     """
     path = path or named() or "."
     if not os.path.lexists(os.path.join(adopt.team_root(path), DATABASE)):
-        from tripod import record
+        from tripod.trust import record
 
         root = adopt.team_root(path)
         if record.has_record(root):
@@ -195,7 +195,7 @@ def sync(*, team_path: str | None, stay: bool, timeout: int | None, as_json: boo
 
 
 def _watch(team: Team, timeout: int | None, *, as_json: bool) -> None:
-    from tripod import watching
+    from tripod.team import watch as watching
 
     def report(found: watching.TakenIn) -> None:
         if as_json:
@@ -220,7 +220,7 @@ def _watch(team: Team, timeout: int | None, *, as_json: bool) -> None:
 
 
 def _rebuilt(team_path: str | None, *, evidence: bool, discard: str | None, quiet: bool) -> Rebuilt:
-    from tripod import recover
+    from tripod.recovery import rebuild as recover
 
     with opened(team_path) as team, shown(quiet=quiet):
         return recover.rebuild(team, evidence=evidence, discard=discard)
@@ -250,7 +250,7 @@ def rebuild(*, team_path: str | None, evidence: bool, discard: str | None, as_js
     try:
         done = _rebuilt(team_path, evidence=evidence, discard=discard, quiet=as_json)
     except PagesDamagedError:
-        from tripod.renew import renew_aloud
+        from tripod.recovery.repair import renew_aloud
 
         root = find_team(team_path)
         with readable(root), shown(quiet=as_json):

@@ -9,12 +9,13 @@ import os
 
 import click
 
-from tripod import keys, sealing
 from tripod.cli.door import Door, team_option
 from tripod.cli.passphrases import WITH, asked, fresh, once
 from tripod.errors import NotFoundError
-from tripod.opening import opened
 from tripod.output import emit, emit_json
+from tripod.team.open import opened
+from tripod.trust import keys
+from tripod.trust import seal as sealing
 
 
 @click.group(cls=Door)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ledger.locating import subject
-from ledger.vkey import VerifierKey
 from tripod.cli.door import TEXT, Number
 from tripod.cli.progress import shown
 from tripod.cli.vkeys import log_keys
 from tripod.errors import BadArgumentError, RefusedError
+from tripod.ledger.locator import subject
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
-from verify.finding import Report
-from verify.outside import Asked, OutsideError
+from tripod.verify.anchors.collect import Asked, OutsideError
+from tripod.verify.finding import Report
 
 if TYPE_CHECKING:
-    from verify.evidence import Evidence
+    from tripod.verify.evidence import Evidence
 
 
 @click.command()
@@ -98,8 +98,8 @@ def verify(
 
     Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
     """
-    from verify.checks import CHECKS
-    from verify.proofs import is_proof
+    from tripod.verify.checks import CHECKS
+    from tripod.verify.export.proof import is_proof
 
     names = [check.NAME for check in CHECKS]
     for name in (*selected, *([explain] if explain else [])):
@@ -108,7 +108,7 @@ def verify(
     if list_checks:
         emit(names)
     elif explain:
-        from verify.explain import manual
+        from tripod.verify.run import manual
 
         emit_report(manual(explain))
     elif grow_only is not None:
@@ -143,8 +143,8 @@ class _Wanted(NamedTuple):
 
 def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> int:
     """Judge a proof file; give the exit code."""
-    from tripod.export_seal import seal_from
-    from verify.proofs import judge_proof
+    from tripod.trust.prove import seal_from
+    from tripod.verify.export.proof import judge_proof
 
     if asked.pin is not None or asked.policies:
         raise BadArgumentError(
@@ -161,7 +161,7 @@ def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
     Where others work in the team meanwhile, what was read is not of one moment: then what is found
     is judged anew, a few times.
     """
-    from tripod.again import TIMES
+    from tripod.team.recheck import TIMES
 
     left = TIMES
     judged = None
@@ -179,9 +179,9 @@ def _judge_once(
     wanted: _Wanted, asked: Asked, *, last: bool, as_json: bool
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
-    from tripod.again import changed_meanwhile
-    from verify.opening import open_evidence
-    from verify.run import run
+    from tripod.team.recheck import changed_meanwhile
+    from tripod.verify.load import open_evidence
+    from tripod.verify.run import run
 
     with (
         shown(quiet=as_json),
@@ -204,8 +204,8 @@ def _judge_once(
 
 def _keep_pin(evidence: Evidence, path: str, code: int) -> tuple[int, str]:
     """Let the pin go forward where all is clean; give the exit code, and what to say of it."""
-    from tripod.pin import write_pin
-    from verify.comparing import agrees, pin_of
+    from tripod.trust.prove import write_pin
+    from tripod.verify.anchors.compare import agrees, pin_of
 
     data = None if code else pin_of(evidence)
     if data is None:
@@ -223,7 +223,7 @@ def _size(pin: bytes) -> str:
 
 
 def _grow_only(path: str, *, as_json: bool) -> int:
-    from verify.grow_only import grow_only
+    from tripod.verify.anchors.growth import grow_only
 
     with shown(quiet=as_json):
         report = grow_only(path)
@@ -234,11 +234,11 @@ def _grow_only(path: str, *, as_json: bool) -> int:
 def _say(report: Report, *, as_json: bool) -> None:
     """Print a report in the form that was asked for."""
     if as_json:
-        from verify.reporters import json_
+        from tripod.verify.reporters import json as json_
 
         emit_report(json_.render(report))
     else:
-        from verify.reporters import text
+        from tripod.verify.reporters import text
 
         colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
         emit_report(text.render(report, color=colour))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ledger.errors import MalformedError
-from ledger.vkey import COSIGNATURE, ED25519, VerifierKey
 from tripod.errors import BadArgumentError
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.tlog.note import COSIGNATURE, ED25519, VerifierKey
 
 
 def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:

@@ -93,7 +93,7 @@ def sign(*, folder: str) -> None:
     The same bytes as over HTTP, through a file, a mail or a CI step: `tripod anchor ask` makes
     them, `tripod anchor take` takes the answer in.
     """
-    from ledger.witness import MAX_REQUEST, SIZE_TYPE
+    from tripod.ledger.tlog.witness import MAX_REQUEST, SIZE_TYPE
 
     data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_REQUEST + 1)
     answer = WitnessFolder(folder).answer(data)

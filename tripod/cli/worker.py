@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from tripod import worker as acts
-from tripod import worker_files as files
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument
-from tripod.opening import opened
 from tripod.output import emit, emit_done, emit_json, remark
+from tripod.team.open import opened
 from tripod.worker_lines import CONTEXT, listed, status_lines
+from tripod.workers import read as files
+from tripod.workers import run as acts
 
 NOBODY = "unknown"
 MAX_WAIT = 10**7  # seconds

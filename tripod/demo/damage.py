@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ledger.entry import commit
-from projections.formats.chat import format_line
-from projections.formats.decision_log import DecisionText, format_decision
+from tripod.ledger.entry import commit
+from tripod.projections.chat.format import format_line
+from tripod.projections.decisions.format import DecisionText, format_decision
 
 
 class Tampering(NamedTuple):

@@ -11,21 +11,25 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from ledger.ids import now_us
-from ledger.locating import FOLDER
-from projections.projection import content_bytes
-from tripod import adopt, bus, chat, pythia, scribe
-from tripod.agents.isolated import Isolated
+from tripod.agents.isolate import Isolated
+from tripod.bus import events
+from tripod.chat import send as chat_send
+from tripod.decisions import log as decisions_log
 from tripod.demo import nosy
 from tripod.demo.data import data_file
-from tripod.pythia_folder import Folder
-from tripod.pythia_points import TYPE, point_named, snapshot
-from tripod.pythia_run import Order
-from tripod.pythia_run import review as review_by
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Outcome, Report
-from verify.run import run
+from tripod.ledger.ids import now_us
+from tripod.ledger.locator import FOLDER
+from tripod.projections.projection import content_bytes
+from tripod.pythia import run as pythia
+from tripod.pythia.due import TYPE, point_named, snapshot
+from tripod.pythia.folder import Folder
+from tripod.pythia.review import Order
+from tripod.pythia.review import review as review_by
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Outcome, Report
+from tripod.verify.run import run
 
 Tell = Callable[[str, str], None]
 
@@ -74,12 +78,12 @@ def begin(project: str) -> str:
     os.makedirs(project)
     adopt.init(project, project="council")
     with Team(f"{project}/{FOLDER}") as team:
-        chat.create(team, "live", actor="alex")
+        chat_send.create(team, "live", actor="alex")
         for handle, text in SAID:
-            chat.send(team, "live", handle, text)
+            chat_send.send(team, "live", handle, text)
         for number in range(WANTED):
             title, status, tags = DECISIONS[number % len(DECISIONS)]
-            request = scribe.Request(
+            request = decisions_log.Request(
                 f"{title} (part {number // len(DECISIONS) + 1})",
                 ["alex", "claude"],
                 "It is simple, and it was agreed.",
@@ -87,8 +91,8 @@ def begin(project: str) -> str:
                 risk_tags=list(tags),
                 status=status,
             )
-            scribe.log(team, request)
-        return next(event.name for event in bus.check(team) if event.type == TYPE)
+            decisions_log.log(team, request)
+        return next(event.name for event in events.check(team) if event.type == TYPE)
 
 
 def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
@@ -164,7 +168,7 @@ def _reviewed(project: str, tell: Tell) -> int:
         f"{answer.channel}.chat as message {answer.message}; isolation: {answer.level}",
     )
     with Team(f"{project}/{FOLDER}") as team:
-        request = scribe.Request(
+        request = decisions_log.Request(
             "Measure a crash between answer and cache",
             ["alex", "bench"],
             "Pythia: a risk was accepted, and nothing shows its size.",
@@ -172,7 +176,7 @@ def _reviewed(project: str, tell: Tell) -> int:
             status="mitigated",
             supersedes=answer.first,
         )
-        logged = scribe.log(team, request)
+        logged = decisions_log.log(team, request)
     tell("do", f"tripod scribe log … --supersedes {answer.first} (the outcome: {logged.id})")
     report = _judge(project)
     return _verdict(report, tell, apart=answer.level == "namespace")

@@ -10,16 +10,18 @@ import sys
 import tarfile
 from collections.abc import Callable
 
-from ledger.locating import FOLDER
-from projections import PROJECTIONS
-from tripod import adopt, recover, scribe
+from tripod.decisions import log as decisions_log
 from tripod.demo import review
 from tripod.demo.damage import TAMPERINGS, Tampering
 from tripod.demo.data import data_file
-from tripod.team import Team
-from verify.evidence import collect
-from verify.finding import Report
-from verify.run import run
+from tripod.ledger.locator import FOLDER
+from tripod.projections import PROJECTIONS
+from tripod.recovery import rebuild as recover
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.finding import Report
+from tripod.verify.run import run
 
 Tell = Callable[[str, str], None]
 """``tell(style, text)``; styles are step, do, good, bad and plain."""
@@ -31,7 +33,7 @@ ARCHIVE = "nbs-team.tar.gz"
 _DYING = """
 import os, sys
 from tripod import bus
-from tripod.team import Team
+from tripod.team.team import Team
 Team._write_files = lambda *_, **__: os.kill(os.getpid(), 9)
 with Team(sys.argv[1]) as team:
     bus.publish(team, "parser-worker", "task-complete", "high", "killed while writing this")
@@ -153,17 +155,17 @@ def _rebuild(root: str, tell: Tell) -> int:
 def _decide(root: str, tell: Tell) -> int:
     tell("step", "The team goes on: decisions until Pythia's review is due (every 20th)")
     with Team(root) as team:
-        logged = scribe.Logged("", 0)
+        logged = decisions_log.Logged("", 0)
         number = 0
         while number < 20 and not logged.checkpoint:
             number += 1
-            request = scribe.Request(
+            request = decisions_log.Request(
                 f"Keep option {number} of the import command",
                 participants=["alex", "claude"],
                 rationale="Callers use it, and its cost was measured.",
                 refs=[f"live.chat:~L{480 + number}"],
             )
-            logged = scribe.log(team, request)
+            logged = decisions_log.log(team, request)
     tell("do", f"tripod scribe log … ({number} times, the last is {logged.id})")
     tell("good", f"  decision {logged.number}: checkpoint event {logged.checkpoint}")
     return (logged.checkpoint is None) + _verdict(os.path.dirname(root), tell)

@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from ledger.locating import DATABASE, FOLDER, LEDGER, has_ledger, home_of, is_apart, named
-from ledger.places import ARCHIVE, CHAT, EVENTS, RECORD
-from ledger.places import LOGS as SCRIBE
-from projections.disk import Disk
-from tripod.bus import NOBODY
+from tripod.bus.events import NOBODY
 from tripod.doors import FAILURES, Codes, end_at_once, report
 from tripod.dropin.words import Words
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
-from tripod.opening import opened, opened_at, tell
+from tripod.ledger.locator import DATABASE, FOLDER, LEDGER, has_ledger, home_of, is_apart, named
+from tripod.ledger.places import ARCHIVE, CHAT, EVENTS, RECORD
+from tripod.ledger.places import LOGS as SCRIBE
 from tripod.output import one_line, remark
-from tripod.team import Team
+from tripod.projections.disk import Disk
+from tripod.team.open import opened, opened_at, tell
+from tripod.team.team import Team
 
 
 def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
@@ -50,7 +50,7 @@ def actor_of(words: Words, option: str = "as") -> str:
     who = os.environ.get("NBS_HANDLE", "") if given is None else given
     if not who and given is None:
         return NOBODY
-    from projections.formats.chat import valid_handle
+    from tripod.projections.chat.format import valid_handle
 
     problem = valid_handle(who)
     if problem is not None:
@@ -135,7 +135,7 @@ def _meet(team: Team, front: str, folder: str) -> None:
     """
     if front == SCRIBE or known_in(team, front, folder) is not None:
         return
-    from tripod.adopt import add_place
+    from tripod.team.adopt import add_place
 
     if front not in (EVENTS, CHAT):
         raise RefusedError(
@@ -234,7 +234,7 @@ def _root(front: str, full: str) -> str:
 
 def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     """Begin the ledger, and say so in one line; ``places`` says where events and chats are."""
-    from tripod import adopt
+    from tripod.team import adopt
 
     if os.path.lexists(f"{root}/{DATABASE}"):
         with adopt.alone(root):  # another process is just beginning it; or it lost what it held
@@ -242,7 +242,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     if os.path.lexists(root) and not os.path.isdir(root):
         raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
     from tripod.cli.progress import shown
-    from tripod.record import has_record
+    from tripod.trust.record import has_record
 
     # Another process may have begun it since we looked; its record comes behind its database.
     if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):
@@ -269,7 +269,7 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
     A folder around the team directory is added beside these, as all that are met later.
     """
-    from tripod import adopt
+    from tripod.team import adopt
 
     full = given[front]
     if front not in (EVENTS, CHAT, SCRIBE) and full != os.path.join(root, front):

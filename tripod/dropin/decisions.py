@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from sqlite3 import OperationalError
 
-from ledger.places import LOGS as SCRIBE
-from ledger.plain import read_plain
-from projections.formats.decision_log import (
+from tripod.bus.events import NOBODY
+from tripod.decisions import log as decisions_log
+from tripod.dropin.common import actor_of, known_in, may_have_ledger, team_of
+from tripod.dropin.words import Words
+from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
+from tripod.ledger.files import read_plain
+from tripod.ledger.places import LOGS as SCRIBE
+from tripod.output import remark
+from tripod.projections.decisions.format import (
     NONE_YET,
     is_log,
     log_name_problem,
     parse_log_archive_name,
 )
-from tripod import scribe
-from tripod.bus import NOBODY
-from tripod.dropin.common import actor_of, known_in, may_have_ledger, team_of
-from tripod.dropin.words import Words
-from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
-from tripod.output import remark
-from tripod.team import Team
+from tripod.team.team import Team
 
 OPTIONS = (
     "participants",
@@ -86,8 +86,8 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
     front = known_in(team, SCRIBE, folder)
     if front == "" or (front is not None and _is_known(team, front + name)):
         return
-    from projections.intake.piece import FILE_LIMIT
-    from tripod.adopt import add_place
+    from tripod.projections.pieces import FILE_LIMIT
+    from tripod.team.adopt import add_place
 
     try:
         data = read_plain(full, FILE_LIMIT)
@@ -140,8 +140,8 @@ def log(words: Words) -> str:
     for name in ("participants", "rationale"):
         if not given.get(name, "").strip():
             raise MalformedEntryError(f"--{name}=... is missing: every entry of the log has it")
-    request = scribe.judged(
-        scribe.Request(
+    request = decisions_log.judged(
+        decisions_log.Request(
             title,
             _items(given["participants"]),
             given["rationale"],
@@ -157,7 +157,7 @@ def log(words: Words) -> str:
     actor = actor_of(words)
     with team_of_log(path, make=True, events=given.get("bus-dir")) as team:
         by = None if actor == NOBODY else actor
-        logged = scribe.log(team, request, actor=by, into=name_of_log(team, path))
+        logged = decisions_log.log(team, request, actor=by, into=name_of_log(team, path))
     for warning in logged.warnings:
         remark(f"warning: {warning}")
     if logged.checkpoint:

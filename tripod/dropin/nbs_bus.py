@@ -11,9 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from projections.formats import words as rules
-from projections.formats.event import valid_event_name, valid_word
-from tripod import bus
+from tripod.bus import events as bus
 from tripod.bus_lines import (
     acked_line,
     pending_lines,
@@ -30,6 +28,8 @@ from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument
 from tripod.output import emit, emit_bytes, remark
+from tripod.projections import text as rules
+from tripod.projections.bus.format import valid_event_name, valid_word
 
 MAX_SECONDS = 2**32
 MAX_BYTES = 2**53 - 1
@@ -143,9 +143,9 @@ def _check(arguments: Sequence[str], usage: str) -> None:
         if reader is None:
             emit(pending_lines(bus.check(team, source), _now_us()))
         else:
-            from tripod import readers
+            from tripod.bus import waiting
 
-            show_unseen(team, reader, readers.unseen(team, reader), _now_us())
+            show_unseen(team, reader, waiting.unseen(team, reader), _now_us())
 
 
 def _reader(words: Words) -> str | None:
@@ -200,47 +200,47 @@ def _status(arguments: Sequence[str], usage: str) -> None:
 
 
 def _claim(arguments: Sequence[str], usage: str) -> None:
-    from tripod import claims
+    from tripod.bus import waiting
 
     words = take_apart(arguments, usage, texts=(1, 2), options=("by", "lease", "wait"))
     folder, *names = words.texts
     name = _check_name(names[0]) if names else None
     with team_of("events", folder) as team:
         by = _needed(words, "by", usage)
-        lease = option_number(words, "lease", 1, MAX_SECONDS, usage) or claims.LEASE
+        lease = option_number(words, "lease", 1, MAX_SECONDS, usage) or waiting.LEASE
         timeout = option_number(words, "wait", 0, MAX_SECONDS, usage)
-        taken = claims.take(team, by, name, lease=lease, timeout=timeout)
+        taken = waiting.take(team, by, name, lease=lease, timeout=timeout)
     show_claim(taken)
 
 
 def _release(arguments: Sequence[str], usage: str) -> None:
-    from tripod import claims
+    from tripod.bus import waiting
 
     words = take_apart(arguments, usage, texts=(2, 2), options=("by",))
     name = _check_name(words.texts[1])
     with team_of("events", words.texts[0]) as team:
-        claims.release(team, _needed(words, "by", usage), name)
+        waiting.release(team, _needed(words, "by", usage), name)
 
 
 def _wait(arguments: Sequence[str], usage: str) -> None:
-    from tripod import readers
+    from tripod.bus import waiting
 
     words = take_apart(arguments, usage, texts=(1, 1), options=("handle", "reader", "timeout"))
     with team_of("events", words.texts[0]) as team:
         source, reader = words.options.get("handle"), _reader(words)
         timeout = option_number(words, "timeout", 0, MAX_SECONDS, usage)
         if reader is None:
-            emit(pending_lines(readers.wait_pending(team, source, timeout), _now_us()))
+            emit(pending_lines(waiting.wait_pending(team, source, timeout), _now_us()))
         else:
-            show_unseen(team, reader, readers.wait_unseen(team, reader, timeout), _now_us())
+            show_unseen(team, reader, waiting.wait_unseen(team, reader, timeout), _now_us())
 
 
 def _recover(arguments: Sequence[str], usage: str) -> None:
-    from tripod import claims
+    from tripod.bus import waiting
 
     words = take_apart(arguments, usage, texts=(1, 1), options=("as",))
     with team_of("events", words.texts[0]) as team:
-        found = claims.recover(team, _needed(words, "as", usage))
+        found = waiting.recover(team, _needed(words, "as", usage))
     show_recovery(found, _now_us())
 
 

@@ -1,7 +1,7 @@
 """``nbs-chat``: the chat as its documents promise it, kept by the team's ledger.
 
-A thin door to ``tripod.chat``. Source: spec nbs-compat C1 to C3; where it differs from the original
-and why: ``docs/reference/nbs-chat.md``.
+A thin door to ``tripod.chat.send``. Source: spec nbs-compat C1 to C3; where it differs from the
+original and why: ``docs/reference/nbs-chat.md``.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from projections import CHAT
-from tripod import chat as acts
-from tripod import chat_keeping, chat_reading
+from tripod.chat import keep as chat_keep
+from tripod.chat import read as chat_read
+from tripod.chat import send as acts
 from tripod.doors import DOORS
 from tripod.dropin.common import actor_of, chat_path, known_in, leave, may_have_ledger, team_of
 from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.inputs import text_argument, whole_number
 from tripod.output import emit, emit_json, emit_report
-from tripod.team import Team
+from tripod.projections import CHAT
+from tripod.team.team import Team
 
 TIMEOUT = 3
 MAX_INDEX = 2**31 - 2
@@ -148,11 +149,11 @@ def _read(words: Words, usage: str) -> None:
     with _chat(words.texts[0]) as (team, name):
         team.refresh()
         if unread is None:
-            found = chat_reading.messages(team, name, window=window, since=since)
+            found = chat_read.messages(team, name, window=window, since=since)
         else:
-            found = chat_reading.unread(team, name, unread, window)
+            found = chat_read.unread(team, name, unread, window)
             _print(words, found)  # what cannot be shown is not read
-            chat_keeping.mark_read(team, name, unread, [message.number for message in found])
+            chat_keep.mark_read(team, name, unread, [message.number for message in found])
     if unread is None:
         _print(words, found)
 
@@ -167,7 +168,7 @@ def _search(words: Words, usage: str) -> None:
     with _chat(file) as (team, name):
         team.refresh()
         found = list(
-            chat_reading.hits(team, name, pattern, handle=handle, window=window, archives=archives)
+            chat_read.hits(team, name, pattern, handle=handle, window=window, archives=archives)
         )
     # Newest archive first, as documented; within a file the oldest message.
     files = list(dict.fromkeys(hit.archive for hit in found))
@@ -181,14 +182,14 @@ def _search(words: Words, usage: str) -> None:
 def _poll(words: Words, usage: str) -> int | None:
     import time
 
-    from tripod.waking import Watch
+    from tripod.bus.waiting import Watch
 
     file, handle = words.texts
     seconds = option_number(words, "timeout", 0, MAX_WAIT, usage)
     until = time.monotonic() + (WAIT if seconds is None else seconds)
     folder = os.path.dirname(chat_path(file))
     with _chat(file) as (team, name), Watch([folder], every=LOOK) as watch:
-        found = chat_reading.poll(team, name, handle, lambda: until - time.monotonic(), watch.wait)
+        found = chat_read.poll(team, name, handle, lambda: until - time.monotonic(), watch.wait)
     _print(words, found)
     return None if found else TIMEOUT
 
@@ -196,14 +197,14 @@ def _poll(words: Words, usage: str) -> int | None:
 def _participants(words: Words, _usage: str) -> None:
     with _chat(words.texts[0]) as (team, name):
         team.refresh()
-        found = chat_reading.participants(team, name)
+        found = chat_read.participants(team, name)
     emit(f"{handle:<24} {count} messages" for handle, count in found)
 
 
 def _count(words: Words, _usage: str) -> None:
     with _chat(words.texts[0]) as (team, name):
         team.refresh()
-        number = chat_reading.count(team, name)
+        number = chat_read.count(team, name)
     emit([str(number)])
 
 
@@ -217,7 +218,7 @@ def _export(words: Words, usage: str) -> None:
     wanted = None if handles is None else handles.split(",")
     with _chat(words.texts[0]) as (team, name):
         team.refresh()
-        found = chat_reading.indexed(
+        found = chat_read.indexed(
             team,
             name,
             window,
@@ -226,7 +227,7 @@ def _export(words: Words, usage: str) -> None:
             handles=wanted,
             text=words.options.get("grep"),
         )
-        people = [handle for handle, _ in chat_reading.participants(team, name)]
+        people = [handle for handle, _ in chat_read.participants(team, name)]
     if "json" in words.flags:
         emit_json(as_json(found))
     elif "plain" in words.flags or os.environ.get("NO_COLOR"):
@@ -238,7 +239,7 @@ def _export(words: Words, usage: str) -> None:
 def _archive(words: Words, usage: str) -> None:
     keep = option_number(words, "keep", 0, MAX_NUMBER, usage)
     with _chat(words.texts[0]) as (team, name):
-        number, path = chat_keeping.archive(team, name, *(() if keep is None else (keep,)))
+        number, path = chat_keep.archive(team, name, *(() if keep is None else (keep,)))
     emit([f"Archived {number} message(s) to {path}" if number else "No messages to archive"])
 
 
@@ -248,7 +249,7 @@ def _cursor_set(words: Words, usage: str) -> None:
     if index is None:
         raise BadArgumentError(f"{text:.40}: no index from 0 to {MAX_INDEX}\n  Usage: {usage}")
     with _chat(file) as (team, name):
-        chat_keeping.set_position(team, name, handle, index)
+        chat_keep.set_position(team, name, handle, index)
 
 
 def _delete(words: Words, usage: str) -> None:
@@ -262,7 +263,7 @@ def _delete(words: Words, usage: str) -> None:
     actor = actor_of(words)
     dry_run = "dry-run" in words.flags
     with _chat(words.texts[0]) as (team, name):
-        done = chat_keeping.delete(team, name, after, actor=actor, dry_run=dry_run)
+        done = chat_keep.delete(team, name, after, actor=actor, dry_run=dry_run)
     emit([deletion_line(done, text, dry_run=dry_run)])
 
 
@@ -276,7 +277,7 @@ def _named(words: Words, option: str) -> str | None:
     return value
 
 
-def _window(words: Words, usage: str) -> chat_reading.Window:
+def _window(words: Words, usage: str) -> chat_read.Window:
     from tripod.when import moment
 
     numbers = {}
@@ -287,10 +288,10 @@ def _window(words: Words, usage: str) -> chat_reading.Window:
         None if text is None else moment(text, f"--{name}")
         for name, text in ((name, words.options.get(name)) for name in ("after", "before"))
     )
-    return chat_reading.Window(numbers["last"], after, before, numbers["offset"] or 0)
+    return chat_read.Window(numbers["last"], after, before, numbers["offset"] or 0)
 
 
-def _print(words: Words, found: Sequence[chat_reading.Message]) -> None:
+def _print(words: Words, found: Sequence[chat_read.Message]) -> None:
     from tripod.chat_lines import as_json, as_lines
 
     if "json" in words.flags:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from tripod import scribe_reading
+from tripod.decisions import read as decisions_read
 from tripod.doors import DOORS
 from tripod.dropin.common import leave
 from tripod.dropin.decisions import OPTIONS, log, name_of_log, team_of_log
@@ -76,9 +76,9 @@ def _run(arguments: Sequence[str]) -> int:
         team.refresh()
         log_name = name_of_log(team, words.texts[0])
         if name == "count":
-            emit([str(scribe_reading.count(team, log_name))])
+            emit([str(decisions_read.count(team, log_name))])
         else:
-            _show(scribe_reading.summary(team, last, log_name))
+            _show(decisions_read.summary(team, last, log_name))
     return 0
 
 
@@ -86,7 +86,7 @@ def _query(arguments: Sequence[str], usage: str) -> int:
     options = ("tag", "status", "by", "artefact", "since", "until")
     words = take_apart(arguments, usage, texts=(1, 2), options=options)
     given = words.options
-    filters = scribe_reading.Filters(
+    filters = decisions_read.Filters(
         given.get("tag"),
         given.get("status"),
         given.get("by"),
@@ -98,7 +98,7 @@ def _query(arguments: Sequence[str], usage: str) -> int:
     with team_of_log(path) as team:
         team.refresh()
         count = _show(
-            scribe_reading.query(team, text[0] if text else "", filters, name_of_log(team, path))
+            decisions_read.query(team, text[0] if text else "", filters, name_of_log(team, path))
         )
     if not count:
         remark("no decision fits")
@@ -113,7 +113,7 @@ def _time(words: Words, option: str) -> int | None:
     return moment(words.options[option], f"--{option}")
 
 
-def _show(decisions: Iterable[scribe_reading.Decision]) -> int:
+def _show(decisions: Iterable[decisions_read.Decision]) -> int:
     found = list(decisions)
     emit(line for decision in found for line in decision_lines(decision))
     return len(found)

@@ -11,21 +11,21 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from ledger.locating import home_of, named
-from ledger.places import LOGS as SCRIBE
-from projections import LOG
-from projections.decision_log import LIVE
-from projections.formats.chat import parse_archive_name
-from projections.formats.decision_log import valid_id
-from tripod import scribe_reading
+from tripod.decisions import read as decisions_read
+from tripod.decisions.read import Standing
 from tripod.doors import DOORS
 from tripod.dropin.common import chat_path, known_in, leave, may_have_ledger, team_of
 from tripod.dropin.decisions import meet_log
 from tripod.dropin.words import Words, asks_for_help, option_number, take_apart
 from tripod.errors import BadArgumentError, NotFoundError
+from tripod.ledger.locator import home_of, named
+from tripod.ledger.places import LOGS as SCRIBE
 from tripod.output import emit, remark
-from tripod.scribe_reading import Standing
-from tripod.team import Team
+from tripod.projections import LOG
+from tripod.projections.chat.format import parse_archive_name
+from tripod.projections.decisions.format import valid_id
+from tripod.projections.decisions.tables import LIVE
+from tripod.team.team import Team
 
 SHORT = "nbs-scribe-query --chat=FILE (PATTERN [--regex] | --id=D-N | --last=N | ...)"
 USAGE = """\
@@ -63,9 +63,9 @@ def _run(arguments: Sequence[str]) -> int:
         team.refresh()
         logs = _logs(team, words.options["chat"], os.path.dirname(folder))
         if which == "count":
-            emit([str(sum(scribe_reading.count(team, log) for log in logs))])
+            emit([str(sum(decisions_read.count(team, log) for log in logs))])
             return 0
-        found = [one for one in scribe_reading.standing(team, last, logs) if fits(one)]
+        found = [one for one in decisions_read.standing(team, last, logs) if fits(one)]
         emit(_shown(found, named=which not in ("id", "last") and _has_archives(team, logs)))
     if not found:
         remark("no decision fits")
@@ -127,7 +127,7 @@ def _fits(words: Words, which: str) -> Callable[[Standing], bool]:
         if not value:
             raise BadArgumentError(f"--{which}: empty; say which, or leave it out")
         filters = (
-            scribe_reading.Filters(by=value) if which == "by" else scribe_reading.Filters(tag=value)
+            decisions_read.Filters(by=value) if which == "by" else decisions_read.Filters(tag=value)
         )
         return lambda one: filters.fit(one.decision)
     if which == "superseded":
@@ -171,7 +171,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     own = [log for log in (front + name for name in names) if log in logs]
     own = own or [log for log in names if log in logs]
     if not logs:
-        scribe_reading.count(team)
+        decisions_read.count(team)
     return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)
 
 

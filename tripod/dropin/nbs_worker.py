@@ -15,7 +15,7 @@ from tripod.dropin.common import actor_of, leave, team_here, team_of_project
 from tripod.dropin.words import Words, option_number, take_apart, wants_usage
 from tripod.errors import BadArgumentError
 from tripod.output import emit
-from tripod.team import Team
+from tripod.team.team import Team
 from tripod.worker_lines import CONTEXT, listed, status_lines
 
 USAGE = """\
@@ -91,8 +91,8 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _spawn(given: Words) -> int:
-    from tripod import worker
     from tripod.inputs import text_argument
+    from tripod.workers import run as workers_run
 
     slug, folder, task = given.texts
     if not os.path.isdir(folder):
@@ -101,40 +101,41 @@ def _spawn(given: Words) -> int:
     skill = given.options.get("skill")
     text = "" if skill is None else text_argument(None, skill, "skill")
     with team_of_project(folder) as team:
-        name = worker.spawn(team, slug, folder, task, skill=text, actor=actor)
+        name = workers_run.spawn(team, slug, folder, task, skill=text, actor=actor)
     emit([name])
     return 0
 
 
 def _tell(team: Team, verb: str, given: Words, actor: str) -> int:
-    from tripod import worker, worker_files
+    from tripod.workers import read as workers_read
+    from tripod.workers import run as workers_run
 
     name, *text = given.texts
     if verb == "continue":
-        name = worker_files.named(team, name)
+        name = workers_read.named(team, name)
         message = text[0] if text else GO_ON
-        worker.continue_(team, name, message, actor=actor, model=given.options.get("model"))
+        workers_run.continue_(team, name, message, actor=actor, model=given.options.get("model"))
     else:
-        worker.dismiss(team, name, actor=actor)
+        workers_run.dismiss(team, name, actor=actor)
         emit([f"Dismissed: {name}"])
     return 0
 
 
 def _about(team: Team, verb: str, given: list[str], context: int) -> int:
-    from tripod import worker_files
+    from tripod.workers import read as workers_read
 
     if verb == "list":
-        emit(listed(one, "tmux") for one in worker_files.every(team))
+        emit(listed(one, "tmux") for one in workers_read.every(team))
         return 0
     name = given[0]
     if verb == "status":
-        emit(status_lines(worker_files.about(team, name), PROCESS))
+        emit(status_lines(workers_read.about(team, name), PROCESS))
     elif verb == "results":
-        emit(["## Log", "", worker_files.findings(team, name)])
+        emit(["## Log", "", workers_read.findings(team, name)])
     elif verb == "session":
-        emit([worker_files.session(team, worker_files.named(team, name))])
+        emit([workers_read.session(team, workers_read.named(team, name))])
     else:
-        lines = list(worker_files.search(team, name, given[1], context))
+        lines = list(workers_read.search(team, name, given[1], context))
         emit(lines)
         return 0 if lines else 1
     return 0

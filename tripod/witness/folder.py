@@ -22,16 +22,29 @@ import re
 import time
 from collections.abc import Callable
 
-from ledger.durable import replace_file, sync_path
-from ledger.errors import LedgerError, MalformedError
-from ledger.lock import FileLock
-from ledger.note import MAX_NOTE, Note, format_note, parse_note
-from ledger.plain import open_plain, read_plain
-from ledger.policy import MAX_POLICY, Policy, parse_policy
-from ledger.seal import Seal
-from ledger.vkey import COSIGNATURE, SigningKey, VerifierKey
-from ledger.witness import Answer, decide, kept_seal, log_folder, origin_of, parse_request, refusal
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.files import FileLock, open_plain, read_plain, replace_file, sync_path
+from tripod.ledger.tlog.note import (
+    COSIGNATURE,
+    MAX_NOTE,
+    Note,
+    SigningKey,
+    VerifierKey,
+    format_note,
+    parse_note,
+)
+from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
+from tripod.ledger.tlog.seal import Seal
+from tripod.ledger.tlog.witness import (
+    Answer,
+    decide,
+    kept_seal,
+    log_folder,
+    origin_of,
+    parse_request,
+    refusal,
+)
 
 _LATEST = "checkpoint"  # as the protocol calls it
 _BEGUN = "# The logs that this witness cosigns: one `log <vkey>` a line.\nquorum none\n"

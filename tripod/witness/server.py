@@ -16,9 +16,9 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from ledger.errors import LedgerError
-from ledger.witness import MAX_REQUEST, TEXT_TYPE, Answer
 from tripod.errors import TripodError
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.tlog.witness import MAX_REQUEST, TEXT_TYPE, Answer
 from tripod.witness.folder import WitnessFolder
 
 MAX_CONNECTIONS = 32

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from verify.checks import (
+from tripod.verify.checks import (
     append_only,
     assessment_complete,
     bodies_present,

@@ -23,22 +23,88 @@ sees the numbering only. What a commit changed, ``git show COMMIT -- scribe/live
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 
-from ledger.ids import parse_at
-from projections import LOG
-from projections.decision_log import LIVE
-from projections.formats.decision_log import split_log
-from projections.in_the_way import UNMERGED_CURE
-from projections.intake.piece import UNMERGED
-from verify import growth
-from verify.evidence import Evidence
-from verify.excerpt import difference
-from verify.finding import Coverage, Finding, Outcome, cannot_tell, not_applicable, outcome
-from verify.log_growth import explanation
-from verify.sources import RENDER_ERRORS
+from tripod.ledger.ids import parse_at
+from tripod.projections import LOG
+from tripod.projections.decisions.format import parse_decision, split_log
+from tripod.projections.decisions.tables import LIVE
+from tripod.projections.disk import UNMERGED_CURE
+from tripod.projections.pieces import UNMERGED
+from tripod.verify.anchors import growth
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import (
+    Coverage,
+    Finding,
+    Outcome,
+    cannot_tell,
+    difference,
+    not_applicable,
+    outcome,
+)
+from tripod.verify.rows import RENDER_ERRORS
+
+
+def explanation(
+    old: bytes,
+    new: bytes,
+    archived: Collection[bytes],
+    redacted: Collection[str],
+    headers: Collection[bytes] = (),
+) -> str | None:
+    """In words, why ``old`` is not the beginning of ``new``; None where the ledger has no reason.
+
+    Args:
+        old: the log as it was.
+        new: the log as it became.
+        archived: pieces that the ledger has in archives.
+        redacted: ids of decisions whose texts were erased, as entries say.
+        headers: what stood in front of the first piece of the log and its archives, as they say.
+    """
+    header, before = split_log(old)
+    header_now, after = split_log(new)
+    moved = _moved(before, after)
+    if header != header_now and not (moved and {header, header_now} <= set(headers)):
+        return None
+    gone = [piece for piece in before[:moved] if piece not in archived]
+    kept = before[moved:]
+    if len(after) < len(kept):
+        return None
+    changed = [(was, now) for was, now in zip(kept, after, strict=False) if was != now]
+    erased = [_id(was) for was, now in changed if _id(was) == _id(now)] + [_id(was) for was in gone]
+    if len(erased) != len(changed) + len(gone) or not set(erased) <= set(redacted):
+        return None
+    reasons = [f"{moved} pieces went into an archive"] if moved else []
+    if erased:
+        reasons.append(f"redacted: {', '.join(sorted(set(erased)))}")
+    return "; ".join(reasons) or None
+
+
+def _moved(before: tuple[bytes, ...], after: tuple[bytes, ...]) -> int:
+    """How many pieces went away from the front: all before the one that is the first now."""
+    if not after:
+        return len(before)
+    first = _id(after[0])
+    for at, piece in enumerate(before):
+        if piece == after[0] or (first and _id(piece) == first):
+            return at
+    return len(before)
+
+
+def _id(piece: bytes) -> str:
+    """The id of a decision's piece; '' where it is none."""
+    decision, _ = parse_decision(piece)
+    return "" if decision is None else decision.id
+
+
+# Why a committed log may not be the beginning of the next one -----------------------------------
+#
+# Two things change what stands in a log already: a rotation moves its first pieces into an archive
+# (and may write a new header), and a redaction puts ``[redacted]`` in the place of a piece's texts.
+# Both are entries.
+
 
 NAME = "append-only"
 REQUIRED = True

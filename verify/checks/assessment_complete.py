@@ -24,14 +24,12 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from projections.formats.assessment import SECTIONS, parse_checkpoint_payload
-from projections.formats.review import Range, judge_review
-from projections.projection import content_bytes
-from verify.assessments import Posted, assessments
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, not_applicable, outcome
-from verify.reviews import assessed_text
-from verify.sources import RENDER_ERRORS
+from tripod.projections.projection import content_bytes
+from tripod.projections.pythia.format import SECTIONS, Range, judge_review, parse_checkpoint_payload
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.verify.isolation.runs import Posted, assessed_text, assessments
+from tripod.verify.rows import RENDER_ERRORS
 
 NAME = "assessment-complete"
 REQUIRED = False

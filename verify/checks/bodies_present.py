@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledger.entry import Header, commit
-from ledger.redaction import redaction_id
-from projections.standins import stand_in
-from verify.evidence import Evidence
-from verify.finding import Outcome
+from tripod.ledger.entry import Header, commit
+from tripod.ledger.sqlite.erase import redaction_id
+from tripod.projections.erasure import stand_in
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Outcome
 
 NAME = "bodies-present"
 REQUIRED = True

@@ -15,11 +15,11 @@ database as it is as evidence.
 
 from __future__ import annotations
 
-from ledger.canonical import parse_value
-from ledger.entry import MAX_BODY, Header, parse_header
-from ledger.errors import MalformedError
-from verify.evidence import Evidence
-from verify.finding import Outcome
+from tripod.ledger.canonical import parse_value
+from tripod.ledger.entry import MAX_BODY, Header, parse_header
+from tripod.ledger.errors import MalformedError
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Outcome
 
 NAME = "canonical-bytes"
 REQUIRED = True

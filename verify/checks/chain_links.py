@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.chain import check_link
-from ledger.entry import Header
-from verify.evidence import Evidence
-from verify.finding import Outcome
+from tripod.ledger.chain import check_link
+from tripod.ledger.entry import Header
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Outcome
 
 NAME = "chain-links"
 REQUIRED = True

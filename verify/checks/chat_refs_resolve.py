@@ -28,12 +28,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
-from projections import CHAT
-from projections.formats.chat import HEADER_LINES, parse_header, parse_time
-from projections.formats.decision_log import NONE_YET, parse_refs
-from projections.projection import content_bytes
-from verify.evidence import Evidence
-from verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
+from tripod.projections import CHAT
+from tripod.projections.chat.format import HEADER_LINES, parse_header, parse_time
+from tripod.projections.decisions.format import NONE_YET, parse_refs
+from tripod.projections.projection import content_bytes
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
 
 NAME = "chat-refs-resolve"
 REQUIRED = True

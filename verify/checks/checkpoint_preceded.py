@@ -23,11 +23,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from projections.formats.answers import came_first, overlap, span_of
-from verify.assessments import Posted, assessments, together
-from verify.checkpoints import Asked, asked
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.projections.pythia.format import came_first, overlap, span_of
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.verify.isolation.runs import Asked, Posted, asked, assessments, together
 
 NAME = "checkpoint-preceded"
 REQUIRED = True

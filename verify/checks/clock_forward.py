@@ -15,8 +15,8 @@ it``.
 
 from __future__ import annotations
 
-from verify.evidence import Evidence
-from verify.finding import Outcome
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Outcome
 
 NAME = "clock-forward"
 REQUIRED = True

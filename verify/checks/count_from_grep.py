@@ -17,12 +17,19 @@ is told as a warning.
 
 from __future__ import annotations
 
-from projections import LOG
-from projections.formats.decision_log import count_headings
-from projections.projection import content_bytes
-from verify.escape import shorten
-from verify.evidence import Evidence
-from verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
+from tripod.projections import LOG
+from tripod.projections.decisions.format import count_headings
+from tripod.projections.projection import content_bytes
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import (
+    Finding,
+    Findings,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+    shorten,
+)
 
 NAME = "count-from-grep"
 REQUIRED = True

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verify.escape import shorten
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, not_applicable, outcome, shorten
 
 NAME = "decision-ids-unique"
 REQUIRED = False

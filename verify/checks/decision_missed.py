@@ -22,10 +22,9 @@ reference there; if not, leave it. ``tripod scribe advise`` shows the same, and 
 
 from __future__ import annotations
 
-from verify import advice
-from verify.escape import shorten
-from verify.evidence import Evidence
-from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
+from tripod.verify import advice
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome, shorten
 
 NAME = "decision-missed"
 REQUIRED = False

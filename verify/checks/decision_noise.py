@@ -16,10 +16,9 @@ often it is wrong: of the 46 entries of the team that ships with the tests it na
 
 from __future__ import annotations
 
-from verify import advice
-from verify.escape import shorten
-from verify.evidence import Evidence
-from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
+from tripod.verify import advice
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome, shorten
 
 NAME = "decision-noise"
 REQUIRED = False

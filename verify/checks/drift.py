@@ -41,21 +41,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from projections import FILES, LOG
-from projections.in_the_way import UNMERGED_CURE
-from projections.intake.blocked import BLOCKED
-from projections.intake.others import REPLACED
-from projections.intake.piece import UNMERGED, Conflict
-from projections.projection import content_bytes
-from projections.unheld import told, unheld
-from verify.escape import shorten
-from verify.evidence import Evidence
-from verify.excerpt import difference
-from verify.finding import Coverage, Finding, Findings, Outcome, not_applicable, outcome
-from verify.folded import OLDER
-from verify.known import POLICY, RULES
-from verify.outside import AUTHORITIES
-from verify.sources import RENDER_ERRORS
+from tripod.projections import FILES, LOG
+from tripod.projections.disk import UNMERGED_CURE
+from tripod.projections.intake import BLOCKED
+from tripod.projections.pieces import UNMERGED, Conflict
+from tripod.projections.projection import content_bytes
+from tripod.projections.team.intake import REPLACED
+from tripod.projections.unheld import told, unheld
+from tripod.verify.anchors.collect import AUTHORITIES
+from tripod.verify.anchors.heads import POLICY, RULES
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import (
+    Coverage,
+    Finding,
+    Findings,
+    Outcome,
+    difference,
+    not_applicable,
+    outcome,
+    shorten,
+)
+from tripod.verify.fold import OLDER
+from tripod.verify.rows import RENDER_ERRORS
 
 NAME = "drift"
 REQUIRED = False

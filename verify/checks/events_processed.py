@@ -38,14 +38,13 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from ledger.ids import parse_at
-from projections.formats.answers import Span, answers, span_of
-from projections.intake.events import CHECKPOINT_GONE
-from projections.intake.others import CONFIG
-from verify.assessments import Posted, assessments, together
-from verify.checkpoints import EVENT, Asked, asked
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from tripod.ledger.ids import parse_at
+from tripod.projections.bus.intake import CHECKPOINT_GONE
+from tripod.projections.pythia.format import Span, answers, span_of
+from tripod.projections.team.intake import CONFIG
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from tripod.verify.isolation.runs import EVENT, Asked, Posted, asked, assessments, together
 
 NAME = "events-processed"
 REQUIRED = False

@@ -21,9 +21,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ledger.kinds import BY_NAME
-from verify.evidence import Evidence
-from verify.finding import Outcome
+from tripod.ledger.kinds import BY_NAME
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Outcome
 
 NAME = "kinds-known"
 REQUIRED = True

@@ -16,9 +16,9 @@ let ``tripod init`` make it from that. If the team never had a ledger, say so wi
 
 from __future__ import annotations
 
-from ledger.locating import DATABASE
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
+from tripod.ledger.locator import DATABASE
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
 
 NAME = "ledger-missing"
 REQUIRED = True

@@ -30,8 +30,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from verify.evidence import Evidence
-from verify.finding import CANNOT_TELL, Coverage, Outcome, cannot_tell, not_applicable, outcome
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import (
+    CANNOT_TELL,
+    Coverage,
+    Outcome,
+    cannot_tell,
+    not_applicable,
+    outcome,
+)
 
 NAME = "pins-extend"
 REQUIRED = True

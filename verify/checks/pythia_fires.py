@@ -25,10 +25,10 @@ from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 
-from projections.formats.config import Config
-from verify.checkpoints import EVENT, Asked, asked
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.projections.bus.format import Config
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.verify.isolation.runs import EVENT, Asked, asked
 
 NAME = "pythia-fires"
 REQUIRED = False

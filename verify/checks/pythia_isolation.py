@@ -35,16 +35,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from projections.formats.instructions import INSTRUCTIONS
-from projections.formats.words import RUN
-from projections.formats.words import spoken as words_of
-from verify.assessments import assessments
-from verify.chat_reads import as_usual, plain, read_of_chat, usually
-from verify.chat_side import Log, hidden_among
-from verify.echoes import Echo, echoes
-from verify.escape import shorten
-from verify.evidence import Evidence
-from verify.finding import (
+from tripod.projections.pythia.format import INSTRUCTIONS
+from tripod.projections.text import RUN
+from tripod.projections.text import spoken as words_of
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import (
     CANNOT_TELL,
     Finding,
     Findings,
@@ -52,9 +47,11 @@ from verify.finding import (
     Severity,
     not_applicable,
     outcome,
+    shorten,
 )
-from verify.pythia_workers import breaches, pythias
-from verify.reviews import TRANSCRIPT, Review, assessed_text, reviews
+from tripod.verify.isolation.echo import Echo, Log, echoes, hidden_among
+from tripod.verify.isolation.reads import as_usual, breaches, plain, pythias, read_of_chat, usually
+from tripod.verify.isolation.runs import TRANSCRIPT, Review, assessed_text, assessments, reviews
 
 NAME = "pythia-isolation"
 REQUIRED = True

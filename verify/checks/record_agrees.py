@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from verify.evidence import Evidence
-from verify.finding import CANNOT_TELL, Outcome, not_applicable, outcome
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import CANNOT_TELL, Outcome, not_applicable, outcome
 
 NAME = "record-agrees"
 REQUIRED = True

@@ -28,13 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ledger.errors import MalformedError, NotVerifiedError
-from ledger.note import parse_note
-from ledger.rotation import rotation_problem
-from ledger.seal import Seal, open_seal
-from ledger.vkey import VerifierKey
-from verify.evidence import Evidence
-from verify.finding import Finding, Findings, Outcome, not_applicable, outcome
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.tlog.note import VerifierKey, parse_note
+from tripod.ledger.tlog.seal import Seal, open_seal, rotation_problem
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
 NAME = "seals-open"
 REQUIRED = True

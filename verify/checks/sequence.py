@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ledger.entry import Header
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, Severity
+from tripod.ledger.entry import Header
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, Severity
 
 NAME = "sequence"
 REQUIRED = True

@@ -22,9 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verify.escape import shorten
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome, shorten
 
 NAME = "supersession"
 REQUIRED = False

@@ -29,14 +29,13 @@ from collections.abc import Iterator
 from hashlib import sha256
 from itertools import chain
 
-from projections import FILES
-from projections.formats.worker import parse_worker
-from projections.projection import content_bytes
-from projections.workers import FOLDER
-from verify.evidence import Evidence
-from verify.finding import Finding, Outcome, Severity, not_applicable, outcome
-from verify.rows import one
-from verify.sources import RENDER_ERRORS
+from tripod.projections import FILES
+from tripod.projections.projection import content_bytes
+from tripod.projections.workers.format import parse_worker
+from tripod.projections.workers.tables import FOLDER
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from tripod.verify.rows import RENDER_ERRORS, one
 
 NAME = "worker-lifecycle"
 REQUIRED = False

@@ -31,14 +31,21 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ledger.authorship import OBSERVED, Record, record_problem
-from ledger.enrolment import ENROLLED, change_text, handle_problem, note_problem
-from ledger.entry import Header, auth_of
-from ledger.errors import MalformedError
-from ledger.ids import change_id
-from ledger.vkey import ED25519, VerifierKey
-from verify.evidence import Evidence
-from verify.finding import Outcome, not_applicable
+from tripod.ledger.actors import (
+    ENROLLED,
+    OBSERVED,
+    Record,
+    change_text,
+    handle_problem,
+    note_problem,
+    record_problem,
+)
+from tripod.ledger.entry import Header, auth_of
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.ids import change_id
+from tripod.ledger.tlog.note import ED25519, VerifierKey
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Outcome, not_applicable
 
 NAME = "writers-authorised"
 REQUIRED = True
@@ -67,7 +74,7 @@ class Demand(NamedTuple):
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """What the walk over the signatures found (``verify.signatures``)."""
+    """What the walk over the signatures found (``tripod.verify.scan.signatures``)."""
     told = evidence.ledger_outcome(NAME, "signed", "unsigned", "keys")
     if not told.findings and not any(told.coverage.values()):
         return not_applicable(NAME, "no actor has a key, and nothing is signed", required=REQUIRED)

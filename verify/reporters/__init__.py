@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from verify.reporters import json_, text
+from tripod.verify.reporters import json, text
 
-REPORTERS: tuple[ModuleType, ...] = (text, json_)
+REPORTERS: tuple[ModuleType, ...] = (text, json)

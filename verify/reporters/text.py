@@ -17,7 +17,7 @@
 Of many findings of one check the first are printed, and how many more there are: apart for those
 that fail, those that do not, and those before adoption. No number in the lines below is cut.
 
-All text that comes from evidence passes ``verify.escape``.
+All text that comes from evidence passes ``tripod.verify.finding``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from verify.escape import escape
-from verify.finding import (
+from tripod.verify.anchors.policy import PINNED, WITNESSED
+from tripod.verify.finding import (
     CANNOT_TELL,
     CLEAN,
     FINDINGS,
@@ -37,8 +37,8 @@ from verify.finding import (
     Report,
     Subject,
     Weight,
+    escape,
 )
-from verify.rules import PINNED, WITNESSED
 
 NAME = "text"
 EXCEPTIONS = 3

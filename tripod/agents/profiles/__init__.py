@@ -32,9 +32,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from ledger.plain import read_plain
 from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
 from tripod.errors import BadArgumentError, NotFoundError
+from tripod.ledger.files import read_plain
 
 MAX_PROFILE = 64 * 1024  # bytes
 _HERE = os.path.dirname(__file__)

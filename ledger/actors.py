@@ -1,0 +1,278 @@
+r"""Who vouches for an entry: what an actor signs, and the record of it beside the leaf. Pure.
+
+The *statement* of an entry is the canonical JSON of its header without ``at``, ``auth``, ``prev``
+and ``seq``: what the actor knows before the append, and nothing of where the entry comes to stand.
+It holds the ledger's name, the id, which is unique for ever, and the commitment to the body, so it
+fits one entry of one ledger. One key signs one statement, or those of one act together::
+
+    record = 0x01 || key ID (4) || signature (64)
+    record = 0x02 || key ID (4) || signature (64) || SHA-256 of each statement (2 to 64 of them)
+
+- The signature (Ed25519) of the first is over the statement; that of the second over a canonical
+  JSON array of the digests in hex, ``["<64 hex>","<64 hex>"]``.
+- The key ID is that of the actor's vkey, whose name is the handle (``tripod.ledger.tlog.note``).
+- The header's ``auth`` is SHA-256(0x03 || record), so nobody strips or swaps a record unseen.
+
+A statement begins with ``{``, a list with ``[``, and neither holds a line break: no seal and no
+other note is either of them. Source: design, section 4; ``docs/formats/signatures.md``.
+
+How an actor's key is put in force, and how it ends: notes that name the ledger. Pure.
+
+The changes of a handle's key are numbered from 1, and the entry of each has an id made of handle
+and number (``tripod.ledger.ids``), so that none is made twice and all are found without a search.
+
+To enrol, the new key signs these lines, and whoever may put it in force does::
+
+    tripod actor key\n
+    example.com/ledger\n              the ledger's name at that entry
+    1\n                               the number of the change
+    ann\n                             the handle
+    ann+<8 hex>+<base64>\n            the key, a vkey that bears the handle as its name
+
+To revoke, the first line is ``tripod actor key revoked``, and a last line says why; the key itself
+need not sign.
+
+Who may, at an entry: the key of the handle that is in force, and the key that seals the ledger.
+Where there is neither, the last key that the handle had; and if it never had one, nobody is asked:
+the first to come has the handle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from tripod.ledger.canonical import format_ordered, format_value
+from tripod.ledger.entry import HEADER_VERSION, Draft, commit
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.tlog.note import (
+    Note,
+    SigningKey,
+    VerifierKey,
+    format_note,
+    name_problem,
+    parse_note,
+    sign,
+    verify,
+)
+
+MAX_BATCH = 64  # statements under one signature
+_HEAD = 1 + 4 + 64
+MAX_RECORD = _HEAD + 32 * MAX_BATCH  # bytes
+OBSERVED = "observed"
+"""The member of a body that says that another program wrote it: its actor is a claim."""
+
+_ONE, _MANY = 1, 2
+_UNSIGNED = ("at", "auth", "prev", "seq")
+
+
+class Record(NamedTuple):
+    """A signature record taken apart; ``digests`` are () where one statement was signed."""
+
+    key_id: bytes
+    signature: bytes
+    digests: tuple[bytes, ...] = ()
+
+
+def statement(header: Mapping[str, object]) -> bytes:
+    """What is signed of a header, which is given as the object that its bytes hold.
+
+    >>> statement({"actor": "ann", "at": "...", "id": "x", "seq": 7})
+    b'{"actor":"ann","id":"x"}'
+    """
+    stated = dict(header)
+    for name in _UNSIGNED:
+        stated.pop(name, None)
+    return format_ordered(stated)
+
+
+def format_record(record: Record) -> bytes:
+    """Write a record.
+
+    Raises:
+        MalformedError: a part has another width, or it is a list of one or of more than 64.
+    """
+    count = len(record.digests)
+    widths = (len(record.key_id), len(record.signature), *map(len, record.digests))
+    if widths != (4, 64, *[32] * count) or count == 1 or count > MAX_BATCH:
+        raise MalformedError(f"no signature record: of {count} digests, or a part of another width")
+    kind = bytes([_MANY if count else _ONE])
+    return kind + record.key_id + record.signature + b"".join(record.digests)
+
+
+def parse_record(data: bytes) -> Record:
+    """Read a record; only what ``format_record`` writes is accepted.
+
+    Raises:
+        MalformedError: anything else.
+    """
+    if len(data) == _HEAD and data[0] == _ONE:
+        return Record(data[1:5], data[5:])
+    digests = tuple(data[at : at + 32] for at in range(_HEAD, len(data), 32))
+    record = Record(data[1:5], data[5:_HEAD], digests)
+    try:
+        if format_record(record) == data and len(set(digests)) == len(digests):
+            return record
+    except MalformedError:
+        pass
+    raise MalformedError(f"its {len(data)} bytes are no signature record")
+
+
+def message_of(record: Record, stated: bytes) -> bytes | None:
+    """What the record's signature is over, if it covers the statement ``stated``; else None."""
+    if not record.digests:
+        return stated
+    return _listed(record.digests) if sha256(stated).digest() in record.digests else None
+
+
+def record_problem(record: Record, stated: bytes, key: VerifierKey) -> str | None:
+    """Whether ``key`` signed the statement ``stated`` by this record: None, or what is wrong."""
+    message = message_of(record, stated)
+    if message is None:
+        return "the list that was signed does not name it"
+    if record.key_id != key.key_id or not key.verifies(message, record.signature):
+        return f"the signature is not by the key {key.format()}"
+    return None
+
+
+def sign_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
+    """The record by which ``key`` signs one statement, or several of one act together.
+
+    Raises:
+        MalformedError: there are none, or more than 64.
+    """
+    digests = tuple(sha256(one).digest() for one in stated) if len(stated) > 1 else ()
+    message = _listed(digests) if digests else b"".join(stated)
+    return format_record(Record(key.verifier().key_id, key.sign(message), digests))
+
+
+def sign_drafts(
+    origin: str, drafts: Sequence[Draft], minted: Iterable[tuple[str, bytes]], key: SigningKey
+) -> list[Draft]:
+    """The drafts of one act as ``key`` signs them, ready to be appended to the ledger ``origin``.
+
+    Where they come to stand is not asked, so this needs no place in the ledger: others may append
+    meanwhile. ``minted`` are a new id and a salt for each draft.
+    """
+    ready = [
+        draft._replace(id=draft.id or new_id, salt=draft.salt or salt)
+        for draft, (new_id, salt) in zip(drafts, minted, strict=True)
+    ]
+    signed: list[Draft] = []
+    for first in range(0, len(ready), MAX_BATCH):
+        part = ready[first : first + MAX_BATCH]
+        record = sign_statements([_stated(origin, draft) for draft in part], key)
+        signed += [draft._replace(auth=record) for draft in part]
+    return signed
+
+
+def _stated(origin: str, draft: Draft) -> bytes:
+    """The statement of a draft that has its id and salt."""
+    body = commit(draft.salt or b"", draft.kind, format_value(draft.body))
+    header: dict[str, object] = {"actor": draft.actor, "body": body}
+    if draft.cause is not None:
+        header["cause"] = draft.cause
+    header |= {"id": draft.id, "kind": draft.kind, "ledger": origin, "stream": draft.stream}
+    return format_ordered(header | {"v": HEADER_VERSION})
+
+
+def _listed(digests: Iterable[bytes]) -> bytes:
+    return format_value([digest.hex() for digest in digests])
+
+
+# Enrolment --------------------------------------------------------------------------------------
+
+
+ENROLLED, REVOKED = "actor.enrolled", "actor.revoked"
+CHANGES = (ENROLLED, REVOKED)
+"""The kinds."""
+
+NOBODYS = ("tripod", "unknown", "nbs-bus", "nbs-chat", "nbs-chat-terminal")
+"""Actors that no one is: our own acts, what was found, and what tools tell by themselves."""
+
+MAX_HANDLE = 63  # bytes, as the chats have it
+
+
+def handle_problem(handle: str) -> str | None:
+    """What keeps a handle from having a key, if anything."""
+    problem = name_problem(handle)
+    if problem is not None:
+        return problem
+    if len(handle.encode()) > MAX_HANDLE:
+        return f"takes more than {MAX_HANDLE} bytes"
+    return "is nobody's: tools act under it" if handle in NOBODYS else None
+
+
+def change_text(origin: str, number: int, key: VerifierKey, reason: str | None = None) -> str:
+    """What is signed: an enrolment, or with a ``reason`` a revocation."""
+    first = "tripod actor key" if reason is None else "tripod actor key revoked"
+    lines = [first, origin, str(number), key.name, key.format()]
+    return "\n".join([*lines, *([] if reason is None else [reason])]) + "\n"
+
+
+def sign_change(
+    origin: str,
+    number: int,
+    key: VerifierKey,
+    signers: Sequence[SigningKey],
+    reason: str | None = None,
+) -> str:
+    """The note by which ``signers`` put a key in force, or revoke it for a ``reason``.
+
+    Raises:
+        MalformedError: the handle, the origin or the reason is none that a note can hold.
+    """
+    text = change_text(origin, number, key, reason)
+    return format_note(Note(text, tuple(sign(text, signer) for signer in signers))).decode()
+
+
+def cosign_note(note: str, signer: SigningKey) -> str:
+    """The same note with one signature more (MalformedError: it is none)."""
+    parsed = parse_note(note.encode())
+    return format_note(Note(parsed.text, (*parsed.signatures, sign(parsed.text, signer)))).decode()
+
+
+def read_request(note: str, origin: str) -> tuple[int, VerifierKey]:
+    """Number and key of an enrolment that the key itself signed, and perhaps nobody else yet.
+
+    Raises:
+        MalformedError: it is none, or one for another ledger.
+        NotVerifiedError: the key did not sign it.
+    """
+    parsed = parse_note(note.encode())
+    lines = parsed.text.split("\n")
+    if len(lines) != 6 or not lines[2].isdecimal():
+        raise MalformedError("the note is no request to enrol a key")
+    number, key = int(lines[2]), VerifierKey.parse(lines[4])
+    if parsed.text != change_text(origin, number, key):
+        raise MalformedError(f"the note is no request to enrol a key in the ledger {origin!r}")
+    verify(parsed, (key,))
+    return number, key
+
+
+def note_problem(
+    note: str, text: str, must: Sequence[VerifierKey], may: Sequence[VerifierKey]
+) -> str | None:
+    """Whether a note says ``text`` and was signed as it must be: None, or what is wrong.
+
+    Args:
+        note: of an enrolment or a revocation.
+        text: what it is to say, from ``change_text``.
+        must: keys that all have to have signed.
+        may: keys of which one has to have, if there are any.
+    """
+    try:
+        parsed = parse_note(note.encode())
+        if parsed.text != text:
+            return "the note is about another change"
+        by = {(one.name, one.key_id) for one in verify(parsed, {*must, *may})}
+    except (MalformedError, NotVerifiedError, ValueError) as error:
+        return str(error)
+    for key in must:
+        if (key.name, key.key_id) not in by:
+            return "the key itself did not sign that"
+    if may and not any((key.name, key.key_id) in by for key in may):
+        names = " nor ".join(key.format() for key in may)
+        return f"neither {names} signed that" if len(may) > 1 else f"{names} did not sign that"
+    return None

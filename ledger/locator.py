@@ -1,0 +1,179 @@
+"""Finds the team directory that a command works on: one rule for every command, the judge's too.
+
+In this order: the path that is given (``-C``, ``--team``, a PATH), the one that the variable
+``TRIPOD_LEDGER`` names, the nearest ``.nbs/`` above. Only names are looked at, no file is opened
+but the first bytes of a database that stands outside of a ``.nbs/``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from tripod.ledger.places import CHAT, EVENTS, RECORD
+from tripod.ledger.sqlite.schema import APPLICATION_ID
+
+FOLDER = ".nbs"
+DATABASE = "ledger.db"
+LEDGER = "TRIPOD_LEDGER"
+"""The variable that names a team directory, its project, or the ledger in it."""
+
+_FOLDERS = (CHAT, EVENTS, "scribe")
+_TEAM_FOLDERS = (*_FOLDERS, "workers")
+_TRACES = (DATABASE, RECORD, "counts.json")
+_ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
+
+
+def has_ledger(path: str) -> bool:
+    """Whether a file or folder ``ledger.db`` stands in the folder ``path``."""
+    return os.path.lexists(os.path.join(path, DATABASE))
+
+
+def is_apart(path: str) -> bool:
+    """Whether ``path`` is a folder with a ledger of ours in it and not in a ``.nbs/``.
+
+    Earlier versions began a ledger so, in the folder around a queue or a chat.
+    """
+    try:
+        fd = os.open(
+            os.path.join(path, DATABASE),
+            os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+        )
+    except OSError:
+        return False
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return False
+        return os.pread(fd, 4, _ID_AT) == APPLICATION_ID.to_bytes(4, "big")
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def named() -> str | None:
+    """The team directory that the variable names, whether it is there or not; None: it is unset."""
+    given = os.environ.get(LEDGER)
+    if not given:
+        return None
+    path = os.path.abspath(given)
+    if os.path.basename(path) == DATABASE:
+        return os.path.dirname(path)
+    inner = os.path.join(path, FOLDER)
+    return inner if not has_ledger(path) and has_ledger(inner) else path
+
+
+def team_of(path: str) -> str | None:
+    """The team directory that a folder stands for: itself, or the ``.nbs`` in it; else None.
+
+    A folder called ``.nbs`` stands for itself, whatever was put into it. What lies below one
+    stands for no team: a stranger may have put a ledger there, for a judge to find it clean.
+    """
+    if _is_within(path):
+        return None
+    inner = os.path.join(path, FOLDER)
+    is_inner = os.path.basename(os.path.abspath(path)) == FOLDER
+    if not is_inner and os.path.isdir(inner):
+        traces = any(os.path.lexists(os.path.join(inner, name)) for name in _TRACES)
+        return inner if traces or not is_apart(path) else path
+    names = (DATABASE, RECORD) if is_inner else (DATABASE,)
+    if any(os.path.lexists(os.path.join(path, name)) for name in names):
+        return path
+    return path if any(os.path.isdir(os.path.join(path, name)) for name in _FOLDERS) else None
+
+
+def nearest(start: str) -> str | None:
+    """The nearest team directory of the folder ``start``, an absolute path, or of one above.
+
+    It may have no ledger yet. One that another user put into a folder in which everybody may
+    write, such as ``/tmp``, is passed over.
+    """
+    path = start
+    while True:
+        parent, name = os.path.split(path)
+        is_part = _is_within(path)
+        if name == FOLDER and os.path.isdir(path) and not is_part:
+            return path
+        # A folder inside a team directory is never another team.
+        team = os.path.join(path, FOLDER)
+        is_part = is_part or name == FOLDER
+        if not is_part and os.path.isdir(team) and not _is_planted(path, team):
+            return team_of(path) or team
+        if not is_part and is_apart(path) and not _is_planted(path, f"{path}/{DATABASE}"):
+            return path
+        if parent == path:
+            return None
+        path = parent
+
+
+def _is_within(path: str) -> bool:
+    """Whether ``path`` lies in a ``.nbs/``, by its name; that directory itself does not."""
+    return FOLDER in os.path.dirname(os.path.abspath(path)).split(os.sep)
+
+
+def _is_planted(around: str, path: str) -> bool:
+    """Whether a stranger may have put ``path`` into the folder ``around``."""
+    try:
+        return _is_open(around) and os.stat(path).st_uid not in (0, os.geteuid())
+    except OSError:
+        return False
+
+
+def _is_open(folder: str) -> bool:
+    """Whether everybody may make files in a folder, as in ``/tmp``."""
+    return bool(os.stat(folder).st_mode & stat.S_IWOTH)
+
+
+def subject(given: str | None) -> str:
+    """What a command that only looks is to look at: a path that need not be there.
+
+    ``given`` as it is; else the directory that the variable names, the nearest one above, or the
+    current folder.
+    """
+    if given is not None:
+        return given
+    here = os.getcwd()
+    return named() or nearest(here) or here
+
+
+# Where a ledger is to be -----------------------------------------------------------------------
+
+
+def root_in(path: str) -> str:
+    """The team directory that is to be begun in the folder ``path``, an absolute path.
+
+    It is the folder itself where that is called ``.nbs``, has a ledger, looks like a team
+    directory or is the one that the variable names.
+    """
+    inner = os.path.join(path, FOLDER)
+    parts = sum(os.path.isdir(os.path.join(path, name)) for name in _TEAM_FOLDERS)
+    is_root = os.path.basename(path) == FOLDER or (
+        not os.path.isdir(inner) and (parts > 1 or path == named() or is_apart(path))
+    )
+    return path if is_root else inner
+
+
+def home_of(folder: str, holds: str = CHAT) -> str:
+    """The team directory that a folder of chats or events belongs to; it may have to be made.
+
+    The variable's; else the nearest above; else ``.nbs`` at the top of the repository around.
+    Outside of one it is beside the queue, or the chat's file; beside its folder where that is
+    called as a team's own is. ``folder`` is an absolute path.
+    """
+    found = named() or nearest(folder)
+    if found is not None:
+        return found
+    top = folder
+    while not os.path.lexists(os.path.join(top, ".git")):
+        parent = os.path.dirname(top)
+        if parent == top:
+            return os.path.join(_beside(folder, holds), FOLDER)
+        top = parent
+    return os.path.join(top, FOLDER)
+
+
+def _beside(folder: str, holds: str) -> str:
+    """The folder that is the project of ``folder``, where nothing around says so."""
+    around, name = os.path.split(folder)
+    is_part = holds == EVENTS or name in _TEAM_FOLDERS
+    return around if is_part and around != "/" and not _is_open(around) else folder

@@ -1,0 +1,1 @@
+"""The ledger in a SQLite database: schema, store, reader, erasure, repair."""

@@ -1,0 +1,143 @@
+"""Erasing in SQLite: the two deeds that the triggers permit, and the sweep behind them.
+
+What a statement overwrites is gone from its page (``secure_delete``), but not from everywhere: the
+write-ahead log holds older pages, and nothing is promised of older copies in pages that were
+balanced before. So the sweep writes the whole database anew (``VACUUM``) and empties the log.
+Until it is done the erased entries stand in the table ``unswept`` (``written``: the database was
+written anew, the log is left); whoever finds some there does it.
+
+Redaction as every store does it: what stands for an erased body, and what goes with it. Pure.
+
+Body and salt of an entry lie beside its header, so they can be erased while every hash still
+holds. A ``redacted`` entry says that it was done, by whom and why; its body's ``keep`` is what
+stands for the erased body from then on, also for a fold that begins at the start.
+
+Its id is made from the number of the erased entry: ids are unique for ever, so an entry can be
+erased once, and what stands for it is found without a search.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from tripod.ledger.errors import LedgerError
+
+REDACTED = "redacted"
+"""The kind."""
+
+
+def redaction_id(seq: int) -> str:
+    """The id of the entry that says that ``seq`` was erased.
+
+    >>> redaction_id(41)
+    'redacted-41'
+    """
+    return f"{REDACTED}-{seq}"
+
+
+def named_blobs(value: Any) -> Iterator[tuple[str, int]]:
+    """Digest in hex and size of every blob that a decoded body names, at any depth.
+
+    Without recursion: a stranger's body may be nested as deep as its parser lets it.
+    """
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if type(one) is dict:
+            if one.keys() == {"sha256", "size"}:
+                digest, size = one["sha256"], one["size"]
+                if type(digest) is str and type(size) is int:
+                    yield digest, size
+                continue
+            waiting += reversed(one.values())
+        elif type(one) is list:
+            waiting += reversed(one)
+
+
+def naming(digest: str) -> bytes:
+    """What stands in the canonical bytes of a body that names the blob, and in no other.
+
+    Within a text the quotes would be escaped.
+    """
+    return b'{"sha256":"' + digest.encode() + b'","size":'
+
+
+# Erasing ----------------------------------------------------------------------------------------
+
+
+_KEPT = "SELECT body FROM entries WHERE id = ? AND kind = 'redacted'"
+
+
+def kept(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
+    """What stands for the erased body of entry ``seq``; {} where no entry says it was erased."""
+    row = db.execute(_KEPT, (redaction_id(seq),)).fetchone()
+    if row is None or row[0] is None:
+        return {}
+    keep: dict[str, Any] = orjson.loads(row[0])["keep"]
+    return keep
+
+
+def erasable(db: sqlite3.Connection, seq: int) -> dict[str, Any]:
+    """The body of an entry that is about to be erased.
+
+    Raises:
+        LedgerError: there is no such entry, or it was erased before.
+    """
+    row = db.execute("SELECT body FROM entries WHERE seq = ?", (seq,)).fetchone()
+    if row is None or row[0] is None:
+        what = "there is no such entry" if row is None else "its body was erased before"
+        raise LedgerError(f"entry {seq} cannot be erased: {what}")
+    body: dict[str, Any] = orjson.loads(row[0])
+    return body
+
+
+def erase(db: sqlite3.Connection, seq: int, body: dict[str, Any]) -> None:
+    """Erase body and salt of ``seq``, and the blobs that ``body`` named and nothing else names.
+
+    The newest entry must be the one that says so: the triggers let nothing else pass.
+    """
+    db.execute("UPDATE entries SET salt = NULL, body = NULL WHERE seq = ?", (seq,))
+    for digest in orphans(db, {digest for digest, _ in named_blobs(body)}):
+        db.execute("DELETE FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),))
+    db.execute("INSERT INTO unswept (entry) VALUES (?)", (seq,))
+
+
+def orphans(db: sqlite3.Connection, digests: set[str]) -> list[str]:
+    """Those blobs that no body names, in order."""
+    sql = "SELECT 1 FROM entries WHERE instr(body, ?) LIMIT 1"
+    return [d for d in sorted(digests) if db.execute(sql, (naming(d),)).fetchone() is None]
+
+
+def unswept(db: sqlite3.Connection) -> list[int]:
+    """Erased entries whose bytes may still lie in pages, in the log or in files."""
+    return [seq for (seq,) in db.execute("SELECT entry FROM unswept ORDER BY entry")]
+
+
+def sweep(db: sqlite3.Connection, wait_ms: int) -> bool:
+    """Write the database anew without what was erased; False where somebody else still reads.
+
+    Outside of transactions, by who has the writer's place. Readers who began before hold the old
+    pages: they are waited for, and if they go on, only the log is left to be emptied later.
+    """
+    if db.execute("SELECT 1 FROM unswept WHERE written = 0").fetchone():
+        db.execute("VACUUM")
+        db.execute("UPDATE unswept SET written = 1")
+    before = db.execute("PRAGMA busy_timeout").fetchone()[0]
+    db.execute(f"PRAGMA busy_timeout = {wait_ms}")
+    try:
+        if not _emptied(db):
+            return False
+        db.execute("DELETE FROM unswept")
+        return _emptied(db)
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {before}")
+
+
+def _emptied(db: sqlite3.Connection) -> bool:
+    """Whether the write-ahead log could be written back and cut to nothing."""
+    busy: int = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    return not busy

@@ -1,0 +1,323 @@
+"""Reading a ledger's rows: strictly for programs that trust it, tolerantly for the verifier.
+
+Nothing here writes. ``read_only`` opens a database file without changing a byte of it (SQLite may
+leave its ``-wal`` and ``-shm`` beside it). It refuses a file that has two readings: one that a
+reader sees, and another that the next writer makes of it (``side_problem``).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+import orjson
+
+from tripod.ledger.entry import GENESIS, Entry, commit, leaf_hash
+from tripod.ledger.errors import LedgerDamagedError, NoLedgerError
+from tripod.ledger.merkle import Nodes, node_hash
+from tripod.ledger.sqlite.erase import kept
+
+_BLOCK = 256
+_TILES = 64  # kept at once
+_NO_ROOM = (
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+)
+_HINT = "nothing was written; `tripod verify` says what else is wrong"
+_CLOSING_S = 0.5  # a program that opens or closes the file needs far less for its own files
+_MAGIC = b"SQLite format 3\x00"
+_FRONT = 20  # bytes
+_WAL = b"\x02\x02"  # bytes 18 and 19 of the file's header: the log is to be read
+_DEFENCES = (
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA query_only=ON",
+    "PRAGMA cell_size_check=ON",
+    "PRAGMA mmap_size=0",
+)
+_LIMITS = (
+    (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+    (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 8),
+    (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 100),
+    (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 1_000_000),
+    (sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+)
+"""What no query of ours comes near."""
+
+
+def read_only(path: str) -> sqlite3.Connection:
+    """Open a database for reading alone, even in a folder where nothing can be written.
+
+    Raises:
+        NoLedgerError: there is no such file.
+        LedgerDamagedError: it cannot be opened as a database, or has two readings.
+    """
+    if not os.path.isfile(path):
+        raise NoLedgerError(f"no ledger at {path}")
+    real = os.path.realpath(path)  # SQLite follows links, and looks for the log behind them
+    problem = side_problem(real)
+    if problem is not None:
+        raise LedgerDamagedError(f"{path}: {problem}")
+    try:
+        try:
+            return _open(real, "mode=ro")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or _size(f"{real}-wal") > 0:
+                raise
+            # SQLite cannot make its shared memory here; without a log there is nothing to share.
+            return _open(real, "mode=ro&immutable=1")
+    except sqlite3.DatabaseError as error:
+        raise LedgerDamagedError(f"{path}: {error}") from error
+
+
+def odd_beside(path: str) -> str | None:
+    """Which file beside a database, where SQLite keeps its own, is a link or a pipe; or None."""
+    for suffix in ("-journal", "-wal", "-shm"):
+        if _is_plain(path + suffix) is False:
+            return f"{suffix} beside it is no plain file: keep it elsewhere, find out whose it is"
+    return None
+
+
+def _is_plain(path: str) -> bool | None:
+    """Whether a regular file is there, and no link to one; None: nothing."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return None
+
+
+def side_problem(path: str) -> str | None:
+    """Why the files beside a database make two readings of it; None where they make one.
+
+    A rollback journal is played back by whoever may write, and passed over by whoever may not. A
+    log counts where the header says so, and SQLite reads one also where it does not.
+    """
+    until = time.monotonic() + _CLOSING_S
+    while True:
+        problem, passing = _side_problem(path)
+        if not passing or time.monotonic() >= until:
+            return problem
+        time.sleep(0.005)
+
+
+def _side_problem(path: str) -> tuple[str | None, bool]:
+    """The same as of one moment; whether a program that opens or closes the file passes there."""
+    odd = odd_beside(path)
+    if odd is not None:
+        return odd, False
+    if os.path.lexists(f"{path}-journal"):
+        return (
+            "a rollback journal stands beside it (-journal), so what it holds cannot be told: "
+            "whoever opens it to write may change it first. Keep both files; if a program works "
+            "with it now, ask again"
+        ), True
+    log = os.path.lexists(f"{path}-wal")
+    front = _front(path)
+    if log and front[:16] == _MAGIC and front[18:20] != _WAL:
+        return "a write-ahead log stands beside it, and its header says that it has none", True
+    if not log and os.path.lexists(f"{path}-shm"):
+        return (
+            "its write-ahead log is gone and the log's index is there (-shm): entries may be "
+            "missing. If a program works with it now, ask again"
+        ), True
+    return None, False
+
+
+def keeps_log(path: str) -> bool:
+    """Whether the header of a database says that it has a write-ahead log, as one in use has."""
+    front = _front(path)
+    return front[:16] != _MAGIC or front[18:20] == _WAL
+
+
+def _front(path: str) -> bytes:
+    """The beginning of a database's header.
+
+    A process that closes any descriptor of a file gives up all its record locks on that file,
+    also those that SQLite holds for another descriptor. Then the next program that closes the
+    database takes itself for the last one, and moves the log into the file under our reading.
+    So where this process has the file open already, it is read there, and nothing is closed.
+    """
+    there = os.stat(path)
+    for fd in _descriptors():
+        with suppress(OSError):  # it is closed by now, or not for reading
+            found = os.fstat(fd)
+            if (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino):
+                return os.pread(fd, _FRONT, 0)
+    with open(path, "rb") as file:
+        return file.read(_FRONT)
+
+
+def _descriptors() -> list[int]:
+    """What this process has open; nothing where the system does not tell."""
+    try:
+        return [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        return []
+
+
+def _size(path: str) -> int:
+    """Bytes of a file; -1 where there is none."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return -1
+
+
+def _open(path: str, how: str) -> sqlite3.Connection:
+    from urllib.parse import quote
+
+    db = sqlite3.connect(
+        f"file:{quote(os.path.abspath(path))}?{how}",
+        uri=True,
+        isolation_level=None,
+        timeout=30,
+        check_same_thread=False,
+    )
+    try:
+        for limit, most in _LIMITS:
+            db.setlimit(limit, most)
+        for pragma in _DEFENCES:
+            db.execute(pragma)
+        with parsed():
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+@contextmanager
+def parsed() -> Iterator[None]:
+    """While SQLite parses the schema: what it says of a damaged one may hold bytes of the file.
+
+    Where they are no text, Python fails to read the message, and raises that instead of the error.
+
+    Raises:
+        sqlite3.DatabaseError: in its place, with the code of a damaged file.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        damaged = sqlite3.DatabaseError("malformed database schema, with bytes that are no text")
+        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damaged from error
+
+
+def read_entries(
+    db: sqlite3.Connection, start: int = 0, stop: int | None = None, stream: str | None = None
+) -> Iterator[Entry]:
+    """Entries [start, stop) with their decoded bodies, for folds that trust the ledger.
+
+    An erased one comes with what its redaction keeps, wherever that stands: a fold gives the same
+    tables before and after it.
+    """
+    where = "" if stream is None else " AND stream = ?"
+    arguments: tuple[object, ...] = (start, 2**62 if stop is None else stop)
+    if stream is not None:
+        arguments += (stream,)
+    for seq, entry_id, kind, of, header, salt, body, auth in db.execute(
+        "SELECT seq, id, kind, stream, header, salt, body, auth FROM entries"
+        f" WHERE seq >= ? AND seq < ?{where} ORDER BY seq",
+        arguments,
+    ):
+        head = orjson.loads(header)
+        data = kept(db, seq) if body is None else orjson.loads(body)
+        actor, at = head["actor"], head["at"]
+        yield Entry(seq, entry_id, kind, of, actor, at, header, salt, body, data, auth)
+
+
+def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Pass entries on as long as each is linked to the one before and has the body it commits to.
+
+    For whoever is about to write files from them: a false body must not become a false file.
+
+    Raises:
+        LedgerDamagedError: at the first that is not, naming it.
+    """
+    prev = GENESIS
+    for entry in entries:
+        header = orjson.loads(entry.header)
+        if header["prev"] != prev:
+            raise LedgerDamagedError(
+                f"entry {entry.seq} is not linked to the one before it: {_HINT}"
+            )
+        salt, body = entry.salt, entry.body
+        if salt is None and body is None:
+            if not entry.data:
+                raise LedgerDamagedError(
+                    f"entry {entry.seq} lost its body, and no entry says why: {_HINT}"
+                )
+        elif commit(salt or b"", entry.kind, body or b"") != header["body"]:
+            raise LedgerDamagedError(
+                f"entry {entry.seq} has a body that it did not commit to: {_HINT}"
+            )
+        prev = leaf_hash(entry.header).hex()
+        yield entry
+
+
+def block_nodes(db: sqlite3.Connection) -> Nodes:
+    """Serve the tree's nodes from the stored subtree roots, and small ones from the leaves.
+
+    What was read is kept while it is not much: the nodes of a proof lie in two tiles a level.
+    Entries never change, so that only a tile that has grown since is read again.
+    """
+    kept: dict[tuple[int, int], list[list[bytes]]] = {}
+
+    def tile(level: int, number: int, width: int) -> list[list[bytes]] | None:
+        """The hashes of a tile, and of the nodes above them height by height; None: too few."""
+        layers = kept.get((level, number))
+        if layers is None or len(layers[0]) < width:
+            if len(kept) >= _TILES:
+                kept.clear()
+            layers = kept[level, number] = _layers(_hashes(db, level, number * _BLOCK))
+        return layers if len(layers[0]) >= width else None
+
+    def nodes(height: int, index: int) -> bytes:
+        level, rest = divmod(height, 8)
+        if level and not rest:
+            row = db.execute(
+                "SELECT hash FROM nodes WHERE level = ? AND number = ?", (level, index)
+            ).fetchone()
+            if row is not None:
+                return row[0]  # type: ignore[no-any-return]
+            return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
+        first = index << rest
+        layers = tile(level, first // _BLOCK, first % _BLOCK + (1 << rest))
+        if layers is not None:
+            return layers[rest][first % _BLOCK >> rest]
+        if not height:
+            raise LedgerDamagedError(
+                f"entry {index} is missing: `tripod verify` says what is wrong"
+            )
+        return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
+
+    return nodes
+
+
+def _hashes(db: sqlite3.Connection, level: int, first: int) -> list[bytes]:
+    """The hashes from ``first`` on of a tile of a level, up to the first that is missing."""
+    bounds = (first, first + _BLOCK)
+    if level:
+        rows = db.execute(
+            "SELECT number, hash FROM nodes WHERE level = ? AND number >= ? AND number < ?"
+            " ORDER BY number",
+            (level, *bounds),
+        )
+        return [digest for at, (number, digest) in enumerate(rows, first) if number == at]
+    rows = db.execute(
+        "SELECT seq, header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq", bounds
+    )
+    return [leaf_hash(header) for at, (seq, header) in enumerate(rows, first) if seq == at]
+
+
+def _layers(hashes: list[bytes]) -> list[list[bytes]]:
+    layers = [hashes]
+    while len(hashes) > 1:
+        hashes = [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+        layers.append(hashes)
+    return layers

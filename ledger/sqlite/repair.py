@@ -1,0 +1,155 @@
+"""A ledger's rows into a new file, where pages of the old one are damaged.
+
+Damage often hits what was folded from the entries, or an index: the entries are sound and can be
+read from their own pages. They are copied as they are, judged in the copy, and held against the
+head row of the old file, so that none is lost unseen. Nothing of the old file is changed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from typing import Any
+
+from tripod.ledger.entry import GENESIS, leaf_hash, parse_header
+from tripod.ledger.errors import LedgerDamagedError
+from tripod.ledger.merkle import Tree
+from tripod.ledger.progress import over
+from tripod.ledger.sqlite.reader import read_entries, read_only, sound_entries
+from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_ours, migrate
+
+_NEXT = (
+    "nothing was changed. `tripod verify` says what it can; put a backup back with "
+    "`tripod restore FILE`"
+)
+_UNASKED = (
+    "entries INDEXED BY sqlite_autoindex_entries_1",
+    "blobs INDEXED BY sqlite_autoindex_blobs_1",
+    "blobs NOT INDEXED",
+    "nodes",
+    "unswept",
+)
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+
+
+def walk(db: sqlite3.Connection) -> None:
+    """Look through what of the ledger's own tables a fold of the entries does not ask for.
+
+    Raises:
+        sqlite3.DatabaseError: its pages are damaged.
+    """
+    for what in _UNASKED:
+        db.execute(f"SELECT count(*) FROM {what}").fetchone()
+
+
+def copy_rows(path: str, fresh: str) -> int:
+    """Copy the ledger's own tables from the database at ``path`` into a new one at ``fresh``.
+
+    Tables of projections are not there yet: the head's cursor says so. Gives how many entries.
+
+    Raises:
+        LedgerDamagedError: the entries, or what is held against them, cannot be read to their end
+            or are not sound. The file at ``fresh`` is the caller's to remove.
+        sqlite3.OperationalError: the disk refuses.
+    """
+    with (
+        closing(_opened(path)) as old,
+        closing(sqlite3.connect(fresh, isolation_level=None)) as new,
+    ):
+        if check_ours(old) != SCHEMA_VERSION:
+            raise LedgerDamagedError(
+                f"{path} has the schema of an older version, and is damaged: {_NEXT}"
+            )
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", "trusted_schema=OFF"):
+            new.execute(f"PRAGMA {pragma}")
+        migrate(new)
+        old.execute("BEGIN")  # one state for all tables
+        new.execute("BEGIN")
+        lost = {
+            table
+            for (table,) in new.execute(_TABLES).fetchall()
+            if not _copied(path, old, new, table)
+        }
+        tree = _judged(path, new)
+        _mend(path, new, tree, lost)
+        new.execute("COMMIT")
+    return tree.size
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    try:
+        return read_only(path)
+    except LedgerDamagedError as error:
+        raise LedgerDamagedError(f"{error}: {_NEXT}") from error
+
+
+def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> bool:
+    """Copy a table row by row, without its indexes; False for one that can be made anew.
+
+    Raises:
+        LedgerDamagedError: it cannot be read to its end, and nothing else has what it holds.
+    """
+    columns = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    new.execute("SAVEPOINT copying")
+    try:
+        rows = _sound_rows(table, old.execute(f"SELECT {names} FROM {table} NOT INDEXED"))
+        new.executemany(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})", over(rows, f"copying {table}")
+        )
+    except sqlite3.OperationalError:
+        raise
+    except (sqlite3.DatabaseError, ValueError) as error:
+        new.execute("ROLLBACK TO copying")
+        if table in ("nodes", "unswept"):
+            return False
+        raise LedgerDamagedError(
+            f"{path}: the table {table} cannot be copied ({error}): {_NEXT}"
+        ) from error
+    finally:
+        new.execute("RELEASE copying")
+    return True
+
+
+def _sound_rows(table: str, rows: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+    """Rows on their way; a blob that is not what its name says stops them (ValueError).
+
+    The cursor of the tables is none of the old file's: there are no tables yet.
+    """
+    names = [column[0] for column in rows.description]
+    for row in rows:
+        value = dict(zip(names, row, strict=True))
+        if table == "blobs" and sha256(value["bytes"]).digest() != value["sha256"]:
+            raise ValueError(f"blob {value['number']} does not hash to its name")
+        if table == "head":
+            value |= {"tables": 0, "files": min(value["files"], value["size"])}
+        yield tuple(value.values())
+
+
+def _judged(path: str, new: sqlite3.Connection) -> Tree:
+    """The tree over the copied entries, which are sound and all that the head row counts."""
+    tree, last, newest = Tree(), GENESIS, b""
+    for entry in sound_entries(read_entries(new)):
+        leaf = leaf_hash(entry.header)
+        tree.append(leaf)
+        last, newest = leaf.hex(), entry.header
+    head = new.execute("SELECT size, origin, last, at, stack FROM head").fetchone()
+    if newest:
+        header = parse_header(newest)
+        if head == (tree.size, header.ledger, last, header.at, b"".join(tree.stack)):
+            return tree
+    raise LedgerDamagedError(
+        f"{path}: its head row and the {tree.size} entries that can be read differ: {_NEXT}"
+    )
+
+
+def _mend(path: str, new: sqlite3.Connection, tree: Tree, lost: set[str]) -> None:
+    """Make anew what could not be copied and follows from the entries; hold the rest against it."""
+    if "nodes" in lost:
+        new.executemany("INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tree.full)
+    elif sorted(tree.full) != new.execute("SELECT * FROM nodes ORDER BY 1, 2").fetchall():
+        raise LedgerDamagedError(f"{path}: the stored nodes are not those of the entries: {_NEXT}")
+    if "unswept" in lost:  # which of the erased bodies were swept is not known: all once more
+        new.execute("INSERT INTO unswept (entry) SELECT seq FROM entries WHERE body IS NULL")

@@ -1,0 +1,279 @@
+"""The database's tables, triggers and migrations. SQL only; nothing here runs it but ``migrate``.
+
+Triggers refuse UPDATE, DELETE and any INSERT that is not the next entry (``INSERT OR REPLACE``
+slips past update and delete triggers, so the insert triggers look at every unique column). They
+guard against accident; against intent only the chain, the seals and the anchors help.
+
+``head.tables`` and ``head.files`` are the cursors of the projections: how many entries the tables
+have folded and the files show. They ride in the head's row because a page of their own would
+cost every append.
+
+Body and salt stand in the row of their header and may be NULL once erased: a table of their own
+costs a page of write-ahead log an append and a join an entry read (docs/decisions/0005).
+
+The signature record of a signed entry stands there too, in a column that later files got: an
+erased body leaves it, and nothing changes it.
+
+The one UPDATE and the one DELETE that pass are those of a redaction
+(``tripod.ledger.sqlite.erase``), while the newest entry is the ``redacted`` one that names what is
+erased: so in its transaction, or as a repetition that finds nothing left to do.
+
+The triggers that keep a ledger's file append-only, put back where they are gone or were altered.
+
+They cannot vanish by accident, so ``verify`` names it; nothing of the entries is changed here.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+
+from tripod.ledger.errors import LedgerDamagedError
+
+APPLICATION_ID = 0x74726970  # "trip", in the file's header: tells `file` and us what this is
+
+_ENTRIES = """
+CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    header BLOB NOT NULL,
+    salt BLOB,
+    body BLOB
+) STRICT;
+CREATE TABLE blobs (
+    number INTEGER PRIMARY KEY,
+    sha256 BLOB NOT NULL UNIQUE,
+    bytes BLOB NOT NULL
+) STRICT;
+CREATE TABLE nodes (
+    level INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (level, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE head (
+    only INTEGER PRIMARY KEY CHECK (only = 0),
+    size INTEGER NOT NULL,
+    origin TEXT NOT NULL,
+    last TEXT NOT NULL,
+    at TEXT NOT NULL,
+    stack BLOB NOT NULL,
+    tables INTEGER NOT NULL DEFAULT 0,
+    files INTEGER NOT NULL DEFAULT 0
+) STRICT;
+"""
+
+_GUARDS = """
+CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never changed'); END;
+CREATE TRIGGER entries_no_delete BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never deleted'); END;
+CREATE TRIGGER entries_next_only BEFORE INSERT ON entries
+WHEN NEW.seq IS NOT (SELECT coalesce(max(seq) + 1, 0) FROM entries)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: only the next seq can be inserted'); END;
+CREATE TRIGGER entries_new_id BEFORE INSERT ON entries
+WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: this id is there already'); END;
+CREATE TRIGGER blobs_no_update BEFORE UPDATE ON blobs
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: blobs are never changed'); END;
+CREATE TRIGGER blobs_no_delete BEFORE DELETE ON blobs
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: blobs are never deleted'); END;
+CREATE TRIGGER blobs_new_only BEFORE INSERT ON blobs
+WHEN EXISTS (SELECT 1 FROM blobs WHERE sha256 = NEW.sha256 OR number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: this blob is there already'); END;
+CREATE TRIGGER nodes_no_update BEFORE UPDATE ON nodes
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: nodes are never changed'); END;
+CREATE TRIGGER nodes_no_delete BEFORE DELETE ON nodes
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: nodes are never deleted'); END;
+CREATE TRIGGER nodes_new_only BEFORE INSERT ON nodes
+WHEN EXISTS (SELECT 1 FROM nodes WHERE level = NEW.level AND number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: this node is there already'); END;
+CREATE TRIGGER head_forward_only BEFORE UPDATE ON head
+WHEN NEW.size < OLD.size OR NEW.files > NEW.size OR NEW.tables > NEW.size
+    OR NEW.files < OLD.files OR NEW.tables < OLD.tables
+    OR (NEW.size = OLD.size
+        AND (NEW.last <> OLD.last OR NEW.at <> OLD.at OR NEW.stack <> OLD.stack))
+    OR (OLD.size > 0 AND NEW.origin <> OLD.origin)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: its head only moves forward'); END;
+CREATE TRIGGER head_no_delete BEFORE DELETE ON head
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: its head is never deleted'); END;
+CREATE TRIGGER head_only_one BEFORE INSERT ON head
+WHEN EXISTS (SELECT 1 FROM head)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: it has one head'); END;
+"""
+
+_ERASING = """
+DROP TRIGGER entries_no_update;
+CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
+WHEN NEW.body IS NOT NULL OR NEW.salt IS NOT NULL OR NEW.seq IS NOT OLD.seq
+    OR NEW.id IS NOT OLD.id OR NEW.kind IS NOT OLD.kind OR NEW.stream IS NOT OLD.stream
+    OR NEW.header IS NOT OLD.header
+    OR NOT EXISTS (SELECT 1 FROM entries AS newest
+        WHERE newest.seq = (SELECT max(seq) FROM entries)
+        AND newest.kind = 'redacted' AND newest.id = 'redacted-' || OLD.seq)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never changed'); END;
+DROP TRIGGER blobs_no_delete;
+CREATE TRIGGER blobs_no_delete BEFORE DELETE ON blobs
+WHEN NOT EXISTS (SELECT 1 FROM entries AS newest
+        WHERE newest.seq = (SELECT max(seq) FROM entries) AND newest.kind = 'redacted')
+    OR EXISTS (SELECT 1 FROM entries
+        WHERE instr(body, CAST('{"sha256":"' || lower(hex(OLD.sha256)) || '","size":' AS BLOB)))
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: blobs are never deleted'); END;
+CREATE TABLE unswept (
+    entry INTEGER PRIMARY KEY,
+    written INTEGER NOT NULL DEFAULT 0
+) STRICT;
+"""
+
+_SIGNED = """
+ALTER TABLE entries ADD COLUMN auth BLOB;
+DROP TRIGGER entries_no_update;
+CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries
+WHEN NEW.body IS NOT NULL OR NEW.salt IS NOT NULL OR NEW.seq IS NOT OLD.seq
+    OR NEW.id IS NOT OLD.id OR NEW.kind IS NOT OLD.kind OR NEW.stream IS NOT OLD.stream
+    OR NEW.header IS NOT OLD.header OR NEW.auth IS NOT OLD.auth
+    OR NOT EXISTS (SELECT 1 FROM entries AS newest
+        WHERE newest.seq = (SELECT max(seq) FROM entries)
+        AND newest.kind = 'redacted' AND newest.id = 'redacted-' || OLD.seq)
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: entries are never changed'); END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_ENTRIES + _GUARDS, _ERASING, _SIGNED)
+"""What turns version n of the file into n + 1. A released one is never edited."""
+
+SCHEMA_VERSION = len(MIGRATIONS)
+
+_SOURCE = "".join(MIGRATIONS)
+_OWN = ("entries", "blobs", "nodes", "head", "unswept")
+_ADDED = (", auth BLOB) STRICT", ") STRICT")
+"""What the third migration did to the text of ``entries``, and what it was before."""
+_FOLDED = re.compile(
+    r"CREATE TRIGGER (\w+)_no_delete BEFORE DELETE ON \1 (?:WHEN OLD\.\w+ IS NULL)?"
+    r" BEGIN SELECT RAISE\(ABORT, '[^']*'\); END"
+)
+"""The triggers of projections' tables, of any version: they can refuse a row, and nothing else."""
+
+
+def check_ours(db: sqlite3.Connection) -> int:
+    """Give the schema version of a database (0: an empty file) without changing a byte of it.
+
+    Raises:
+        LedgerDamagedError: the file belongs to another program or to a newer version, or one of
+            the ledger's own tables is none (a view in its place may never end, and may say what
+            it likes).
+    """
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    strangers = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    # Asked last: where another process fills the file meanwhile, this answer is never the older.
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    if application != APPLICATION_ID and (version or strangers):
+        raise LedgerDamagedError("this database belongs to another program; it was left as it is")
+    if version > SCHEMA_VERSION:
+        raise LedgerDamagedError(
+            f"this ledger has schema {version}, this version of tripod knows up to "
+            f"{SCHEMA_VERSION}: use a newer tripod"
+        )
+    if version:
+        _check_tables(db)
+    return version
+
+
+def _check_tables(db: sqlite3.Connection) -> None:
+    """Refuse what stands in the place of the ledger's own tables; a missing one is found later."""
+    marks = ", ".join("?" * len(_OWN))
+    sql = f"SELECT name, type, sql FROM sqlite_schema WHERE lower(name) IN ({marks})"
+    for name, type_, text in db.execute(sql, _OWN):
+        made = f"{text};"
+        if type_ != "table" or (made not in _SOURCE and made.replace(*_ADDED) not in _SOURCE):
+            raise LedgerDamagedError(
+                f"the {type_} {name} in this database is not the table that a ledger has there: "
+                "nothing was read from it. Keep the file, and put a copy of the ledger back"
+            )
+
+
+def foreign_triggers(db: sqlite3.Connection) -> list[str]:
+    """Names of the triggers that neither a version of this schema nor a projection made."""
+    found = db.execute("SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    return [name for name, table, sql in found if not _is_ours(name, table, str(sql))]
+
+
+def _is_ours(name: str, table: str, sql: str) -> bool:
+    front = f"CREATE TRIGGER {name} BEFORE "
+    if sql.startswith(front) and f"{sql};" in _SOURCE:
+        return sql[len(front) :].split(" ", 3)[2].split("\n", 1)[0] == table
+    folded = _FOLDED.fullmatch(sql)
+    return folded is not None and (folded[1], f"{folded[1]}_no_delete") == (table, name)
+
+
+def check_guards(db: sqlite3.Connection) -> None:
+    """Refuse to write where a trigger would run that is not ours.
+
+    Raises:
+        LedgerDamagedError: there is one, saying which.
+    """
+    foreign = foreign_triggers(db)
+    if foreign:
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise LedgerDamagedError(
+            f"the database has triggers that are not ours, {', '.join(foreign[:3])}{more}: nothing "
+            "was written. Look at them (`sqlite3 ledger.db .schema`) and run `tripod verify`; "
+            "`tripod rebuild` removes them"
+        )
+
+
+def migrate(db: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
+    """Bring a database to a version's schema, this one's by default; a transaction a step.
+
+    Raises:
+        LedgerDamagedError: the file belongs to another program or to a newer version.
+    """
+    for number in range(check_ours(db), version):
+        db.executescript(
+            f"BEGIN IMMEDIATE; {MIGRATIONS[number]}"
+            f"PRAGMA application_id = {APPLICATION_ID};"
+            f"PRAGMA user_version = {number + 1}; COMMIT;"
+        )
+
+
+# Guards -----------------------------------------------------------------------------------------
+
+
+_TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
+
+
+def put_back(db: sqlite3.Connection) -> list[str]:
+    """Make the triggers of the database's own schema version anew where they differ; their names.
+
+    Those that are none of ours are removed first: nothing may run them. What ours would have
+    refused to the cursors is mended as well. Inside the caller's transaction, if one is open.
+    Those of projections are made with their tables.
+
+    Raises:
+        LedgerDamagedError: the file belongs to another program or to a newer version.
+    """
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
+        migrate(ours, check_ours(db))
+        wanted = dict(ours.execute(_TRIGGERS).fetchall())
+    foreign = foreign_triggers(db)
+    for name in foreign:
+        quoted = name.replace('"', '""')
+        db.execute(f'DROP TRIGGER IF EXISTS "{quoted}"')
+    have = dict(db.execute(_TRIGGERS).fetchall())
+    wrong = [name for name, sql in wanted.items() if have.get(name) != sql]
+    for name in {*wrong, *_set_back(db)}:
+        db.execute(f"DROP TRIGGER IF EXISTS {name}")
+        db.execute(wanted[name])
+    return sorted({*wrong, *foreign})
+
+
+def _set_back(db: sqlite3.Connection) -> list[str]:
+    """Bring cursors that are ahead of the head back to it; what guards them has to go for that."""
+    row = db.execute("SELECT size, tables, files FROM head").fetchone()
+    if row is None or max(row[1:]) <= row[0]:
+        return []
+    db.execute("DROP TRIGGER IF EXISTS head_forward_only")
+    db.execute("UPDATE head SET tables = min(tables, size), files = min(files, size)")
+    return ["head_forward_only"]

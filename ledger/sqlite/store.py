@@ -1,0 +1,512 @@
+"""One append's transaction in SQLite: the writer's place, the head, the entries, the fold.
+
+The order of durability is told in ``tripod.ledger.sqlite.store``; steps 1 and 2 of it are here.
+
+The SQLite store: the only road by which entries reach a database file.
+
+The order of durability, and what it means if we die between two steps:
+
+1. take the writer's file lock. Dead here: nothing happened.
+2. BEGIN IMMEDIATE; read the head inside the transaction; decide; link; insert header, body,
+   blobs and tree nodes; fold the table projections, with their cursor; COMMIT. Dead before the
+   COMMIT returned: nothing happened, or (if the disk already had it) the whole act did; a caller
+   who was not answered asks by the entry's id. Dead after it: the entries are the truth.
+3. the *file* projections are written (``tripod.team.team`` does it, by the code that ``rebuild``
+   uses). Dead here: the next command sees the files' cursor behind the head and does it.
+4. the caller is answered. Nothing answered is ever lost.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from tripod.ledger.chain import Tip, link_all
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.errors import (
+    ConflictError,
+    LedgerDamagedError,
+    LedgerError,
+    NoLedgerError,
+    PagesDamagedError,
+    UnwritableError,
+)
+from tripod.ledger.files import FileLock
+from tripod.ledger.ids import fresh_ids, now_at
+from tripod.ledger.merkle import Tree
+from tripod.ledger.progress import over, tell
+from tripod.ledger.sqlite.erase import erasable, erase, sweep, unswept
+from tripod.ledger.sqlite.reader import block_nodes, odd_beside, parsed, read_entries
+from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_guards, check_ours, migrate
+from tripod.ledger.store import Guard, Head
+
+if TYPE_CHECKING:
+    from tripod.ledger.store import Fold
+
+
+_INSERT = (
+    "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def split_stack(stack: bytes) -> list[bytes]:
+    """Cut the head's stored stack into its 32-byte hashes."""
+    return [stack[at : at + 32] for at in range(0, len(stack), 32)]
+
+
+def stored_tree(size: int, stack: bytes) -> Tree:
+    """The tree that the head's row describes.
+
+    Raises:
+        LedgerDamagedError: its size and its stack do not fit each other.
+    """
+    try:
+        return Tree(size, split_stack(stack))
+    except ValueError as error:
+        raise LedgerDamagedError(
+            f"the head row is damaged ({error}); run `tripod verify`"
+        ) from error
+
+
+class SQLiteTransaction:
+    """One open append: see ``tripod.ledger.store.Transaction``."""
+
+    def __init__(self, db: sqlite3.Connection, fold: Fold | None) -> None:
+        """Read the head inside the transaction that the store has begun."""
+        self.tables = db
+        self._fold = fold
+        row = db.execute("SELECT size, origin, last, at, stack, tables FROM head").fetchone()
+        self._folded = 0  # how many entries the tables show; behind the head, they are left so
+        if row is None:
+            self._tip = Tip.start("")
+        else:
+            size, origin, last, at, stack, self._folded = row
+            self._tip = Tip(origin, last, at, stored_tree(size, stack))
+        self._stored = row is not None
+        self._whole = True
+
+    def check_whole(self) -> None:
+        """Refuse to go on behind an append that failed half way, or behind a rollback.
+
+        Raises:
+            LedgerError: nothing of this transaction can be recorded any more.
+        """
+        if not (self._whole and self.tables.in_transaction):
+            raise LedgerError(
+                "an append of this transaction failed half way: nothing of it was recorded"
+            )
+
+    @property
+    def size(self) -> int:
+        """How many entries the ledger holds, those of this transaction included."""
+        return self._tip.tree.size
+
+    def tables_changed(self) -> None:
+        """The caller folded the tables itself: read again how many entries they show."""
+        self._folded = self.tables.execute("SELECT tables FROM head").fetchone()[0]
+
+    @property
+    def at(self) -> str:
+        """Time of the newest entry."""
+        return self._tip.at
+
+    def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
+        """Append drafts, all or none; see ``tripod.ledger.store.Transaction.append``."""
+        self.check_whole()
+        tip = self._tip.copy()
+        minted = over(fresh_ids(len(drafts)), "linking entries", len(drafts))
+        entries, fresh, blobs = link_all(
+            tip, drafts, now_at(), minted, self._known, stands=self._stands
+        )
+        if guard is not None and (fresh or not drafts):  # a retry conflicts with nothing
+            self._check_guard(guard)
+        if fresh:
+            self._tip = tip
+            self._whole = False
+            self._insert(fresh, blobs)
+            self._whole = True
+        return entries
+
+    def fork(self, origin: str, draft: Draft) -> Entry:
+        """Append ``draft`` as the first entry under another name: a restored copy goes on so.
+
+        The trigger that holds the head's origin fast is away for the length of this append.
+        """
+        sql = "SELECT sql FROM sqlite_schema WHERE name = 'head_forward_only'"
+        trigger = self.tables.execute(sql).fetchone()[0]
+        self.tables.execute("DROP TRIGGER head_forward_only")
+        self._tip.origin = origin
+        entry = self.append([draft])[0]
+        self.tables.execute(trigger)
+        return entry
+
+    def erase(self, redaction: Draft) -> Entry:
+        """Append a redaction and carry it out; see ``tripod.ledger.store.Transaction.erase``."""
+        self.check_whole()
+        seq = redaction.body["seq"]
+        body = erasable(self.tables, seq)
+        entry = self.append([redaction])[0]
+        self._whole = False
+        erase(self.tables, seq, body)
+        self._whole = True
+        return entry
+
+    def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:
+        db = self.tables
+        tip = self._tip
+        rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body, e.auth) for e in fresh]
+        if len(rows) == 1:
+            db.execute(_INSERT, rows[0])
+        else:
+            tell("storing entries")
+            db.executemany(_INSERT, rows)
+        for digest, blob in blobs.items():
+            db.execute(
+                "INSERT INTO blobs (sha256, bytes) SELECT ?1, ?2"
+                " WHERE NOT EXISTS (SELECT 1 FROM blobs WHERE sha256 = ?1)",
+                (digest, blob),
+            )
+        if tip.tree.full:
+            db.executemany(
+                "INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tip.tree.full
+            )
+        if self._fold is not None and self._folded == fresh[0].seq:
+            self._fold(db, fresh)
+            self._folded = tip.tree.size
+        stack = b"".join(tip.tree.stack)
+        head = (tip.tree.size, tip.origin, tip.last, tip.at, stack, self._folded)
+        if self._stored:
+            db.execute(
+                "UPDATE head SET size = ?, origin = ?, last = ?, at = ?, stack = ?, tables = ?",
+                head,
+            )
+        else:
+            db.execute(
+                "INSERT INTO head (only, size, origin, last, at, stack, tables)"
+                " VALUES (0, ?, ?, ?, ?, ?, ?)",
+                head,
+            )
+            self._stored = True
+
+    def _known(self, entry_id: str) -> Entry | None:
+        row = self.tables.execute("SELECT seq FROM entries WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            return None
+        return next(read_entries(self.tables, row[0], row[0] + 1))
+
+    def _stands(self, entry_id: str) -> bool:
+        row = self.tables.execute("SELECT 1 FROM entries WHERE id = ?", (entry_id,)).fetchone()
+        return row is not None
+
+    def _check_guard(self, guard: Guard) -> None:
+        row = self.tables.execute(
+            "SELECT seq FROM entries WHERE seq >= ? AND stream = ? LIMIT 1",
+            (guard.size, guard.stream),
+        ).fetchone()
+        if row is not None:
+            raise ConflictError(
+                f"{guard.stream} has grown since it was read (entry {row[0]}, seen up to "
+                f"{guard.size}): read it again and decide again"
+            )
+
+
+class Writing:
+    """The writer's place for the length of a ``with``: lock, BEGIN IMMEDIATE, ..., COMMIT.
+
+    A class and not a generator: a single append spends a tenth of its time on the latter.
+    """
+
+    __slots__ = ("_after", "_check", "_db", "_fold", "_lock", "_path", "_transaction")
+
+    def __init__(
+        self,
+        path: str,
+        db: sqlite3.Connection,
+        lock: FileLock,
+        fold: Fold | None,
+        after: Callable[[], None] | None,
+        *,
+        check: Callable[[], None] | None,
+    ) -> None:
+        self._path = path
+        self._db = db
+        self._lock = lock
+        self._fold = fold
+        self._after = after
+        self._check = check
+
+    def __enter__(self) -> SQLiteTransaction:
+        if self._db.in_transaction:
+            raise LedgerError("this store has a transaction open: append within that one")
+        try:
+            self._lock.acquire()
+            self._db.execute("BEGIN IMMEDIATE")
+            if self._check is not None:
+                self._check()
+            self._transaction = SQLiteTransaction(self._db, self._fold)
+        except (sqlite3.Error, OSError) as error:
+            self._leave()
+            raise explained(error, self._path) from error
+        except BaseException:
+            self._leave()
+            raise
+        return self._transaction
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._transaction.check_whole()
+                self._commit()
+                if self._after is not None:
+                    self._after()
+            elif isinstance(error, sqlite3.Error):
+                raise explained(error, self._path) from error
+        finally:
+            self._leave()
+
+    def _commit(self) -> None:
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise explained(error, self._path) from error
+
+    def _leave(self) -> None:
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        finally:
+            self._lock.release()
+
+
+_CLEAR = ("attempt to write a readonly database", "database or disk is full")
+
+
+def explained(error: Exception, path: str) -> Exception:
+    """The error to raise for one of SQLite or the system; itself where it is not about ``path``."""
+    text = str(error)
+    if isinstance(error, OSError):
+        if error.filename is None or not str(error.filename).startswith(path):
+            return error
+        return UnwritableError(f"{path}: {error.strerror}; nothing was recorded")
+    if isinstance(error, sqlite3.OperationalError):
+        if any(word in text for word in ("readonly", "disk is full", "disk I/O", "unable to open")):
+            why = "" if text in _CLEAR else " (is the disk full, or may it only be read?)"
+            return UnwritableError(f"{path}: {text}{why}; nothing was recorded")
+        if "locked" in text:
+            return UnwritableError(
+                f"{path}: another program holds the database for more than 30 s; try again"
+            )
+    if is_malformed(error):
+        return pages_damaged(error, path)
+    return LedgerDamagedError(f"{path}: {text}; run `tripod verify {path}`")
+
+
+def is_malformed(error: Exception) -> bool:
+    """Whether SQLite found pages of a file that make no sense."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+
+
+def pages_damaged(error: Exception, path: str) -> PagesDamagedError:
+    """What is said then, of whatever act."""
+    return PagesDamagedError(
+        f"{path}: {error}: pages of the file are damaged. Run `tripod rebuild`: it copies the "
+        "entries into a new file, if they are sound, and keeps this one"
+    )
+
+
+# Sqlite -----------------------------------------------------------------------------------------
+
+
+_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA trusted_schema=OFF",
+    # A checkpoint every 16 MB of write-ahead log: one every 4 MB costs single appends a tenth.
+    "PRAGMA wal_autocheckpoint=4000",
+)
+
+
+class SQLiteStore:
+    """A ledger in one SQLite file; see ``tripod.ledger.store.Store``."""
+
+    def __init__(self, path: str, *, fold: Fold | None = None, create: bool = False) -> None:
+        """Open the ledger at ``path``; ``fold`` keeps table projections in each append.
+
+        Raises:
+            NoLedgerError: there is no file and ``create`` is false.
+            LedgerDamagedError: the file cannot be read as a ledger.
+            UnwritableError: the folder or the file refuses writing.
+        """
+        self.path = path
+        self._fold = fold
+        self._guarded = -1  # the schema's cookie when its triggers were looked at
+        self._lock = FileLock(path + ".lock")
+        if not create and not os.path.exists(path):
+            raise NoLedgerError(f"no ledger at {path}: `tripod init` makes one")
+        odd = odd_beside(os.path.realpath(path))
+        if odd is not None:
+            raise LedgerDamagedError(f"{path}: {odd}")
+        with _errors(path):
+            self._db = sqlite3.connect(
+                path, timeout=30, isolation_level=None, cached_statements=256
+            )
+            try:
+                with parsed():
+                    self._begin()
+            except BaseException:
+                self.close()
+                raise
+
+    def _begin(self) -> None:
+        """Look whose file it is before a byte of it changes; one process makes it, others wait."""
+        if check_ours(self._db) == SCHEMA_VERSION:
+            self._set_pragmas()
+            return
+        with self._lock:
+            self._set_pragmas()
+            check_guards(self._db)
+            migrate(self._db)
+
+    def _check_guards(self) -> None:
+        """Refuse to fire a trigger that is not ours; looked at again where the schema changed."""
+        cookie = self._db.execute("PRAGMA schema_version").fetchone()[0]
+        if cookie != self._guarded:
+            check_guards(self._db)
+            self._guarded = cookie
+
+    def _set_pragmas(self) -> None:
+        for pragma in _PRAGMAS:
+            self._db.execute(pragma)
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection, for reading table projections outside a transaction."""
+        return self._db
+
+    @property
+    def origin(self) -> str:
+        """The ledger's own name ('' before it is opened)."""
+        row = self._db.execute("SELECT origin FROM head").fetchone()
+        return row[0] if row else ""
+
+    @contextmanager
+    def derived(self) -> Iterator[sqlite3.Connection]:
+        """A transaction for what can be made anew (cursors, the manifest): no sync of its own.
+
+        The next append's sync carries it; what a power cut takes of it is redone.
+        """
+        db = self._db
+        try:
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                self._check_guards()
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        finally:
+            db.execute("PRAGMA synchronous=FULL")
+
+    def transaction(
+        self, after: Callable[[], None] | None = None, *, mends: bool = False
+    ) -> Writing:
+        """Take the writer's place; leave with an exception and nothing has happened.
+
+        ``after`` runs behind the COMMIT, while this writer still has the place: there the files
+        are written (step 3 above). ``mends``: the caller begins by removing triggers that are not
+        ours (``tripod.ledger.sqlite.schema``); else the transaction is refused where there are
+        some.
+
+        Raises:
+            LedgerDamagedError: on entering, where a trigger is not ours.
+        """
+        check = None if mends else self._check_guards
+        return Writing(self.path, self._db, self._lock, self._fold, after, check=check)
+
+    def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
+        """One transaction that appends ``drafts``."""
+        with self.transaction() as transaction:
+            return transaction.append(drafts, guard)
+
+    def head(self) -> Head:
+        """Size and root as of now."""
+        row = self._db.execute("SELECT size, stack FROM head").fetchone()
+        if row is None:
+            return Head(0, Tree().root())
+        return Head(row[0], stored_tree(row[0], row[1]).root())
+
+    def read(
+        self, start: int = 0, stop: int | None = None, stream: str | None = None
+    ) -> Iterator[Entry]:
+        """Entries [start, stop) in order, with their exact bytes."""
+        return read_entries(self._db, start, stop, stream)
+
+    def blob(self, digest: bytes) -> bytes | None:
+        """The blob with this SHA-256, or None."""
+        row = self._db.execute("SELECT bytes FROM blobs WHERE sha256 = ?", (digest,)).fetchone()
+        return row[0] if row else None
+
+    def node(self, height: int, index: int) -> bytes:
+        """Root of a perfect subtree, from the stored nodes and at most 256 leaves."""
+        return block_nodes(self._db)(height, index)
+
+    def wait(self, size: int, timeout: float) -> int:
+        """Wait for more than ``size`` entries, at most ``timeout`` seconds; give the size."""
+        until = time.monotonic() + timeout
+        while True:
+            row = self._db.execute("SELECT size FROM head").fetchone()
+            now = row[0] if row else 0
+            if now > size or time.monotonic() >= until:
+                return now
+            time.sleep(0.02)
+
+    def unswept(self) -> list[int]:
+        """Erased entries whose bytes may still lie in the file or beside it."""
+        return unswept(self._db)
+
+    def sweep(self, wait_ms: int = 10_000) -> bool:
+        """Write the file anew without what was erased; False: somebody reads, do it again later.
+
+        Args:
+            wait_ms: how long to wait for who reads older pages.
+
+        Raises:
+            UnwritableError: the disk has no room for a copy, or refuses.
+        """
+        with self._lock, _errors(self.path):
+            check_guards(self._db)
+            return sweep(self._db, wait_ms)
+
+    def durability(self) -> str:
+        """``fsync`` where SQLite syncs each commit, else ``none``."""
+        level = self._db.execute("PRAGMA synchronous").fetchone()[0]
+        return "fsync" if level >= 2 else "none"  # 2 is FULL
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+        self._lock.close()
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    """What SQLite and the system say, in words that a person can act on."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise explained(error, path) from error

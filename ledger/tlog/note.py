@@ -1,0 +1,539 @@
+r"""Signed notes (C2SP signed-note): a text, and who vouches for it with which key. Pure.
+
+::
+
+    <text, ends in \n>
+    \n                                  the last blank line ends the text
+    — <key name> <base64(key ID || signature)>\n       one line a signature
+
+- Signed is the text with its last newline, without the blank line.
+- Keys, their names and types are in ``tripod.ledger.tlog.note``. Source: spec: tlog-formats 2 and
+4.
+
+Base64, decimals and text as the C2SP formats spell them, each value in one way only. Pure.
+
+The notes, seals, tiles, proofs and policies of this package read and write through these pairs;
+nothing else has a use for them.
+
+Source: spec: tlog-formats 2, 3 and its errors 2a.
+
+Keys of signed notes: what signs, what checks, and how each is written in one word. Pure.
+
+A public key, a *vkey*, is written ``name+<8 hex digits of the key ID>+base64(type || key)``, a
+private one, an *skey*, ``PRIVATE+KEY+name+<hex>+base64(type || seed)``.
+
+- key ID = the first 4 bytes of SHA-256(name || 0x0A || type || public key).
+- Two types are known here, both Ed25519: 0x01 signs a text as it stands, 0x04 cosigns it with a
+  time (``cosignature_message``).
+
+>>> key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
+>>> key.name, key.key_id.hex(), key.kind
+('PeterNeumann', 'c74f20a3', 1)
+
+``cryptography`` is imported by what signs and checks, not by this module: hot commands must start
+fast. Where keys are kept is not decided here. Source: spec: tlog-formats 2 and 4.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+
+MAX_SIZE = 2**63 - 1
+"""Largest size or index: what a signed 64-bit number of another tool holds."""
+
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
+_REFUSED = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]")
+
+
+def format_base64(data: bytes) -> str:
+    """Write bytes in standard base64 with padding."""
+    return b64encode(data).decode("ascii")
+
+
+def parse_base64(text: str, where: str) -> bytes:
+    """Read standard base64 with padding, in its one spelling.
+
+    Raises:
+        MalformedError: anything else; ``where`` begins the message.
+    """
+    try:
+        data = b64decode(text, validate=True)
+    except ValueError as error:  # binascii.Error, or text that is not ASCII
+        raise MalformedError(f"{where}: not base64: {text[:100]!r}") from error
+    # Bits that padding leaves over may be set, and the decoder lets them pass.
+    if format_base64(data) != text:
+        raise MalformedError(
+            f"{where}: base64 in another spelling than {format_base64(data)[:100]!r}"
+        )
+    return data
+
+
+def parse_decimal(text: str, where: str) -> int:
+    """Read a count from 0 to ``MAX_SIZE``: ASCII digits, no sign, no leading zero.
+
+    Raises:
+        MalformedError: anything else; ``where`` begins the message.
+    """
+    if not _DECIMAL.fullmatch(text) or int(text) > MAX_SIZE:
+        raise MalformedError(
+            f"{where}: not a decimal from 0 to 2^63-1 without leading zeros: {text[:100]!r}"
+        )
+    return int(text)
+
+
+def parse_text(data: bytes, limit: int, where: str) -> str:
+    r"""Read UTF-8 of at most ``limit`` bytes whose only control character is ``\n``.
+
+    Raises:
+        MalformedError: anything else; ``where`` begins the message.
+    """
+    if len(data) > limit:
+        raise MalformedError(f"{where}: {len(data)} bytes, at most {limit} are read")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedError(f"{where}: not UTF-8 at byte {error.start}") from error
+    problem = text_problem(text)
+    if problem is not None:
+        raise MalformedError(f"{where}: {problem}")
+    return text
+
+
+def text_problem(text: str) -> str | None:
+    r"""What keeps ``text`` out of a note: a control character below 0x20 that is no ``\n``.
+
+    Half of a surrogate pair does too, which a Python string can hold and UTF-8 cannot. Lines end
+    in ``\n`` alone: what Unicode calls a line separator is text as any other.
+    """
+    found = _REFUSED.search(text)
+    if found is None:
+        return None
+    line = text.count("\n", 0, found.start()) + 1
+    return f"line {line} holds {found[0]!r}, a control character or half a character"
+
+
+def name_problem(name: str) -> str | None:
+    """What keeps ``name`` from being the name of a key or the origin of a log, if anything."""
+    if not name:
+        return "is empty"
+    if "+" in name:
+        return "holds a '+'"
+    if any(character.isspace() for character in name):
+        return "holds white space"
+    if text_problem(name) is not None:
+        return "holds a control character or half a character"
+    return None
+
+
+# Vkey -------------------------------------------------------------------------------------------
+
+
+ED25519 = 0x01  # key type: signs the text
+COSIGNATURE = 0x04  # key type: signs a time and the text
+
+_KINDS = (ED25519, COSIGNATURE)
+_PRIVATE = "PRIVATE+KEY+"
+_KEY_ID = re.compile(r"[0-9a-f]{8}")
+
+
+class VerifierKey(NamedTuple):
+    """A public key: its name, its type (0x01 or 0x04) and 32 bytes of Ed25519."""
+
+    name: str
+    kind: int
+    public: bytes
+
+    @property
+    def key_id(self) -> bytes:
+        """The 4 bytes that, with the name, say which key made a signature."""
+        return _key_id(self.name, self.kind, self.public)
+
+    def format(self) -> str:
+        """Write the key in one printable word, a vkey.
+
+        Raises:
+            MalformedError: the name or the type is none that a note may carry.
+        """
+        _check_key(self.name, self.kind, self.public, "public key")
+        payload = format_base64(bytes([self.kind]) + self.public)
+        return f"{self.name}+{self.key_id.hex()}+{payload}"
+
+    @classmethod
+    def parse(cls, text: str) -> VerifierKey:
+        """Read a vkey; only what ``format`` writes is accepted.
+
+        Raises:
+            MalformedError: anything else, among it a type of key that is not known here and a
+                key ID that is not this key's.
+        """
+        name, key_id, kind, public = _parse_key(text, "public key")
+        key = cls(name, kind, public)
+        _check_key_id(key_id, key.key_id, "public key")
+        return key
+
+    def accepts(self, text: str, data: bytes) -> bool:
+        """Whether ``data`` of a signature line is a signature of ``text`` by this key."""
+        # The width of what is left needs no check: cryptography accepts 64 bytes alone.
+        if self.kind == ED25519:
+            return _ed25519_accepts(self.public, data, text.encode())
+        if self.kind != COSIGNATURE or len(data) < 8:
+            return False
+        message = cosignature_message(text, int.from_bytes(data[:8], "big"))
+        return _ed25519_accepts(self.public, data[8:], message)
+
+    def verifies(self, message: bytes, signature: bytes) -> bool:
+        """Whether the key made ``signature`` over plain bytes, as ``SigningKey.sign`` does."""
+        return self.kind == ED25519 and _ed25519_accepts(self.public, signature, message)
+
+
+class SigningKey:
+    """A private key: its name, its type (0x01 or 0x04) and the 32-byte seed of Ed25519.
+
+    It is no tuple, so that nothing prints the seed by accident. Never give two keys one seed: a
+    cosignature does not say whose it is, and a text can look like what a cosignature signs.
+    """
+
+    __slots__ = ("kind", "name", "seed")
+
+    def __init__(self, name: str, seed: bytes, kind: int = ED25519) -> None:
+        """Take a key as it is (MalformedError: the name, the type or the seed is none)."""
+        _check_key(name, kind, seed, "private key")
+        self.name = name
+        self.kind = kind
+        self.seed = seed
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.name!r}, kind={self.kind})"
+
+    def verifier(self) -> VerifierKey:
+        """The public key of this one."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        public = Ed25519PrivateKey.from_private_bytes(self.seed).public_key()
+        return VerifierKey(self.name, self.kind, public.public_bytes_raw())
+
+    def sign(self, message: bytes) -> bytes:
+        """Sign plain bytes: 64 bytes.
+
+        ``tripod.ledger.tlog.note`` says which bytes a type of key signs.
+        """
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return Ed25519PrivateKey.from_private_bytes(self.seed).sign(message)
+
+    def format(self) -> str:
+        """Write the key in one printable word, as Go writes an skey: a secret."""
+        payload = format_base64(bytes([self.kind]) + self.seed)
+        return f"{_PRIVATE}{self.name}+{self.verifier().key_id.hex()}+{payload}"
+
+    @classmethod
+    def parse(cls, text: str) -> SigningKey:
+        """Read an skey; only what ``format`` writes is accepted. No message shows the text.
+
+        Raises:
+            MalformedError: anything else, among it a key ID that is not this key's.
+        """
+        if not text.startswith(_PRIVATE):
+            raise MalformedError(f"private key: does not begin with {_PRIVATE}")
+        name, key_id, kind, seed = _parse_key(text.removeprefix(_PRIVATE), "private key")
+        key = cls(name, seed, kind)
+        _check_key_id(key_id, key.verifier().key_id, "private key")
+        return key
+
+
+def cosignature_message(text: str, seconds: int) -> bytes:
+    r"""What an Ed25519 cosignature signs.
+
+    >>> cosignature_message("example.com/ledger\n", 1763757000)
+    b'cosignature/v1\ntime 1763757000\nexample.com/ledger\n'
+    """
+    return f"cosignature/v1\ntime {seconds}\n{text}".encode()
+
+
+def _ed25519_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
+    verify, invalid = _loaded(public)
+    try:
+        verify(signature, message)
+    except invalid:
+        return False
+    return True
+
+
+# Who writes many entries is checked many times: what is asked of a key is kept.
+
+
+@lru_cache(256)
+def _loaded(public: bytes) -> tuple[Callable[[bytes, bytes], None], type[Exception]]:
+    """What checks signatures of a key, and what it raises where one is bad."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    return Ed25519PublicKey.from_public_bytes(public).verify, InvalidSignature
+
+
+@lru_cache(256)
+def _key_id(name: str, kind: int, public: bytes) -> bytes:
+    return sha256(name.encode() + b"\n" + bytes([kind]) + public).digest()[:4]
+
+
+def _check_key(name: str, kind: int, key: bytes, where: str) -> None:
+    problem = name_problem(name)
+    if problem is not None:
+        raise MalformedError(f"{where}: the name {name[:100]!r} {problem}")
+    if kind not in _KINDS:
+        raise MalformedError(
+            f"{where}: type 0x{kind:02x} is not known here, only 0x01 and 0x04 (Ed25519)"
+        )
+    if len(key) != 32:
+        raise MalformedError(f"{where}: {len(key)} bytes of Ed25519 key, not 32")
+
+
+def _parse_key(text: str, where: str) -> tuple[str, bytes, int, bytes]:
+    """Take a vkey apart, or what stands behind the mark of an skey; no message shows the key."""
+    parts = text.split("+", 2)  # base64 may hold a '+' as well
+    if len(parts) != 3:
+        raise MalformedError(f"{where}: not of the form name+id+base64")
+    name, key_id, payload = parts
+    if not _KEY_ID.fullmatch(key_id):
+        raise MalformedError(f"{where}: the key ID is not 8 small hex digits")
+    try:
+        data = parse_base64(payload, where)
+    except MalformedError:
+        raise MalformedError(
+            f"{where}: the part behind the key ID is not base64 in its one spelling"
+        ) from None
+    if not data:
+        raise MalformedError(f"{where}: no key stands behind the key ID")
+    _check_key(name, data[0], data[1:], where)
+    return name, bytes.fromhex(key_id), data[0], data[1:]
+
+
+def _check_key_id(given: bytes, key_id: bytes, where: str) -> None:
+    if given != key_id:
+        raise MalformedError(
+            f"{where}: the key ID is {given.hex()}, that of this key {key_id.hex()}"
+        )
+
+
+# Note -------------------------------------------------------------------------------------------
+
+
+MAX_SIGNATURES = 100  # as golang.org/x/mod; the format demands that 16 be accepted
+MAX_NOTE = 1024 * 1024  # bytes; a hundred post-quantum signatures take 350,000
+
+_DASH = "\u2014 "
+_MAX_SECONDS = 2**64 - 1
+
+
+class Signature(NamedTuple):
+    """One signature line: ``key_id`` has 4 bytes, ``data`` what the key's type says."""
+
+    name: str
+    key_id: bytes
+    data: bytes
+
+
+class Note(NamedTuple):
+    """A text, ending in a newline, and its signatures, in their order."""
+
+    text: str
+    signatures: tuple[Signature, ...]
+
+
+# Notes -----------------------------------------------------------------------------------------
+
+
+def format_note(note: Note) -> bytes:
+    """Write a note.
+
+    Raises:
+        MalformedError: the text does not end in a newline or holds a control character; a name
+            or a signature is none; no signature, or more than 100; more than 1 MiB.
+    """
+    _check_text(note.text)
+    lines = []
+    for number, signature in enumerate(note.signatures, 1):
+        problem = _signature_problem(signature)
+        if problem is not None:
+            raise MalformedError(f"note: signature {number}: {problem}")
+        payload = format_base64(signature.key_id + signature.data)
+        lines.append(f"{_DASH}{signature.name} {payload}\n")
+    _check_count(len(lines))
+    data = f"{note.text}\n{''.join(lines)}".encode()
+    if len(data) > MAX_NOTE:
+        raise MalformedError(f"note: {len(data)} bytes, at most {MAX_NOTE} are written")
+    return data
+
+
+def parse_note(data: bytes) -> Note:
+    """Read a note without judging its signatures; only what ``format_note`` writes is accepted.
+
+    Raises:
+        MalformedError: anything else, saying which line.
+    """
+    whole = parse_text(data, MAX_NOTE, "note")
+    end = whole.rfind("\n\n") + 1
+    if end == 0:
+        raise MalformedError("note: no blank line between text and signatures")
+    if not whole.endswith("\n"):
+        raise MalformedError("note: the last line does not end in a newline")
+    text, lines = whole[:end], whole[end + 1 :].split("\n")[:-1]
+    _check_count(len(lines))
+    first = text.count("\n") + 2
+    signatures = [_parse_signature(line, first + n) for n, line in enumerate(lines)]
+    return Note(text, tuple(signatures))
+
+
+def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
+    """The signatures of ``note`` that ``keys`` made: at least one, and one for each key.
+
+    Signatures by other keys are ignored, whatever they say. Where a key signed more than once,
+    each of its signatures must be good, and the first is given.
+
+    Raises:
+        NotVerifiedError: a signature that names one of ``keys`` is not that key's: the whole note
+            is refused, however many others are good. Or none of ``keys`` signed.
+        MalformedError: two of ``keys`` have one name and key ID.
+    """
+    known = _by_name(keys)
+    good: dict[tuple[str, bytes], Signature] = {}
+    for number, signature in enumerate(note.signatures, 1):
+        identity = (signature.name, signature.key_id)
+        key = known.get(identity)
+        if key is None:
+            continue
+        if not key.accepts(note.text, signature.data):
+            raise NotVerifiedError(
+                f"note: signature {number} says it is by {signature.name} "
+                f"({signature.key_id.hex()}), and it is not: refuse all of this note"
+            )
+        good.setdefault(identity, signature)
+    if not good:
+        trusted = ", ".join(f"{name} ({key_id.hex()})" for name, key_id in known) or "none"
+        raise NotVerifiedError(f"note: signed by no key that is trusted here ({trusted})")
+    return list(good.values())
+
+
+# Signing ---------------------------------------------------------------------------------------
+
+
+def sign(text: str, key: SigningKey) -> Signature:
+    """Sign ``text`` as it stands: without the blank line that a note puts behind it.
+
+    The same text and key give the same bytes.
+
+    Raises:
+        MalformedError: the text is none that a note may hold, or the key is for cosignatures.
+    """
+    if key.kind != ED25519:
+        raise MalformedError(
+            f"{key.name} is a key for cosignatures: it signs with a time or not at all"
+        )
+    _check_text(text)
+    return Signature(key.name, key.verifier().key_id, key.sign(text.encode()))
+
+
+def cosign(text: str, key: SigningKey, seconds: int) -> Signature:
+    """Sign ``text`` together with a time, in seconds since 1970.
+
+    Raises:
+        MalformedError: the text is none that a note may hold, the key is not one for
+            cosignatures, or the time does not fit 64 bits.
+    """
+    if key.kind != COSIGNATURE:
+        raise MalformedError(f"{key.name} is not a key for cosignatures")
+    _check_text(text)
+    if not 0 <= seconds <= _MAX_SECONDS:
+        raise MalformedError(f"a cosignature has no room for the time {seconds}")
+    data = seconds.to_bytes(8, "big") + key.sign(cosignature_message(text, seconds))
+    return Signature(key.name, key.verifier().key_id, data)
+
+
+def cosignature_time(signature: Signature) -> int:
+    """When a cosignature says that it was made, in seconds since 1970: true once verified.
+
+    Raises:
+        MalformedError: the signature has no room for a time.
+    """
+    if len(signature.data) != 8 + 64:
+        raise MalformedError(f"the signature of {signature.name} is no Ed25519 cosignature")
+    return int.from_bytes(signature.data[:8], "big")
+
+
+# Within ----------------------------------------------------------------------------------------
+
+
+def _check_text(text: str) -> None:
+    problem = text_problem(text)
+    if problem is None and not text.endswith("\n"):
+        problem = "the text does not end in a newline"
+    if problem is not None:
+        raise MalformedError(f"note: {problem}")
+
+
+def _by_name(keys: Iterable[VerifierKey]) -> dict[tuple[str, bytes], VerifierKey]:
+    known: dict[tuple[str, bytes], VerifierKey] = {}
+    for key in keys:
+        other = known.setdefault((key.name, key.key_id), key)
+        if other != key:
+            raise MalformedError(
+                f"two trusted keys are both {key.name} ({key.key_id.hex()}): keep one"
+            )
+    return known
+
+
+def _parse_signature(line: str, number: int) -> Signature:
+    where = f"note: line {number}"
+    name, _, payload = line.removeprefix(_DASH).partition(" ")
+    if not line.startswith(_DASH):
+        raise MalformedError(f"{where}: a signature line begins with an em dash and a space")
+    data = parse_base64(payload, where)
+    signature = Signature(name, data[:4], data[4:])
+    problem = _signature_problem(signature)
+    if problem is not None:
+        raise MalformedError(f"{where}: {problem}")
+    return signature
+
+
+def _signature_problem(signature: Signature) -> str | None:
+    problem = name_problem(signature.name)
+    if problem is not None:
+        return f"the key name {signature.name[:100]!r} {problem}"
+    if len(signature.key_id) != 4 or not signature.data:
+        return "a signature takes 4 bytes of key ID and at least one more"
+    return None
+
+
+def format_carried(lines: Iterable[str], note: Note) -> bytes:
+    """Write lines and a note behind them: the frame of proofs, and of requests to a witness.
+
+    Raises:
+        MalformedError: the note is none.
+    """
+    return ("\n".join(lines) + "\n\n").encode() + format_note(note)
+
+
+def parse_carried(data: bytes, limit: int, where: str) -> tuple[list[str], bytes]:
+    """Part what ``format_carried`` writes; lines and note are for the caller to judge.
+
+    Lines first: where the frame is cut at the note's own blank line, they say so.
+
+    Raises:
+        MalformedError: there is no such frame, or it takes over ``limit`` bytes.
+    """
+    head, blank, note = parse_text(data, limit, where).partition("\n\n")
+    if not blank:
+        raise MalformedError(f"{where}: no blank line between the hashes and the seal")
+    return head.split("\n"), note.encode()
+
+
+def _check_count(count: int) -> None:
+    if not 1 <= count <= MAX_SIGNATURES:
+        raise MalformedError(f"note: {count} signatures, from 1 to {MAX_SIGNATURES} are allowed")

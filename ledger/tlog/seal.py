@@ -1,0 +1,279 @@
+r"""Seals: the head of a log as a text that keys sign, and who cosigned it when. Pure.
+
+C2SP calls the format *tlog-checkpoint*; here a checkpoint is something else, see decision 0002.
+A seal is the text of a signed note (``tripod.ledger.tlog.note``)::
+
+    example.com/ledger\n                              origin: the log's name, for ever its own
+    7\n                                               size: how many entries
+    TL2ONYSUUEANTpxMCuf3HHmtRBD5rSxiRiL/X4YXMT0=\n    root: of the tree of that size
+
+>>> format_seal(Seal("example.com/ledger", 0, EMPTY_ROOT))
+'example.com/ledger\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n'
+
+The log signs it with a key that bears the origin as its name. There is no time in it: time comes
+from cosignatures, which others add, each with its own clock. Never sign two seals of one origin
+that are not of one growing tree: to remember what was signed is the caller's work.
+
+Other logs may write extension lines after the root. We write none: no monitor audits them.
+
+Source: spec: tlog-formats 3 and 4.
+
+What a log's key says of its own end: a rotation that both keys sign, and a fork. Pure.
+
+The text has four lines, and names both keys as vkeys; no seal looks like it::
+
+    tripod key rotation\n
+    example.com/ledger\n
+    example.com/ledger+93727de6+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4\n
+    example.com/ledger+...\n
+
+The old key's signature says who may follow it, the new one's that its holder has it.
+
+A restored copy of a ledger goes on under a new name (``ledger.forked-from``). The old line's key
+may sign that the line is left there::
+
+    tripod fork\n
+    example.com/ledger\n                              the line that is left
+    7\n                                               how many of its entries the new line has
+    TL2ONYSUUEANTpxMCuf3HHmtRBD5rSxiRiL/X4YXMT0=\n    the root of these
+    example.com/ledger/fork/1\n                       the line that goes on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tripod.ledger.errors import LedgerError, MalformedError, NotVerifiedError
+from tripod.ledger.merkle import EMPTY_ROOT
+from tripod.ledger.tlog.note import (
+    COSIGNATURE,
+    ED25519,
+    MAX_SIZE,
+    Note,
+    Signature,
+    SigningKey,
+    VerifierKey,
+    cosign,
+    cosignature_time,
+    format_base64,
+    format_note,
+    name_problem,
+    parse_base64,
+    parse_decimal,
+    parse_note,
+    sign,
+    text_problem,
+    verify,
+)
+
+MAX_ORIGIN = 255  # bytes: cosignatures of type 0x06 give its length in one byte
+
+
+class Seal(NamedTuple):
+    """The head of the log ``origin``; ``extensions`` are further lines of a log that is not ours.
+
+    ``root`` has 32 bytes, ``extensions`` no line breaks.
+    """
+
+    origin: str
+    size: int
+    root: bytes
+    extensions: tuple[str, ...] = ()
+
+
+class Cosignature(NamedTuple):
+    """A cosigner's key, and when it says that it saw the seal (seconds since 1970)."""
+
+    key: VerifierKey
+    seconds: int
+
+
+class OpenedSeal(NamedTuple):
+    """A seal that its log signed, with the keys that did and the cosignatures beside them."""
+
+    seal: Seal
+    signers: tuple[VerifierKey, ...]
+    cosignatures: tuple[Cosignature, ...]
+
+
+def format_seal(seal: Seal) -> str:
+    """Write the text that is signed.
+
+    Raises:
+        MalformedError: origin, size or root are none; no leaves under another root than that of
+            the empty tree; an extension that is empty or more than a line.
+    """
+    problem = _problem(seal)
+    if problem is not None:
+        raise MalformedError(f"seal: {problem}")
+    lines = (seal.origin, str(seal.size), format_base64(seal.root), *seal.extensions)
+    return "\n".join(lines) + "\n"
+
+
+def parse_seal(text: str, *, extensions: bool = False) -> Seal:
+    """Read what is signed; only what ``format_seal`` writes is accepted.
+
+    Args:
+        text: of a note; who signed it is not judged here.
+        extensions: whether lines after the root are kept; they are refused otherwise.
+
+    Raises:
+        MalformedError: anything else, saying which line.
+    """
+    lines = text.split("\n")
+    if len(lines) < 4 or lines[-1]:
+        raise MalformedError("seal: not three whole lines: origin, size, root")
+    size = parse_decimal(lines[1], "seal: line 2, the size")
+    root = parse_base64(lines[2], "seal: line 3, the root")
+    seal = Seal(lines[0], size, root, tuple(lines[3:-1]))
+    if seal.extensions and not extensions:
+        raise MalformedError("seal: line 4 is an extension line, and none is accepted here")
+    problem = _problem(seal)
+    if problem is not None:
+        raise MalformedError(f"seal: {problem}")
+    return seal
+
+
+def sign_seal(seal: Seal, key: SigningKey) -> Signature:
+    """Sign the seal as its log. Whether it may be signed (never back, never aside) is not asked.
+
+    Raises:
+        MalformedError: the seal has extensions or is none, or the key is not named as its origin.
+    """
+    if seal.extensions:
+        raise MalformedError("seal: no extension lines are signed here")
+    if key.name != seal.origin:
+        raise MalformedError(
+            f"seal: the key {key.name!r} does not speak for the log {seal.origin!r}"
+        )
+    return sign(format_seal(seal), key)
+
+
+def cosign_seal(seal: Seal, key: SigningKey, seconds: int) -> Signature:
+    """Vouch for another's seal: seen at ``seconds`` since 1970, and consistent with all before.
+
+    That it is consistent is for the caller to check.
+
+    Raises:
+        MalformedError: the seal or the time is none, or the key is not one for cosignatures.
+    """
+    return cosign(format_seal(seal), key, seconds)
+
+
+def open_seal(
+    note: Note,
+    logs: Sequence[VerifierKey],
+    witnesses: Sequence[VerifierKey] = (),
+    *,
+    extensions: bool = False,
+) -> OpenedSeal:
+    """Read the seal in a note, if a log that is trusted here signed it.
+
+    A log's key counts only for the origin that bears its name: the signature of one log over
+    the seal of another says nothing, and no more do the cosignatures of witnesses alone. How many
+    witnesses are enough is for ``tripod.ledger.tlog.policy`` to say.
+
+    Args:
+        note: the signed note.
+        logs: keys of type 0x01.
+        witnesses: keys of type 0x04.
+        extensions: whether lines after the root are accepted.
+
+    Raises:
+        MalformedError: the text is no seal, or a key is not of the type that its place asks for.
+        NotVerifiedError: a signature by one of the keys is bad, or the log's is missing.
+    """
+    _check_types(logs, witnesses)
+    seal = parse_seal(note.text, extensions=extensions)
+    known = {(key.name, key.key_id): key for key in (*logs, *witnesses)}
+    signers, cosignatures = [], []
+    for signature in verify(note, (*logs, *witnesses)):
+        key = known[signature.name, signature.key_id]
+        if key.kind == COSIGNATURE:
+            cosignatures.append(Cosignature(key, cosignature_time(signature)))
+        elif key.name == seal.origin:
+            signers.append(key)
+    if not signers:
+        raise NotVerifiedError(f"seal: no trusted key of the log {seal.origin!r} signed it")
+    return OpenedSeal(seal, tuple(signers), tuple(cosignatures))
+
+
+def _check_types(logs: Sequence[VerifierKey], witnesses: Sequence[VerifierKey]) -> None:
+    for keys, kind, role in ((logs, ED25519, "log"), (witnesses, COSIGNATURE, "witness")):
+        for key in keys:
+            if key.kind != kind:
+                raise MalformedError(
+                    f"seal: the key of the {role} {key.name} is not of type 0x{kind:02x}"
+                )
+
+
+def _problem(seal: Seal) -> str | None:
+    problem = name_problem(seal.origin)
+    if problem is not None:
+        return f"the origin {seal.origin[:100]!r} {problem}"
+    if len(seal.origin.encode()) > MAX_ORIGIN:
+        return f"the origin takes more than {MAX_ORIGIN} bytes"
+    if not 0 <= seal.size <= MAX_SIZE:
+        return f"the size {seal.size} is not from 0 to 2^63-1"
+    if len(seal.root) != 32:
+        return f"the root has {len(seal.root)} bytes, not 32"
+    if seal.size == 0 and seal.root != EMPTY_ROOT:
+        return "the size is 0, and the root is not that of the empty tree, SHA-256 of nothing"
+    for number, line in enumerate(seal.extensions, 4):
+        if not line or "\n" in line or text_problem(line) is not None:
+            return f"line {number} is no extension line: empty, or more than a line of text"
+    return None
+
+
+# Rotation ---------------------------------------------------------------------------------------
+
+
+def rotation_text(origin: str, old: str, new: str) -> str:
+    """What both keys sign; ``old`` and ``new`` are vkeys."""
+    return f"tripod key rotation\n{origin}\n{old}\n{new}\n"
+
+
+def sign_rotation(origin: str, old: SigningKey, new: SigningKey) -> str:
+    """The note by which ``new`` takes the place of ``old`` for the ledger ``origin``."""
+    text = rotation_text(origin, old.verifier().format(), new.verifier().format())
+    return format_note(Note(text, (sign(text, old), sign(text, new)))).decode()
+
+
+def rotation_problem(note: str, origin: str, old: VerifierKey, new: VerifierKey) -> str | None:
+    """Whether both keys signed that one follows the other: None, or what is wrong."""
+    try:
+        parsed = parse_note(note.encode())
+        if parsed.text != rotation_text(origin, old.format(), new.format()):
+            return "the note is about another rotation"
+        signed = len(verify(parsed, (old, new)))
+    except (MalformedError, NotVerifiedError, ValueError) as error:
+        return str(error)
+    return None if signed == 2 else "one of the two keys did not sign"
+
+
+def fork_text(origin: str, size: int, root: bytes, new: str) -> str:
+    """What the key of the line ``origin`` signs: behind ``size`` entries it goes on as ``new``."""
+    return f"tripod fork\n{origin}\n{size}\n{format_base64(root)}\n{new}\n"
+
+
+def sign_fork(key: SigningKey, size: int, root: bytes, new: str) -> str:
+    """The note by which ``key`` says that its ledger is left behind ``size`` entries."""
+    text = fork_text(key.name, size, root, new)
+    return format_note(Note(text, (sign(text, key),))).decode()
+
+
+def fork_signers(note: str, text: str, keys: Iterable[VerifierKey]) -> list[VerifierKey]:
+    """Which of ``keys`` signed that ``text`` (see ``fork_text``); none where the note is not of it.
+
+    A note that is malformed, or has a bad signature by one of the keys, was signed by none.
+    """
+    known = list(keys)
+    try:
+        parsed = parse_note(note.encode())
+        if parsed.text != text:
+            return []
+        signed = {(one.name, one.key_id) for one in verify(parsed, known)}
+    except (LedgerError, ValueError):
+        return []
+    return [key for key in known if (key.name, key.key_id) in signed]

@@ -1,0 +1,367 @@
+r"""Tiles (C2SP tlog-tiles): a log as files that never change, and a tree read from them. Pure.
+
+A tile of level L holds up to 256 hashes: of the leaves at level 0, and at each level above one
+for each *full* tile below. Beside level 0 lie the entries themselves, in bundles:
+
+- ``tile/<L>/<N>`` is tile number N, full; ``tile/<L>/<N>.p/<W>`` is partial, with W < 256 hashes.
+- ``tile/entries/<N>[.p/<W>]`` is the bundle of the entries whose leaves tile (0, N) holds.
+- N is written in groups of three digits, all but the last with an x: 1234067 is x001/x234/067.
+- A hash tile is its hashes, 32 bytes each. A bundle is for each entry its length in two bytes,
+  big-endian, and the entry: hence no entry takes more than 65,535 bytes.
+
+>>> [format_path(tile) for tile in tiles_of(257)]
+['tile/0/000', 'tile/0/001.p/1', 'tile/1/000.p/1']
+
+Where the files lie, and in which order they are written, is not decided here: whoever reads
+hands in a function from tile to bytes. A partial tile is never hashed into the level above.
+
+Source: spec: tlog-formats 6.
+
+Bodies beside a log's tiles: bundles of lines, one for each entry. Pure.
+
+A bundle holds the bodies of the entries of one entry bundle (``tripod.ledger.tlog.tiles``), in
+their order::
+
+    bodies/000.jsonl            entries 0 to 255
+    bodies/001.p/44.jsonl       entries 256 to 299, while there are no more
+
+Each line is the canonical JSON of an object, its body and salt as they were committed to:
+
+>>> format_line(7, Said(b"\x01" * 32, b'{"v":1}'))[:20]
+b'{"body":{"v":1},"sal'
+>>> format_line(7, Said(None, None))
+b'{"seq":7}'
+>>> format_line(7, Said(None, None, b"\x01\x02"))
+b'{"auth":"0102","seq":7}'
+
+The second is an erased one, the third one that was signed: its record comes first
+(``tripod.ledger.actors``). A line is cut by its ends and not parsed: the bytes of a body come out
+as they went in, canonical or not, and are judged by whoever reads them.
+
+``blobs/<sha256 in hex>`` holds the exact bytes of each blob that a body of the bundles names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from tripod.ledger.actors import MAX_RECORD
+from tripod.ledger.entry import MAX_BODY
+from tripod.ledger.errors import MalformedError, TooLargeError
+from tripod.ledger.merkle import Nodes, Tree, node_hash
+from tripod.ledger.tlog.note import MAX_SIZE
+
+WIDTH = 256  # hashes in a full tile, entries in a full bundle
+MAX_ENTRY = 65_535  # bytes
+ENTRIES = -1  # the level of a bundle: below the leaves
+
+_HASH = 32
+_MAX_LEVEL = 63
+_PATH = re.compile(
+    r"tile/(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/){0,6}[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?"
+)
+
+
+class Tile(NamedTuple):
+    """A tile by its place: level 0..63 (-1: a bundle), number from 0, and width 1..256."""
+
+    level: int
+    number: int
+    width: int
+
+
+ReadTile: TypeAlias = Callable[[Tile], bytes]
+"""``read(tile)``: the bytes of that tile, exactly ``tile.width`` hashes or entries wide."""
+
+
+# Which tiles there are, and how they are named --------------------------------------------------
+
+
+def tiles_of(size: int, since: int = 0) -> Iterator[Tile]:
+    """The hash tiles of a tree of ``size`` leaves that one of ``since`` leaves has not.
+
+    By level, then by number. The partial tiles of the smaller tree that are not among them are
+    what may be deleted once a full one stands in their place.
+
+    Raises:
+        ValueError: the tree does not grow from ``since`` to ``size``, or is too large.
+    """
+    _check_growth(since, size)
+    level = 0
+    while size:
+        yield from _level_tiles(level, since, size)
+        level, since, size = level + 1, since // WIDTH, size // WIDTH
+
+
+def bundles_of(size: int, since: int = 0) -> Iterator[Tile]:
+    """The bundles of a log of ``size`` entries that one of ``since`` entries has not.
+
+    Raises:
+        ValueError: the log does not grow from ``since`` to ``size``, or is too large.
+    """
+    _check_growth(since, size)
+    yield from _level_tiles(ENTRIES, since, size)
+
+
+def _level_tiles(level: int, since: int, size: int) -> Iterator[Tile]:
+    full, partial = divmod(size, WIDTH)
+    for number in range(since // WIDTH, full):
+        yield Tile(level, number, WIDTH)
+    if partial and size != since:
+        yield Tile(level, full, partial)
+
+
+def _check_growth(since: int, size: int) -> None:
+    if not 0 <= since <= size <= MAX_SIZE:
+        raise ValueError(f"no log grows from {since} to {size} entries")
+
+
+def format_path(tile: Tile) -> str:
+    """Where a tile lies, relative to the folder of the log.
+
+    Raises:
+        ValueError: there is no such tile.
+    """
+    level, number, width = tile
+    if not (ENTRIES <= level <= _MAX_LEVEL and 0 <= number <= MAX_SIZE and 1 <= width <= WIDTH):
+        raise ValueError(f"there is no tile {tile}")
+    groups = [f"{number % 1000:03}"]
+    while number := number // 1000:
+        groups.append(f"x{number % 1000:03}")
+    name = "/".join(reversed(groups))
+    folder = "entries" if level == ENTRIES else str(level)
+    return f"tile/{folder}/{name}" + (f".p/{width}" if width < WIDTH else "")
+
+
+def parse_path(path: str) -> Tile:
+    """Read the path of a tile; only what ``format_path`` writes is accepted.
+
+    Raises:
+        MalformedError: anything else.
+    """
+    match = _PATH.fullmatch(path)
+    if match is not None:
+        folder, name, width = match.groups()
+        level = ENTRIES if folder == "entries" else int(folder)
+        number = int(name.replace("x", "").replace("/", ""))
+        tile = Tile(level, number, int(width) if width else WIDTH)
+        # Compared as written: x000/001 and 001.p/256 are of that form, and no paths of ours.
+        fits = tile.level <= _MAX_LEVEL and tile.number <= MAX_SIZE and tile.width <= WIDTH
+        if fits and format_path(tile) == path:
+            return tile
+    raise MalformedError(f"not the path of a tile: {path[:200]!r}")
+
+
+# What is in them -------------------------------------------------------------------------------
+
+
+def format_tile(hashes: Sequence[bytes]) -> bytes:
+    """Write a tile of 1 to 256 hashes (ValueError: another number, or not 32 bytes each)."""
+    if not 1 <= len(hashes) <= WIDTH or any(len(digest) != _HASH for digest in hashes):
+        raise ValueError(f"a tile holds from 1 to {WIDTH} hashes of {_HASH} bytes")
+    return b"".join(hashes)
+
+
+def parse_tile(data: bytes, width: int) -> list[bytes]:
+    """Read the ``width`` hashes of a tile.
+
+    Raises:
+        MalformedError: there are more or fewer.
+    """
+    _check_width(data, width)
+    return [data[at : at + _HASH] for at in range(0, len(data), _HASH)]
+
+
+def _check_width(data: bytes, width: int) -> None:
+    if len(data) != width * _HASH:
+        raise MalformedError(
+            f"a tile of {width} hashes takes {width * _HASH} bytes, not {len(data)}"
+        )
+
+
+def tile_hashes(nodes: Nodes, tile: Tile) -> list[bytes]:
+    """The hashes of a tile of level 0 or above, from the nodes of the tree."""
+    height, first = 8 * tile.level, tile.number * WIDTH
+    return [nodes(height, first + at) for at in range(tile.width)]
+
+
+def format_bundle(entries: Sequence[bytes]) -> bytes:
+    """Write a bundle of 1 to 256 entries.
+
+    Raises:
+        TooLargeError: an entry takes more than 65,535 bytes.
+        ValueError: no entry, or more than 256.
+    """
+    if not 1 <= len(entries) <= WIDTH:
+        raise ValueError(f"a bundle holds from 1 to {WIDTH} entries, not {len(entries)}")
+    parts = []
+    for at, entry in enumerate(entries):
+        if len(entry) > MAX_ENTRY:
+            raise TooLargeError(
+                f"entry {at} of the bundle takes {len(entry)} bytes, at most {MAX_ENTRY} fit"
+            )
+        parts += [len(entry).to_bytes(2, "big"), entry]
+    return b"".join(parts)
+
+
+def parse_bundle(data: bytes, width: int) -> list[bytes]:
+    """Read the ``width`` entries of a bundle.
+
+    Raises:
+        MalformedError: there are more or fewer, or the last one is cut off.
+    """
+    entries: list[bytes] = []
+    at = 0
+    while at < len(data):
+        start = at + 2
+        at = start + int.from_bytes(data[at:start], "big")
+        if at > len(data):
+            raise MalformedError(f"entry {len(entries)} of the bundle is cut off")
+        entries.append(data[start:at])
+        if len(entries) > width:
+            break
+    if len(entries) != width:
+        raise MalformedError(
+            f"a bundle of {width} entries holds {'more' if entries[width:] else len(entries)}"
+        )
+    return entries
+
+
+# A tree read from them --------------------------------------------------------------------------
+
+
+def tile_nodes(read: ReadTile, size: int) -> Nodes:
+    """Serve the nodes of the tree of ``size`` leaves from its tiles.
+
+    Each node reads one tile; proofs ask for a tile more than once, so ``read`` does well to keep
+    what it read. Nothing is believed for its place alone: what comes out is good for a proof or
+    a root that is then compared with a head.
+
+    Raises (when called):
+        ValueError: the tree has no such node.
+        MalformedError: a tile has not the width that it should.
+    """
+
+    def nodes(height: int, index: int) -> bytes:
+        if height < 0 or index < 0 or (index + 1) << height > size:
+            raise ValueError(f"a tree of {size} leaves has no node {index} at height {height}")
+        level, rest = divmod(height, 8)
+        number, first = divmod(index << rest, WIDTH)
+        width = min(WIDTH, (size >> 8 * level) - number * WIDTH)
+        data = read(Tile(level, number, width))
+        _check_width(data, width)
+        stop = first + (1 << rest)
+        hashes = [data[at * _HASH : (at + 1) * _HASH] for at in range(first, stop)]
+        while len(hashes) > 1:
+            pairs = zip(hashes[::2], hashes[1::2], strict=True)
+            hashes = [node_hash(left, right) for left, right in pairs]
+        return hashes[0]
+
+    return nodes
+
+
+def tree_from_tiles(read: ReadTile, size: int) -> Tree:
+    """Grow the tree of ``size`` leaves from the tiles of level 0 alone.
+
+    Its ``root()`` is to be compared with a head, and its ``full`` with the tiles above, which
+    nothing vouches for otherwise.
+
+    Raises:
+        MalformedError: a tile has not the width that it should.
+        ValueError: the size is none.
+    """
+    _check_growth(0, size)
+    tree = Tree()
+    for tile in _level_tiles(0, 0, size):
+        for leaf in parse_tile(read(tile), tile.width):
+            tree.append(leaf)
+    return tree
+
+
+# Bodies -----------------------------------------------------------------------------------------
+
+
+BODIES = "bodies"  # the folder of the bundles
+BLOBS = "blobs"  # the folder of the blobs
+MAX_LINES = 256 * (MAX_BODY + 2 * MAX_RECORD + 140)  # bytes in a bundle: 140 for names and salt
+
+_SUFFIX = ".jsonl"
+_BUNDLE = "tile/entries/"
+_SALT = re.compile(rb"[0-9a-f]{64}")
+_AUTH = re.compile(rb'\{"auth":"((?:[0-9a-f]{2})+)",')
+
+
+class Said(NamedTuple):
+    """What lies beside a leaf: salt and body (both None: erased), and the signature record."""
+
+    salt: bytes | None
+    body: bytes | None
+    auth: bytes | None = None
+
+
+def line_path(tile: Tile) -> str:
+    """Where the bodies of an entry bundle lie, relative to the folder of the log."""
+    return f"{BODIES}/{format_path(tile._replace(level=ENTRIES)).removeprefix(_BUNDLE)}{_SUFFIX}"
+
+
+def parse_line_path(path: str) -> Tile:
+    """Read the path of a bundle of bodies; only what ``line_path`` writes is accepted.
+
+    Raises:
+        MalformedError: anything else.
+    """
+    if path.startswith(f"{BODIES}/") and path.endswith(_SUFFIX):
+        middle = path.removeprefix(f"{BODIES}/").removesuffix(_SUFFIX)
+        return parse_path(_BUNDLE + middle)
+    raise MalformedError(f"not the path of a bundle of bodies: {path[:200]!r}")
+
+
+def format_line(seq: int, said: Said) -> bytes:
+    """Write the line of an entry, without its line break."""
+    salt, body, auth = said
+    front = b"{" if auth is None else b'{"auth":"%b",' % auth.hex().encode()
+    if salt is None or body is None:
+        return b'%b"seq":%d}' % (front, seq)
+    return b'%b"body":%b,"salt":"%b","seq":%d}' % (front, body, salt.hex().encode(), seq)
+
+
+def parse_line(line: bytes, seq: int) -> Said:
+    """What lies beside the leaf of entry ``seq``, from its line.
+
+    Raises:
+        MalformedError: the line is not of the form that ``format_line`` writes for this entry.
+    """
+    signed = _AUTH.match(line)
+    auth = None
+    if signed is not None:
+        auth = bytes.fromhex(signed[1].decode())
+        line = b"{" + line[signed.end() :]
+    if line == b'{"seq":%d}' % seq:
+        return Said(None, None, auth)
+    front, end = b'{"body":', b'","seq":%d}' % seq
+    middle = len(line) - len(end) - 64
+    mark = b',"salt":"'
+    if (
+        line.startswith(front)
+        and line.endswith(end)
+        and line[middle - len(mark) : middle] == mark
+        and _SALT.fullmatch(line, middle, middle + 64)
+        and middle - len(mark) > len(front)
+    ):
+        salt = bytes.fromhex(line[middle : middle + 64].decode())
+        return Said(salt, line[8 : middle - len(mark)], auth)
+    raise MalformedError(f"the line of entry {seq} is not of the form of a body with its salt")
+
+
+def parse_lines(data: bytes, first: int, width: int) -> list[Said]:
+    """What lies beside the leaves of the entries ``first`` to ``first + width - 1``.
+
+    Raises:
+        MalformedError: there are more lines or fewer, or one is not of its form.
+    """
+    lines = data.split(b"\n")
+    if lines.pop() or len(lines) != width:
+        raise MalformedError(f"a bundle of {width} bodies holds {len(lines)} whole lines")
+    return [parse_line(line, seq) for seq, line in enumerate(lines, first)]

@@ -1,0 +1,156 @@
+"""Timestamps (RFC 3161): an authority says that it saw a seal's text, and when. Pure.
+
+A receipt is the authority's whole reply (a ``TimeStampResp`` in DER, as ``openssl ts`` writes it
+to a file) over the SHA-256 of the *text* of a seal: origin, size, root, without any signature. So
+whoever has the head has what was stamped, and other tools check it too::
+
+    openssl ts -verify -in receipt.tsr -data seal.txt -CAfile authority.pem
+
+It needs ``rfc3161-client`` (the extra ``tsa``), and imports it when something is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tripod.ledger.errors import MalformedError, MissingExtraError, NotVerifiedError
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+    from rfc3161_client import TimeStampResponse
+
+MAX_RECEIPT = 64 * 1024  # bytes; with a chain of certificates usually under 8 KiB
+
+_GRANTED = 0
+
+
+class Stamp(NamedTuple):
+    """The text was there at ``micros`` (µs since 1970), give or take ``accuracy`` (µs).
+
+    ``serial`` is the authority's own number for it. An authority that states no accuracy has 0.
+    """
+
+    micros: int
+    accuracy: int
+    serial: int
+
+
+def require_extra() -> None:
+    """Say what to install, where ``rfc3161-client`` is not (MissingExtraError)."""
+    try:
+        import rfc3161_client  # noqa: F401 - whether it is there is the question
+    except ImportError as error:
+        raise MissingExtraError(
+            "timestamps need rfc3161-client: pip install 'tripod-ledger[tsa]'"
+        ) from error
+
+
+def parse_authorities(pem: bytes) -> list[Certificate]:
+    """Read the certificates of authorities that are trusted (MalformedError: there are none)."""
+    from cryptography.x509 import load_pem_x509_certificates
+
+    try:
+        return load_pem_x509_certificates(pem)
+    except ValueError as error:
+        raise MalformedError(f"no certificates in PEM form: {error}") from error
+
+
+def open_receipt(
+    receipt: bytes, text: str, roots: Sequence[Certificate], nonce: int | None = None
+) -> Stamp:
+    """Check that a trusted authority stamped this text.
+
+    The order of the certificates that come along is not judged: no signature covers it, and many
+    authorities, among them that of ``openssl``, send them in another order than DER demands.
+
+    Args:
+        receipt: the authority's whole reply.
+        text: of the seal (``tripod.ledger.tlog.seal.format_seal``).
+        roots: what ``parse_authorities`` gave; they must have been valid when it was stamped.
+        nonce: that of the request, where it is known.
+
+    Raises:
+        MissingExtraError: the extra ``tsa`` is not installed.
+        MalformedError: the receipt is no such reply, or the authority refused in it.
+        NotVerifiedError: it is about another text, or no trusted authority signed it.
+    """
+    require_extra()
+    from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
+
+    if not roots:
+        raise NotVerifiedError("timestamp: no authority is trusted here")
+    try:
+        response = decode_timestamp_response(_sorted(receipt))
+        status = response.status
+    except ValueError as error:
+        raise MalformedError(f"timestamp: not a reply of an authority: {error}") from error
+    if status != _GRANTED:
+        raise MalformedError(
+            f"timestamp: the authority did not grant it (status {status}{_said(response)})"
+        )
+    builder = VerifierBuilder(roots=list(roots))
+    if nonce is not None:
+        builder = builder.nonce(nonce)
+    try:
+        builder.build().verify_message(response, text.encode())
+    except (VerificationError, ValueError) as error:
+        raise NotVerifiedError(
+            f"timestamp: not what a trusted authority stamped for this seal: {error}"
+        ) from error
+    return _stamp(response)
+
+
+def _stamp(response: TimeStampResponse) -> Stamp:
+    info = response.tst_info
+    # A field that may be missing, which its types do not say.
+    accuracy = getattr(info, "accuracy", None)
+    micros = 0
+    if accuracy is not None:
+        seconds, millis = accuracy.seconds or 0, accuracy.millis or 0
+        micros = (seconds * 1000 + millis) * 1000 + (accuracy.micros or 0)
+    return Stamp(round(info.gen_time.timestamp() * 1_000_000), micros, info.serial_number)
+
+
+def _said(response: TimeStampResponse) -> str:
+    words = "; ".join(response.status_string)
+    return f": {words[:200]}" if words else ""
+
+
+# Just enough DER to find the certificates -------------------------------------------------------
+
+
+def _sorted(receipt: bytes) -> bytes:
+    """The same reply with its certificates in DER's order; any other bytes as they are."""
+    # TimeStampResp: status, token. The token: its type, [0] { SignedData }. SignedData: version,
+    # digests, content, [0] certificates, ...
+    tag, start, end = 0, 0, 0
+    parts = []
+    try:
+        for steps in (0, 1, 1, 0, 3):
+            for _ in range(steps):
+                _, _, start = _element(receipt, start)
+            tag, start, end = _element(receipt, start)
+        if tag != 0xA0:
+            return receipt
+        begin = start
+        while start < end:
+            _, _, stop = _element(receipt, start)
+            parts.append(receipt[start:stop])
+            start = stop
+    except IndexError:
+        return receipt
+    return receipt[:begin] + b"".join(sorted(parts)) + receipt[end:]
+
+
+def _element(data: bytes, at: int) -> tuple[int, int, int]:
+    """Tag, begin and end of the content of the element at ``at`` (IndexError: there is none)."""
+    tag, length = data[at], data[at + 1]
+    start = at + 2
+    if length & 0x80:
+        count = length & 0x7F
+        length = int.from_bytes(data[start : start + count], "big")
+        start += count
+    if start + length > len(data):
+        raise IndexError
+    return tag, start, start + length

@@ -1,0 +1,245 @@
+r"""The witness protocol (C2SP tlog-witness): what a log asks, and what a witness answers. Pure.
+
+A witness has seen one line of growth of each log that it knows, and cosigns the next seal only if
+that continues it. It is asked by::
+
+    old 5\n                        size of the seal that it last cosigned for this log
+    <base64 hash>\n                proof that the tree grew from there, at most 63 lines
+    \n
+    <the new seal: a note that its log signed>
+
+and answers with an HTTP status:
+
+====  =====================================================================================
+ 200  signature lines, as they stand in a note: its cosignature
+ 400  what was asked is malformed, or ``old`` is more than the seal's size
+ 403  no key that it knows for this log signed the seal
+ 404  it does not know the log
+ 409  ``old`` is not the size it last cosigned; the body is that size (``text/x.tlog.size``)
+ 422  the seal does not continue what it last cosigned: a bad proof, another root at one size
+====  =====================================================================================
+
+``decide`` is the whole of a witness's judgement. What it says to keep must be on the disk *before*
+it is answered, and no other request for this log may be judged in between: that is the caller's
+work (``tripod.witness``).
+
+Source: spec: tlog-formats 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger.merkle import EMPTY_ROOT, check_consistency
+from tripod.ledger.tlog.note import (
+    COSIGNATURE,
+    MAX_NOTE,
+    MAX_SIZE,
+    Note,
+    Signature,
+    SigningKey,
+    VerifierKey,
+    cosignature_time,
+    format_base64,
+    format_carried,
+    format_note,
+    parse_base64,
+    parse_carried,
+    parse_decimal,
+    parse_note,
+    verify,
+)
+from tripod.ledger.tlog.seal import Seal, cosign_seal, parse_seal
+
+MAX_HASHES = 63  # a tree of 2^63 leaves is that high
+MAX_REQUEST = MAX_NOTE + 8 * 1024  # bytes
+SIZE_TYPE = "text/x.tlog.size"
+TEXT_TYPE = "text/plain; charset=utf-8"
+
+_OLD = "old "
+
+
+class Request(NamedTuple):
+    """Asks to cosign the seal in ``note``; ``hashes`` lead to it from the tree of ``old`` leaves.
+
+    The hashes have 32 bytes each.
+    """
+
+    old: int
+    hashes: tuple[bytes, ...]
+    note: Note
+
+
+class Answer(NamedTuple):
+    """What is sent back: an HTTP status, the body's type, the body."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class Decision(NamedTuple):
+    """An answer, and the note that must be on the disk before it is given (None: nothing new).
+
+    The note is the seal with the signatures of its log and, last, the witness's own.
+    """
+
+    answer: Answer
+    keep: Note | None = None
+
+
+# The bytes -------------------------------------------------------------------------------------
+
+
+def format_request(request: Request) -> bytes:
+    """Write what a log asks.
+
+    Raises:
+        MalformedError: the size, a hash or the note are none, or there are too many hashes.
+    """
+    _check(request)
+    lines = [f"{_OLD}{request.old}", *map(format_base64, request.hashes)]
+    return format_carried(lines, request.note)
+
+
+def parse_request(data: bytes) -> Request:
+    """Read what a log asks, without judging it; only what ``format_request`` writes is accepted.
+
+    Raises:
+        MalformedError: anything else, saying which line (of the request, or of the note in it).
+    """
+    (first, *rest), note = parse_carried(data, MAX_REQUEST, "request")
+    if not first.startswith(_OLD):
+        raise MalformedError("request: line 1 does not say `old` and a size")
+    old = parse_decimal(first.removeprefix(_OLD), "request: line 1, the old size")
+    hashes = [parse_base64(line, f"request: line {n}") for n, line in enumerate(rest, 2)]
+    request = Request(old, tuple(hashes), parse_note(note))
+    _check(request)
+    return request
+
+
+def format_signatures(signatures: Sequence[Signature]) -> bytes:
+    """Write signatures as the lines that stand in a note (MalformedError: they are none)."""
+    # Any text will do: the lines do not depend on it.
+    return format_note(Note("\n", tuple(signatures)))[2:]
+
+
+def parse_signatures(data: bytes) -> tuple[Signature, ...]:
+    """Read lines that ``format_signatures`` writes (MalformedError: anything else)."""
+    try:
+        note = parse_note(b"\n\n" + data)
+    except MalformedError as error:
+        raise MalformedError(f"not signature lines: {error}") from error
+    if note.text != "\n":
+        raise MalformedError("not signature lines: a blank line stands among them")
+    return note.signatures
+
+
+def log_folder(origin: str) -> str:
+    """The name under which a witness serves what it last cosigned for a log: 64 hex digits."""
+    return sha256(origin.encode()).hexdigest()
+
+
+def origin_of(request: Request) -> str:
+    """Which log asks; whether it really does is for ``decide``."""
+    return request.note.text.partition("\n")[0]
+
+
+# The judgement ---------------------------------------------------------------------------------
+
+
+def decide(
+    request: Request,
+    logs: Sequence[VerifierKey],
+    last: Note | None,
+    key: SigningKey,
+    seconds: int,
+) -> Decision:
+    """Judge one request.
+
+    Args:
+        request: what is asked.
+        logs: the keys of all known logs; one log may have several.
+        last: what was last kept for this log, as ``Decision.keep`` said (None: nothing yet).
+        key: the witness's own, for cosignatures.
+        seconds: the time now, since 1970; never less is signed than last time.
+
+    Raises:
+        MalformedError: ``last`` is not what was kept, so that nothing can be said.
+        NotVerifiedError: ``last`` does not bear a good signature by ``key``.
+    """
+    origin = origin_of(request)
+    keys = [log for log in logs if log.name == origin]
+    if not keys:
+        return refusal(404, f"the log {origin[:255]!r} is not known here")
+    try:
+        good = verify(request.note, keys)
+    except NotVerifiedError as error:
+        return refusal(403, str(error))
+    try:
+        # Whatever a log says below the root, it says to its own readers; what we vouch for is
+        # that size and root continue what was there.
+        seal = parse_seal(request.note.text, extensions=True)
+    except MalformedError as error:
+        empty = request.note.text.split("\n")[1:2] == ["0"]
+        return refusal(422 if empty else 400, str(error))
+    if request.old > seal.size:
+        return refusal(400, f"the old size {request.old} is more than the seal's {seal.size}")
+    size, root, since = (0, EMPTY_ROOT, 0) if last is None else _kept(last, origin, key)
+    if request.old != size:
+        return Decision(Answer(409, SIZE_TYPE, f"{size}\n".encode()))
+    if not check_consistency(size, root, seal.size, seal.root, request.hashes):
+        return refusal(422, _discontinued(size, seal))
+    own = cosign_seal(seal, key, max(seconds, since))
+    answer = Answer(200, TEXT_TYPE, format_signatures([own]))
+    return Decision(answer, Note(request.note.text, (*good, own)))
+
+
+def refusal(status: int, problem: str) -> Decision:
+    """Answer with one line that says why not; nothing is kept."""
+    return Decision(Answer(status, TEXT_TYPE, f"{problem}\n".encode(errors="replace")))
+
+
+def kept_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
+    """Read a note that a witness kept: the seal, and when it was cosigned (seconds since 1970).
+
+    Raises:
+        MalformedError: it is no seal, or one of another log.
+        NotVerifiedError: it bears no good cosignature by ``key``.
+    """
+    if key.kind != COSIGNATURE:
+        raise MalformedError(f"{key.name} is not a key for cosignatures")
+    (own,) = verify(last, [key])
+    seal = parse_seal(last.text, extensions=True)
+    if seal.origin != origin:
+        raise MalformedError(f"what was kept for the log {origin!r} is a seal of {seal.origin!r}")
+    return seal, cosignature_time(own)
+
+
+# Within ----------------------------------------------------------------------------------------
+
+
+def _kept(last: Note, origin: str, key: SigningKey) -> tuple[int, bytes, int]:
+    seal, seconds = kept_seal(last, origin, key.verifier())
+    return seal.size, seal.root, seconds
+
+
+def _discontinued(size: int, seal: Seal) -> str:
+    if size == seal.size:
+        return f"another root was cosigned at size {size} of {seal.origin}: it forked"
+    return f"no proof that {seal.origin} grew from {size} entries, as cosigned, to {seal.size}"
+
+
+def _check(request: Request) -> None:
+    problem = None
+    if not 0 <= request.old <= MAX_SIZE:
+        problem = f"the old size {request.old} is not from 0 to 2^63-1"
+    elif len(request.hashes) > MAX_HASHES:
+        problem = f"{len(request.hashes)} hashes, at most {MAX_HASHES} are possible"
+    elif any(len(digest) != 32 for digest in request.hashes):
+        problem = "a hash has not 32 bytes"
+    if problem is not None:
+        raise MalformedError(f"request: {problem}")

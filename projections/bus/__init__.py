@@ -1,0 +1,1 @@
+"""The event queue as files: their format, their tables, what others change in them."""

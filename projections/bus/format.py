@@ -1,0 +1,424 @@
+r"""An event file of the bus: a small YAML document, one a file, and its name. Pure.
+
+The name is ``<microseconds>-<source>-<type>-<pid>.event``. Source and type may hold ``-``, so only
+the time can be read back from it. The content::
+
+    source: parser-worker
+    type: task-complete
+    priority: high
+    timestamp: 2026-02-12T14:00:00Z
+    dedup-key: parser-worker:task-complete
+    payload: |
+      Task parser-a3f1 completed successfully.
+
+- Without a payload its line is left out. ``x`` and ``x\n`` give the same bytes; a blank line within
+  is two spaces. The file ends in exactly one line break.
+- A value that YAML would read as something else than this text (``yes``, ``12:30``, ``[a]``) stands
+  in double quotes, as does a payload with characters that YAML refuses. A payload whose first
+  line begins with a space stands under ``|2``. The original writes all these bare, and is then read
+  wrongly (spec: nbs-compat B12.6).
+- We read what we write and what the original writes, with our own reader of this shape alone: no
+  tags, anchors, flow or nesting.
+
+Source: spec nbs-compat B1 to B3; seed nbs-bus. It imports nothing above this folder.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tripod.projections import text as moments
+from tripod.projections.text import MAX_EPOCH
+
+PRIORITIES = ("critical", "high", "normal", "low")
+"""From the most urgent down; an event with any other text counts as normal."""
+MAX_WORD = 127
+MAX_FILE = 6 * 1_048_576 + 8_192
+"""Bytes of the largest file that is read as an event: what we write ourselves is always read.
+
+A payload of 1 MiB takes six times that where each of its bytes is escaped; the rest is the fields.
+"""
+
+# Patterns are texts: re compiles each on its first use and keeps it. Compiled here, they would
+# cost every command that imports this module.
+_NAME_TIME = r"([0-9]{1,16})-"
+_KEYS = ("source", "type", "priority", "timestamp", "dedup-key")
+
+# Characters that YAML cannot hold, or takes for the end of a line or of the file's beginning.
+_UNSAFE = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
+# A plain scalar: no white space, no indicator in front, no colon at the end ...
+_PLAIN = r"[^\W](?:[^\s\"'\\#]*[^\s\"'\\#:])?"
+# ... and nothing that a YAML 1.1 or 1.2 reader takes for a number, a date, a truth or nothing.
+_NUMBER_LIKE = r"[0-9][0-9a-fA-FxXoOTtZz_.:+-]*"
+_RESERVED = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_TIMESTAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{4})"
+
+_FIELD = r"(?s)([a-z][a-z-]*):(?:[ \t]+(.*))?"
+_BLOCK = r"[|>](?:([1-9])[+-]?|[+-]([1-9])?)?"
+_DOUBLE = r'"((?:[^"\\]|\\.)*)"'
+_SINGLE = r"'((?:[^']|'')*)'"
+_ESCAPE = r"(?s)\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))"
+_SHORT = {'"': '"', "\\": "\\", "\n": "n", "\t": "t", "\r": "r"}
+_LONG = {
+    "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f",
+    "r": "\r", "e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0",
+    "L": "\u2028", "P": "\u2029",
+}  # fmt: skip
+
+
+class Event(NamedTuple):
+    """The fields as texts; ``''`` for a timestamp, dedup key or payload that is not there."""
+
+    source: str
+    type: str
+    priority: str
+    timestamp: str
+    dedup_key: str
+    payload: str
+
+
+# Names ------------------------------------------------------------------------------------------
+
+
+def event_name(us: int, source: str, type_: str, pid: int) -> str:
+    """Give the file name of an event published at ``us`` microseconds by process ``pid``."""
+    return f"{us}-{source}-{type_}-{pid}.event"
+
+
+def name_time(name: str) -> int | None:
+    """Read the microseconds in front of the first ``-``; None where no time stands there.
+
+    >>> name_time("1707753600123456-parser-worker-task-complete-48291.event")
+    1707753600123456
+    """
+    match = re.match(_NAME_TIME, name)
+    return int(match[1]) if match and int(match[1]) <= moments.MAX_EPOCH else None
+
+
+def valid_event_name(name: str) -> str | None:
+    """Judge a name that a command is to read or acknowledge: None, or the broken rule.
+
+    The original's rules; besides, a publisher's unfinished ``.tmp-`` file is no event (B12.7).
+    """
+    if not name:
+        return "event: the name is empty"
+    if "/" in name or "\0" in name:
+        return "event: the name holds a / or a NUL; give the file name alone"
+    if name.startswith((".tmp-", "..")) or not name.endswith(".event") or name == ".event":
+        return "event: not the name of an event; `check` lists them"
+    return None
+
+
+def name_problem(name: str) -> str | None:
+    """Judge the whole name of a new event file, which file systems limit to 255 bytes."""
+    if moments.size(name) > 255:
+        return "event: source and type together make a file name over 255 bytes"
+    return None
+
+
+def valid_word(value: str, what: str) -> str | None:
+    """Judge a source or type of a new event (``what`` names which): None, or the broken rule.
+
+    Only what cannot stand in one line or one file name is refused: the bus does not judge names.
+    """
+    problem = moments.line_problem(value, what, MAX_WORD)
+    return f"{what}: holds '/'" if problem is None and "/" in value else problem
+
+
+# Writing ----------------------------------------------------------------------------------------
+
+
+def _quoted(text: str) -> str:
+    def escape(match: re.Match[str]) -> str:
+        character = match[0]
+        short = _SHORT.get(character)
+        return f"\\{short}" if short else f"\\u{ord(character):04x}"
+
+    escaped = re.sub(r'["\\\n\t]', escape, text)
+    return f'"{re.sub(_UNSAFE, escape, escaped)}"'
+
+
+@lru_cache(maxsize=1024)  # handles and types: a team has few, and says each many thousand times
+def _scalar(text: str) -> str:
+    """Give a value in place: bare where every YAML reader gives the same text back, else quoted."""
+    if _is_simple(text):
+        return text
+    plain = (
+        re.fullmatch(_PLAIN, text)
+        and not re.search(_UNSAFE, text)
+        and not re.fullmatch(_NUMBER_LIKE, text)
+        and text.lower() not in _RESERVED
+    )
+    return text if plain else _quoted(text)
+
+
+def _is_moment(text: str) -> bool:
+    # Most are of the shape that we write ourselves, on a day that every month has.
+    if (
+        len(text) == 20
+        and (text[4], text[7], text[10], text[13], text[16], text[19]) == tuple("--T::Z")
+        and text.isascii()
+        and (text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19]).isdigit()
+        and text[:4] >= "0001"
+        and "01" <= text[5:7] <= "12"
+        and "01" <= text[8:10] <= "28"
+        and text[11:13] < "24"
+        and text[14:16] < "60"
+        and text[17:19] < "60"
+    ):
+        return True
+    return re.fullmatch(_TIMESTAMP, text) is not None and moments.parse(text) is not None
+
+
+def _is_simple(text: str) -> bool:
+    """Whether a handle, a type, or two of them around a colon need no closer look."""
+    bare = text.replace("-", "").replace("_", "").replace(":", "")
+    return (
+        bare.isascii()
+        and bare.isalnum()
+        and text[0].isalpha()
+        and text[-1] != ":"
+        and text.lower() not in _RESERVED
+    )
+
+
+def _payload(text: str) -> str:
+    plain = text.replace("\n", "").replace("\t", "").isprintable()  # nothing unsafe is printable
+    if not plain and re.search(_UNSAFE, text):
+        return f"payload: {_quoted(text)}\n"
+    # YAML takes the indentation from the first line that is not blank: name it where that misleads.
+    start = text.lstrip("\n")[:1]
+    indicator = "2" if start in ("", " ") else ""
+    lines = text.removesuffix("\n").split("\n")
+    return f"payload: |{indicator}\n" + "".join(f"  {line}\n" for line in lines)
+
+
+def format_event(event: Event) -> bytes:
+    """Give the bytes of an event file, in the layout above.
+
+    Raises ValueError where source, type or priority is empty, or a text is not valid Unicode.
+    """
+    if not (event.source and event.type and event.priority):
+        raise ValueError("an event needs a source, a type and a priority")
+    values = (event.source, event.type, event.priority, event.timestamp, event.dedup_key)
+    text = "".join(
+        # A real moment stands bare where a moment is meant; YAML readers may give it as one.
+        f"{key}: {value if key == 'timestamp' and _is_moment(value) else _scalar(value)}\n"
+        for key, value in zip(_KEYS, values, strict=True)
+        if value
+    )
+    return (text + (_payload(event.payload) if event.payload else "")).encode()
+
+
+# Reading ----------------------------------------------------------------------------------------
+
+
+def _unescape(match: re.Match[str]) -> str:
+    digits = match[1] or match[2] or match[3]
+    return chr(int(digits, 16)) if digits else _LONG[match[4]]
+
+
+def _unquoted(raw: str) -> str:
+    """Read a scalar in place; what is no well-formed quotation is the text as it stands."""
+    text = raw.strip(" \t\r")
+    double = re.fullmatch(_DOUBLE, text)
+    if double:
+        try:
+            # Other writers give a character beyond U+FFFF as two halves: put them together.
+            halves = re.sub(_ESCAPE, _unescape, double[1])
+            return halves.encode("utf-16", "surrogatepass").decode("utf-16")
+        except (KeyError, ValueError, OverflowError):
+            return text
+    single = re.fullmatch(_SINGLE, text)
+    return single[1].replace("''", "'") if single else text
+
+
+def _block(lines: list[str], indent: int) -> str:
+    """Join the lines of a block, less their indentation; a last blank line ends in a break."""
+    margin = " " * indent
+    cut = [line[indent:] if line.startswith(margin) else line.lstrip(" ") for line in lines]
+    return "\n".join(cut) + ("\n" if cut and not cut[-1] else "")
+
+
+def _fields(text: str) -> dict[str, str] | None:
+    """Read the top-level fields; None where one stands twice, since readers would differ."""
+    fields: dict[str, str] = {}
+    lines = text.removesuffix("\n").split("\n")
+    at = 0
+    while at < len(lines):
+        match = re.fullmatch(_FIELD, lines[at])
+        at += 1
+        if match is None:
+            continue  # a comment, a blank line, or the inside of something that is not ours
+        start = at
+        while at < len(lines) and (not lines[at].strip() or lines[at].startswith(" ")):
+            at += 1
+        key, raw = match[1], match[2] or ""
+        if key in fields:
+            return None
+        block = re.fullmatch(_BLOCK, raw.strip(" \t\r"))
+        if block:
+            fields[key] = _block(lines[start:at], int(block[1] or block[2] or "2"))
+        else:
+            fields[key] = _unquoted(raw)
+    return fields
+
+
+def parse_event(data: bytes) -> Event | None:
+    """Read an event file; None where it is not UTF-8, too large, or lacks a required field.
+
+    Required are source, type and priority. Comments, unknown fields, another order and quotes of
+    either sort are allowed; a block is taken line by line whether it stands under ``|`` or ``>``,
+    with the two spaces of the layout taken off unless an indicator says otherwise.
+    """
+    if len(data) > MAX_FILE:
+        return None
+    try:
+        fields = _fields(data.decode())
+    except UnicodeDecodeError:
+        return None
+    if fields is None:
+        return None
+    event = Event(*(fields.get(key, "") for key in (*_KEYS, "payload")))
+    return event if event.source and event.type and event.priority else None
+
+
+# Times ------------------------------------------------------------------------------------------
+
+
+def format_time(us: int) -> str:
+    """Give the timestamp of an event: ``2026-02-12T14:00:00Z``, whole seconds, UTC."""
+    return moments.format_iso(us // 1_000_000, "Z")
+
+
+def age(now_us: int, then_us: int) -> str:
+    """Give the age as ``check`` shows it: whole units, rounded down; the future is ``0s``.
+
+    >>> age(90_000_000, 0), age(7_200_000_000, 0)
+    ('1m', '2h')
+    """
+    seconds = max(0, now_us - then_us) // 1_000_000
+    for limit, unit, letter in ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h")):
+        if seconds < limit:
+            return f"{seconds // unit}{letter}"
+    return f"{seconds // 86_400}d"
+
+
+# Config -----------------------------------------------------------------------------------------
+
+
+MAX_SIZE = 64 * 1024
+
+# Kept as text: a publish asks for the defaults alone, and compiles none of them.
+_LINE = r"([A-Za-z0-9_.-]+)[ \t]*:(.*)"
+_QUOTED = r"""(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:[ \t]#.*)?"""
+_COMMENT = r"(?:^|[ \t])#.*"
+_INTEGER = r"0|[1-9][0-9]{0,15}"
+_FILE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}"
+_LEAST = {
+    "dedup-window": 0,
+    "retention-max-bytes": 1,
+    "ack-timeout": 0,
+    "pythia-interval": 0,
+    "poll-interval": 1,
+}
+_WORDS = {"notify": ("inotifywait", "poll"), "deleted-events": ("acked", "restore")}
+
+
+class Config(NamedTuple):
+    """The settings with their documented defaults; windows and timeouts in seconds, 0 is off."""
+
+    dedup_window: int = 0
+    retention_max_bytes: int = 16_777_216
+    ack_timeout: int = 0
+    pythia_interval: int = 20
+    pythia_channel: str = "live.chat"
+    notify: str = "inotifywait"
+    poll_interval: int = 5
+    deleted_events: str = "acked"
+
+
+class ConfigWarning(NamedTuple):
+    """A line that was not taken: its number from 1 (0: the whole file), its key if any, and why."""
+
+    line: int
+    key: str
+    message: str
+
+
+def _plain(rest: str) -> str:
+    """Give the value of a line, without its comment, its quotes and the blanks around it."""
+    rest = rest.strip(" \t\r")
+    quoted = re.fullmatch(_QUOTED, rest)
+    if quoted:
+        return str(quoted[1] if quoted[1] is not None else quoted[2])
+    return re.sub(_COMMENT, "", rest).rstrip(" \t")
+
+
+def _value(key: str, text: str) -> int | str | None:
+    """Read the value of a known key; None where it is not one of its values."""
+    if key in _WORDS:
+        return text if text in _WORDS[key] else None
+    if key == "pythia-channel":
+        return text if re.fullmatch(_FILE_NAME, text) else None
+    number = int(text) if re.fullmatch(_INTEGER, text) else -1
+    return number if _LEAST[key] <= number <= MAX_EPOCH else None
+
+
+def _expected(key: str) -> str:
+    if key in _WORDS:
+        return " or ".join(_WORDS[key])
+    if key == "pythia-channel":
+        return "the file name of a chat, such as live.chat"
+    return f"a whole number from {_LEAST[key]} up"
+
+
+def parse_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
+    r"""Read the file's bytes into the settings and what was wrong with it; never raises.
+
+    >>> parse_config(b"dedup-window: 300 # five minutes\n")[0].dedup_window
+    300
+
+    ::
+
+        # Deduplication window in seconds
+        dedup-window: 300
+        pythia-channel: "live.chat"   # quotes and comments are allowed
+
+    People write this file and it is never written by us, so there is one direction only. It is read
+    as lines, not as YAML: nothing is expanded, merged, nested or executed. The last valid value of
+    a key wins; a line that is not understood leaves the value that holds, and says so.
+
+    Source: seeds nbs-bus and tripod-architecture, "Configuration"; spec nbs-compat B6.
+    """
+    if len(data) > MAX_SIZE:
+        message = f"the file is larger than {MAX_SIZE} bytes; the defaults hold"
+        return Config(), (ConfigWarning(0, "", message),)
+    values: dict[str, Any] = {}
+    first: dict[str, int] = {}
+    warnings: list[ConfigWarning] = []
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip() or line.lstrip(" \t").startswith("#"):
+            continue
+        match = re.fullmatch(_LINE, line.rstrip("\r"))
+        if match is None:
+            warnings.append(ConfigWarning(number, "", "not a line of the form `key: value`"))
+            continue
+        key = match[1]
+        if key not in _LEAST and key not in _WORDS and key != "pythia-channel":
+            warnings.append(ConfigWarning(number, key, "unknown key"))
+            continue
+        if key in first:
+            message = f"stands on line {first[key]} already; the last valid value holds"
+            warnings.append(ConfigWarning(number, key, message))
+        first.setdefault(key, number)
+        value = _value(key, _plain(match[2]))
+        if value is None:
+            message = f"the value is not {_expected(key)}; the line is passed over"
+            warnings.append(ConfigWarning(number, key, message))
+        else:
+            values[key.replace("-", "_")] = value
+    return Config(**values), tuple(warnings)

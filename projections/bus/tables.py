@@ -1,0 +1,265 @@
+"""The event queue: the table of events, and ``events/*.event`` with ``events/processed/``.
+
+Source: spec nbs-compat B2 to B8; seeds: nbs-bus. Ordering and age use the time in the file name.
+
+Who has taken an event, and how far each reader has come. Tables alone: no file shows it.
+
+``claims`` has one row an event that was ever taken: who holds it, until when (0: given back), and
+which attempt that is. ``readers`` has one row a reader: the newest entry that it was shown.
+The original tools know neither (spec: nbs-compat B9, B12.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from tripod.ledger.entry import Entry
+from tripod.projections.bus.format import PRIORITIES, Event, format_event, format_time
+from tripod.projections.projection import (
+    TOGETHER,
+    File,
+    Op,
+    Render,
+    Source,
+    TableAlone,
+    content_bytes,
+)
+
+MODE = 0o644
+RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
+
+_PUBLISH = (
+    "INSERT INTO events (seq, name, us, priority, source, type, size, mode, acked)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)"
+)
+# Pending rows are found through the four priorities of the index events_pending: a name index
+# of its own would cost every publish a page.
+_ACK = (
+    "UPDATE events SET acked = ? WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
+    " AND us = ? AND name = ?"
+)
+# An event of a queue that was added is named ``<queue>/<file>``; '0' comes behind '/'.
+_ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0"
+_ACK_QUEUE = (
+    "UPDATE events SET acked = ? WHERE acked IS NULL AND name > ? || '/' AND name < ? || '0'"
+)
+_EACH = (  # of two events of one name, the later one's file stands there
+    "SELECT max(seq), mode, name, acked IS NOT NULL FROM events"
+    " GROUP BY acked IS NOT NULL, us, name"
+)
+_PRUNE = "DELETE FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
+
+
+class BusQueue:
+    """See the module."""
+
+    name = "events"
+    version = 1
+    tables = ("events",)
+    ddl = """
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    us INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    type TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    acked INTEGER
+) STRICT;
+CREATE INDEX events_pending ON events (priority, us) WHERE acked IS NULL;
+CREATE INDEX events_same ON events (source, type, us) WHERE acked IS NULL;
+CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
+"""
+    # What a fold of the whole ledger looks rows up by: no acknowledgement changes a row's place
+    # in it, so that it costs a fraction of the three above.
+    bulk_index = "CREATE INDEX events_bulk ON events (us, name)"
+    kinds = frozenset(("bus.published", "bus.acked", "bus.acked-all", "bus.pruned"))
+
+    def __init__(self, folder: str = "events") -> None:
+        """``folder`` is the events directory within the team directory."""
+        self.folder = folder
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep one row an event; ``acked`` is the seq of the entry that acknowledged it."""
+        body = entry.data
+        if entry.kind == "bus.published":
+            observed = body.get("observed")
+            mode = MODE if observed is None else observed.get("mode", MODE)
+            name, rank = body["name"], RANK[body["priority"]]
+            said = (body["source"], body["type"], body["size"])
+            row = (entry.seq, name, body["us"], rank, *said, mode)
+            return (("events", _PUBLISH, row, name),)
+        if entry.kind == "bus.acked":
+            name = body["name"]
+            return (("events", _ACK, (entry.seq, name_us(name), name), name),)
+        if entry.kind == "bus.acked-all":
+            sql, values = _ACK_ALL, [entry.seq]
+            if "queue" in body:
+                sql, values = _ACK_QUEUE, [entry.seq, body["queue"], body["queue"]]
+            if "source" in body:
+                return (("events", f"{sql} AND source = ?", (*values, body["source"]), None),)
+            return (("events", sql, tuple(values), None),)
+        return [("events", _PRUNE, (name_us(name), name), name) for name in body["names"]]
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """The file of the event, in the queue and among the processed."""
+        body = entry.data
+        if entry.kind == "bus.published":
+            return (f"{self.folder}/{body['name']}",)
+        if entry.kind == "bus.acked":
+            return (f"{self.folder}/{body['name']}", f"{self.folder}/processed/{body['name']}")
+        if entry.kind == "bus.pruned":
+            return [f"{self.folder}/processed/{name}" for name in body["names"]]
+        return ()  # acked-all: `moved_by` tells which, from the table
+
+    def left_by(self, entry: Entry) -> list[str]:
+        """Where pruned events still stand if the files did not follow when they were moved."""
+        names = entry.data["names"] if entry.kind == "bus.pruned" else ()
+        return [f"{self.folder}/{name}" for name in names]
+
+    def moved_by(self, source: Source, seq: int) -> list[str]:
+        """Names of the events that the entry ``seq`` moved to ``processed/``."""
+        rows = source.db.execute(
+            "SELECT name FROM events WHERE acked = ? ORDER BY us, name", (seq,)
+        )
+        return [name for (name,) in rows]
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """Pending events, then the processed, in the order of their names' times."""
+        for _, _, name, done in source.db.execute(_EACH):
+            yield self._path(name, done)
+
+    def renders(self, source: Source) -> Iterator[tuple[str, Render]]:
+        """Every path with what renders its file now; many bodies are fetched at once."""
+        rows = source.db.execute(_EACH)
+        while part := rows.fetchmany(TOGETHER):
+            bodies = source.bodies([seq for seq, *_ in part])
+            for seq, mode, name, done in part:
+                yield self._path(name, done), partial(_file, source, seq, mode, bodies.get(seq))
+
+    def _path(self, name: str, done: object) -> str:
+        return f"{self.folder}/processed/{name}" if done else f"{self.folder}/{name}"
+
+    def render(self, source: Source, path: str) -> File | None:
+        """One event's file, in the place where it belongs now."""
+        if not path.startswith(f"{self.folder}/"):
+            return None
+        name = path.removeprefix(f"{self.folder}/")
+        done = name.startswith("processed/")
+        name = name.removeprefix("processed/")
+        where = "acked IS NOT NULL" if done else "acked IS NULL AND priority IN (0, 1, 2, 3)"
+        row = source.db.execute(
+            f"SELECT seq, mode FROM events WHERE {where} AND us = ? AND name = ? ORDER BY seq DESC",
+            (name_us(name), name),
+        ).fetchone()
+        if row is None:
+            return None
+        return _file(source, *row)
+
+
+def in_queue(queue: str, *, alone: bool, column: str = "name") -> tuple[str, tuple[str, ...]]:
+    """The condition that an event is of a queue: '' the team's own, else ``<name>/``.
+
+    ``alone``: the team has no other queue, so nothing need be asked. Gives SQL behind an AND, and
+    the values in it.
+    """
+    if queue:
+        return f" AND {column} > ? AND {column} < ?", (queue, f"{queue[:-1]}0")
+    return ("" if alone else f" AND instr({column}, '/') = 0"), ()
+
+
+def in_folder(folder: str, *, alone: bool) -> tuple[str, tuple[str, ...]]:
+    """The condition that the ledger has an event in a folder of the team: SQL, and its values."""
+    _, *rest = folder.split("/")
+    done = rest[:1] == ["processed"]
+    queue = "".join(f"{name}/" for name in rest[done:])
+    where, values = in_queue(queue, alone=alone)
+    return f"acked IS {'NOT ' if done else ''}NULL{where}", values
+
+
+def _file(source: Source, seq: int, mode: int, body: dict[str, Any] | None = None) -> File:
+    return File(event_bytes(source, source.body(seq) if body is None else body), mode)
+
+
+def name_us(name: str) -> int:
+    """The time in an event's file name in µs, 0 where none stands there.
+
+    Before the name may stand the queue that it is of (``bus/1600000000000000-ann-done-7.event``).
+    """
+    digits, dash, _ = name.rpartition("/")[2].partition("-")
+    if dash and digits.isdecimal() and digits.isascii() and len(digits) <= 16:
+        value = int(digits)
+        return value if value < 2**53 else 0
+    return 0
+
+
+def event_bytes(source: Source, body: dict[str, Any]) -> bytes:
+    """Render an event from the body of its entry (``raw`` where another program wrote it so)."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_bytes(source, observed["raw"])
+    payload = content_bytes(source, body["payload"]).decode() if "payload" in body else ""
+    return format_event(
+        Event(
+            body["source"],
+            body["type"],
+            body["priority"],
+            format_time(body["us"]),
+            f"{body['source']}:{body['type']}",
+            payload,
+        )
+    )
+
+
+# Claims -----------------------------------------------------------------------------------------
+
+
+_CLAIM = (
+    "INSERT INTO claims (event, seq, name, holder, until_us, attempt) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (event) DO UPDATE SET seq = excluded.seq, holder = excluded.holder,"
+    " until_us = excluded.until_us, attempt = excluded.attempt"
+)
+_RELEASE = "UPDATE claims SET seq = ?, until_us = 0 WHERE event = ?"
+_SEEN = (
+    "INSERT INTO readers (reader, seq, up_to) VALUES (?, ?, ?)"
+    " ON CONFLICT (reader) DO UPDATE SET seq = excluded.seq, up_to = excluded.up_to"
+)
+
+
+class Claims(TableAlone):
+    """See the module. ``event`` is the seq of the entry that published; ``until_us`` epoch µs."""
+
+    name = "claims"
+    version = 1
+    tables = ("claims", "readers")
+    ddl = """
+CREATE TABLE claims (
+    event INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    until_us INTEGER NOT NULL,
+    attempt INTEGER NOT NULL
+) STRICT;
+CREATE TABLE readers (
+    reader TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    up_to INTEGER NOT NULL
+) STRICT;
+"""
+    kinds = frozenset(("bus.claimed", "bus.released", "bus.seen"))
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep the newest word on each event and each reader."""
+        seq, body = entry.seq, entry.data
+        if entry.kind == "bus.seen":
+            return (("readers", _SEEN, (body["reader"], seq, body["up_to"]), body["reader"]),)
+        event = body["event"]
+        if entry.kind == "bus.released":
+            return (("claims", _RELEASE, (seq, event), str(event)),)
+        row = (event, seq, body["name"], body["by"], body["until"], body["attempt"])
+        return (("claims", _CLAIM, row, str(event)),)

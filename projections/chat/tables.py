@@ -1,0 +1,537 @@
+"""The chats: channels, their lines and readers' counts, and ``chat/*.chat`` with archives.
+
+Source: spec nbs-compat C1, C2. A line's number counts from 0 since the channel began and is
+never reused; the live file shows those from ``live_from`` on, but for those that are ``gone``:
+the file was told to forget them, by the entry of that number.
+
+Who has read what: each handle's read position in each channel, and events that address one.
+
+Tables alone. A position is absolute: the newest entry on it says all. ``chat/*.chat.cursors``
+tells the original tool as much of it as that file can hold (``tripod.team.positions`` writes it).
+
+Where the messages of a channel stand in its files: by line, and by the index of a message.
+
+Lines count as ``chat-refs`` do, from the top of the file; indexes count messages from 0, as the
+original tool does. What the file was told to forget has no place in it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tripod.ledger.entry import Entry
+from tripod.projections.chat.format import (
+    HEADER_LINES,
+    MAX_PLAIN,
+    Header,
+    encode_line,
+    format_header,
+    format_time,
+)
+from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
+
+MODE = 0o600
+_END = b"\n---\n"
+
+_LINE = (
+    "INSERT OR IGNORE INTO lines (channel, number, seq, handle, time, size)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_GROW = (
+    "UPDATE channels SET lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3"
+    " WHERE channel = ?1"
+)
+_WRITER = (
+    "UPDATE channels SET lines = max(lines, ?2 + 1), live_bytes = live_bytes + ?3,"
+    " last_writer = ?4, last_time = ?5, header = NULL WHERE channel = ?1"
+)
+_CREATE = (
+    "INSERT OR IGNORE INTO channels (channel, seq, lines, live_from, live_bytes,"
+    " last_writer, last_time, header, mode, closed)"
+    " VALUES (?, ?, 0, 0, 0, 'system', ?, NULL, ?, 0)"
+)
+_ANEW = (
+    "UPDATE channels SET live_bytes = 0, last_writer = 'system', last_time = ?2, header = NULL,"
+    " mode = ?3, closed = 0 WHERE channel = ?1"
+)
+_HEADER = "UPDATE channels SET header = ? WHERE channel = ?"
+_NOBODY = "DELETE FROM participants WHERE channel = ?"
+_PERSON = "INSERT OR REPLACE INTO participants VALUES (?, ?, ?, ?)"
+_ARCHIVE = (
+    "INSERT OR REPLACE INTO archives (archive, channel, seq, first, stop, mode)"
+    " SELECT ?1, ?2, ?3, coalesce(max(stop), 0), coalesce(?6, coalesce(max(stop), 0) + ?4), ?5"
+    " FROM archives WHERE channel = ?2"
+)
+_ROTATE = (
+    "UPDATE channels SET live_from = coalesce(?4, live_from + ?2), live_bytes = live_bytes - ?3,"
+    " header = NULL, closed = ?5 WHERE channel = ?1"
+)
+_FEWER = "UPDATE participants SET count = max(0, count - ?3) WHERE channel = ?1 AND handle = ?2"
+_LEFT = "DELETE FROM participants WHERE channel = ? AND count = 0"
+_FORGET = "UPDATE lines SET gone = ?1 WHERE channel = ?2 AND number >= ?3 AND gone IS NULL"
+_SHRINK = (
+    "UPDATE channels SET live_bytes = live_bytes - ?2, last_writer = ?3, last_time = ?4,"
+    " header = NULL WHERE channel = ?1"
+)
+_COUNT = (
+    "INSERT INTO participants (channel, handle, place, count) VALUES (?1, ?2,"
+    " (SELECT coalesce(max(place) + 1, 0) FROM participants WHERE channel = ?1), 1)"
+    " ON CONFLICT (channel, handle) DO UPDATE SET count = count + 1"
+)
+
+
+class ChatFiles:
+    """See the module."""
+
+    name = "chat"
+    version = 3
+    tables = ("channels", "lines", "participants", "archives")
+    ddl = """
+CREATE TABLE channels (
+    channel TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    lines INTEGER NOT NULL,
+    live_from INTEGER NOT NULL,
+    live_bytes INTEGER NOT NULL,
+    last_writer TEXT NOT NULL,
+    last_time INTEGER NOT NULL,
+    header INTEGER,
+    mode INTEGER NOT NULL,
+    closed INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE lines (
+    channel TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    handle TEXT,
+    time INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    gone INTEGER,
+    PRIMARY KEY (channel, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE participants (
+    channel TEXT NOT NULL,
+    handle TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (channel, handle)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE archives (
+    archive TEXT PRIMARY KEY,
+    channel TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    mode INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+    kinds = frozenset(
+        (
+            "chat.created",
+            "chat.sent",
+            "chat.unreadable",
+            "chat.header-seen",
+            "chat.rotated",
+            "chat.deleted",
+        )
+    )
+
+    def __init__(self, folder: str = "chat") -> None:
+        """``folder`` is the chat directory within the team directory."""
+        self.folder = folder
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Count lines and writers as the header of the file does."""
+        body = entry.data
+        channel = body["channel"]
+        if entry.kind == "chat.sent":
+            size = line_size(body)
+            time = body["time"]
+            handle = body["handle"]
+            number = body["index"]
+            return (
+                ("lines", _LINE, (channel, number, entry.seq, handle, time, size), None),
+                ("channels", _WRITER, (channel, number, size, handle, time), None),
+                ("participants", _COUNT, (channel, handle), None),
+            )
+        if entry.kind == "chat.unreadable":
+            size = content_size(body["observed"]["raw"])
+            number = body["index"]
+            return (
+                ("lines", _LINE, (channel, number, entry.seq, None, 0, size), None),
+                ("channels", _GROW, (channel, number, size), None),
+            )
+        if entry.kind == "chat.created":
+            return self._create(entry)
+        if entry.kind == "chat.header-seen":
+            return [("channels", _HEADER, (entry.seq, channel), None), *self._people(body)]
+        if entry.kind == "chat.deleted":
+            said = (channel, body["size"], body["last_writer"], body["last_time"])
+            return [
+                ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
+                ("channels", _SHRINK, said, None),
+                *_removed(body),
+            ]
+        return self._rotate(entry)
+
+    def _create(self, entry: Entry) -> list[Op]:
+        body = entry.data
+        channel, observed = body["channel"], body.get("observed", {})
+        time = 0 if "path" in observed else _at_seconds(entry.at)
+        mode = observed.get("mode", MODE)
+        if "first" not in body:
+            return [("channels", _CREATE, (channel, entry.seq, time, mode), None)]
+        return [
+            ("lines", _FORGET, (entry.seq, channel, body["first"]), None),
+            ("channels", _ANEW, (channel, time, mode), None),
+            ("participants", _NOBODY, (channel,), None),
+        ]
+
+    def _people(self, body: dict[str, Any]) -> Iterator[Op]:
+        """The participants are those that a body lists."""
+        channel = body["channel"]
+        yield ("participants", _NOBODY, (channel,), None)
+        for place, person in enumerate(body["participants"]):
+            row = (channel, person["handle"], place, person["count"])
+            yield ("participants", _PERSON, row, None)
+
+    def _rotate(self, entry: Entry) -> list[Op]:
+        body = entry.data
+        channel, count = body["channel"], body["count"]
+        mode = body.get("observed", {}).get("mode", MODE)
+        stop = body.get("stop")
+        archive = (body["archive"], channel, entry.seq, count, mode, stop)
+        return [
+            # Each statement reads its own table alone: the size that moved is in the body's words.
+            ("archives", _ARCHIVE, archive, None),
+            ("channels", _ROTATE, (channel, count, body["size"], stop, int("moved" in body)), None),
+        ]
+
+    def stem(self, path: str) -> str:
+        """What a file of a chat is called in entries: the channel, or the archive."""
+        return path.removeprefix(f"{self.folder}/").removesuffix(".chat")
+
+    def live(self, stream: str) -> str:
+        """The live file of a stream ``chat/<channel>``."""
+        return f"{self.folder}/{stream.removeprefix('chat/')}.chat"
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """The live file; a rotation also writes its archive."""
+        body = entry.data
+        live = f"{self.folder}/{body['channel']}.chat"
+        if entry.kind == "chat.rotated":
+            return (f"{self.folder}/{body['archive']}.chat", live)
+        return (live,)
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """Archives, then live files, by name."""
+        for table, column in (("archives", "archive"), ("channels", "channel")):
+            where = " WHERE closed = 0" if table == "channels" else ""
+            rows = source.db.execute(f"SELECT {column} FROM {table}{where} ORDER BY {column}")
+            for (name,) in rows:
+                yield f"{self.folder}/{name}.chat"
+
+    def render(self, source: Source, path: str) -> File | None:
+        """A whole chat file: its header and its lines."""
+        if not path.startswith(f"{self.folder}/") or not path.endswith(".chat"):
+            return None
+        stem = self.stem(path)
+        row = source.db.execute(
+            "SELECT channel, first, stop, mode, seq FROM archives WHERE archive = ?", (stem,)
+        ).fetchone()
+        if row is not None:
+            channel, first, stop, mode, seq = row
+            header = content_bytes(source, source.body(seq)["header"])
+            return File(header + self.lines(source, channel, first, stop), mode)
+        row = source.db.execute(
+            "SELECT live_from, lines, mode FROM channels WHERE channel = ? AND closed = 0", (stem,)
+        ).fetchone()
+        if row is None:
+            return None
+        first, stop, mode = row
+        body = self.lines(source, stem, first, stop)
+        return File(self.header(source, stem, len(body)) + body, mode)
+
+    def header(self, source: Source, channel: str, size: int) -> bytes:
+        """The header of a channel's live file as it stands now, in front of ``size`` bytes."""
+        sql = "SELECT last_writer, last_time, header FROM channels WHERE channel = ?"
+        writer, time, header = source.db.execute(sql, (channel,)).fetchone()
+        if header is not None:
+            return content_bytes(source, source.body(header)["raw"])
+        sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
+        people = source.db.execute(sql, (channel,)).fetchall()
+        return format_header(Header(writer, format_time(time), tuple(people)), size)
+
+    def lines(
+        self, source: Source, channel: str, first: int, stop: int, *, before: int = 2**62
+    ) -> bytes:
+        """The bytes of the lines [first, stop) of a channel, as the entries ``before`` have it.
+
+        A torn line, which its writer left without a line break, gets one where a message of ours
+        follows: else that message could not be read.
+        """
+        sql = (
+            "SELECT seq FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+            " AND coalesce(gone, ?4) >= ?4 ORDER BY number"
+        )
+        whole = bytearray()
+        seqs = [seq for (seq,) in source.db.execute(sql, (channel, first, stop, before))]
+        for body in source.each_body(seqs):
+            if whole and "observed" not in body and not whole.endswith(b"\n"):
+                whole += b"\n"
+            whole += line_bytes(source, body)
+        return bytes(whole)
+
+    def grown(self, source: Source, path: str, have: bytes, count: int) -> File | None:
+        """The live file, made of its bytes before its ``count`` newest lines; None: not so.
+
+        The caller knows that ``have`` is what this ledger rendered, and that nothing but those
+        messages changed the channel since. A whole render of a long chat costs a hundred times
+        as much.
+        """
+        channel = self.stem(path)
+        row = source.db.execute(
+            "SELECT lines, mode, live_bytes FROM channels WHERE channel = ?", (channel,)
+        ).fetchone()
+        end = have.find(_END) + len(_END)
+        if row is None or end < len(_END):
+            return None
+        stop, mode, size = row
+        new = self.lines(source, channel, stop - count, stop)
+        if len(have) - end + len(new) != size or not have.endswith(b"\n"):
+            return None
+        return File(b"".join((self.header(source, channel, size), have[end:], new)), mode)
+
+
+def _removed(body: dict[str, Any]) -> Iterator[Op]:
+    """Participants count fewer messages; who has none left is none."""
+    channel = body["channel"]
+    for person in body["removed"]:
+        row = (channel, person["handle"], person["count"])
+        yield ("participants", _FEWER, row, None)
+    yield ("participants", _LEFT, (channel,), None)
+
+
+def line_bytes(source: Source, body: dict[str, Any]) -> bytes:
+    """One line as it stands in the file, with its line break."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_bytes(source, observed["raw"])
+    text = content_bytes(source, body["text"]).decode()
+    return encode_line(body["handle"], body["time"], text) + b"\n"
+
+
+def content_size(content: dict[str, Any]) -> int:
+    """How many bytes a content field holds, without fetching a blob."""
+    if "text" in content:
+        return len(content["text"].encode())
+    if "base64" in content:
+        data: str = content["base64"]
+        return len(data) // 4 * 3 - data.count("=")
+    return int(content["size"])
+
+
+def line_size(body: dict[str, Any]) -> int:
+    """How many bytes a message's line takes in the file, its line break included."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_size(observed["raw"])
+    plain = len(f"{body['handle']}|{body['time']}: ".encode()) + content_size(body["text"])
+    return (min(plain, MAX_PLAIN) + 2) // 3 * 4 + 1
+
+
+def _at_seconds(at: str) -> int:
+    """Epoch seconds of an entry's own time."""
+    from calendar import timegm
+    from time import strptime
+
+    return timegm(strptime(at[:19], "%Y-%m-%dT%H:%M:%S"))
+
+
+# Reading ----------------------------------------------------------------------------------------
+
+
+_POSITION = (
+    "INSERT OR REPLACE INTO cursors (channel, handle, upto, beyond, lines, seq)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_ADDRESSED = "INSERT INTO addressed (seq, handle) VALUES (?, ?)"
+
+
+class Position(NamedTuple):
+    """What a handle has read: numbers below ``upto``, and the ranges [first, stop) of ``beyond``.
+
+    Its own messages from the number ``lines`` on count as read as well.
+    """
+
+    upto: int = 0
+    beyond: Sequence[tuple[int, int]] = ()
+    lines: int = 0
+
+
+class Reading(TableAlone):
+    """See the module."""
+
+    name = "reading"
+    version = 1
+    tables = ("cursors", "addressed")
+    ddl = """
+CREATE TABLE cursors (
+    channel TEXT NOT NULL,
+    handle TEXT NOT NULL,
+    upto INTEGER NOT NULL,
+    beyond TEXT NOT NULL,
+    lines INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (channel, handle)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE addressed (
+    seq INTEGER PRIMARY KEY,
+    handle TEXT NOT NULL
+) STRICT;
+CREATE INDEX addressed_handle ON addressed (handle);
+"""
+    kinds = frozenset(("chat.read", "chat.cursors-seen", "bus.published"))
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep the newest position of each handle, and to whom an event is addressed."""
+        body = entry.data
+        if entry.kind == "bus.published":
+            to = body.get("to")
+            return () if to is None else (("addressed", _ADDRESSED, (entry.seq, to), None),)
+        channel = body["channel"]
+        if entry.kind == "chat.read":
+            beyond = json.dumps([[part["first"], part["stop"]] for part in body["beyond"]])
+            row = (channel, body["handle"], body["upto"], beyond, body["lines"], entry.seq)
+            return (("cursors", _POSITION, row, None),)
+        lines = body["lines"]
+        rows = ((channel, at["handle"], at["upto"], "[]", lines, entry.seq) for at in body["moved"])
+        return [("cursors", _POSITION, row, None) for row in rows]
+
+
+def position(source: Source, channel: str, handle: str) -> Position | None:
+    """What a handle has read of a channel; None where nothing says so yet."""
+    row = source.db.execute(
+        "SELECT upto, beyond, lines FROM cursors WHERE channel = ? AND handle = ?",
+        (channel, handle),
+    ).fetchone()
+    return None if row is None else Position(row[0], json.loads(row[1]), row[2])
+
+
+def unread(source: Source, channel: str, handle: str) -> Iterator[tuple[int, int]]:
+    """Number and entry of every message that a handle has not read, oldest first.
+
+    Also those that were split off into archives since; not what the files were told to forget,
+    and not its own.
+    """
+    at = position(source, channel, handle) or Position()
+    rows = source.db.execute(
+        "SELECT number, seq FROM lines WHERE channel = ?1 AND number >= ?2 AND handle IS NOT NULL"
+        " AND gone IS NULL AND NOT (handle = ?3 AND number >= ?4) ORDER BY number",
+        (channel, at.upto, handle, at.lines),
+    )
+    ranges = iter(sorted(map(tuple, at.beyond)))
+    first, stop = next(ranges, (2**62, 2**62))
+    for number, seq in rows:
+        while number >= stop:
+            first, stop = next(ranges, (2**62, 2**62))
+        if number < first:
+            yield number, seq
+
+
+def index_of(source: Source, channel: str, handle: str) -> int | None:
+    """The read position of a handle as the original tool counts it: the last message it has read.
+
+    The index of the last message in the live file before the first that is unread, so that
+    nothing is passed over; None where that is the first one there, or none is there at all.
+    """
+    db = source.db
+    start = db.execute("SELECT live_from FROM channels WHERE channel = ?", (channel,)).fetchone()
+    if start is None:
+        return None
+    somebody = db.execute(
+        "SELECT 1 FROM participants WHERE channel = ?1 AND handle <> ?2"
+        " UNION ALL SELECT 1 FROM cursors WHERE channel = ?1 AND handle = ?2 LIMIT 1",
+        (channel, handle),
+    ).fetchone()
+    stop = 2**62
+    if somebody is not None:  # who talks alone has read it all
+        rows = unread(source, channel, handle)
+        stop = next((number for number, _ in rows), stop)
+    count: int = db.execute(
+        "SELECT count(*) FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+        " AND handle IS NOT NULL AND gone IS NULL",
+        (channel, start[0], stop),
+    ).fetchone()[0]
+    return count - 1 if count else None
+
+
+# Live lines -------------------------------------------------------------------------------------
+
+
+class Span(NamedTuple):
+    """The lines of a channel that one file shows: numbers [first, stop) without those gone."""
+
+    channel: str
+    first: int
+    stop: int
+
+
+def span_of(db: sqlite3.Connection, stem: str) -> Span | None:
+    """What the file of that name shows, a live one or an archive; None where there is none."""
+    sql = "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0"
+    row = db.execute(sql, (stem,)).fetchone()
+    if row is not None:
+        return Span(stem, *row)
+    row = db.execute(
+        "SELECT channel, first, stop FROM archives WHERE archive = ?", (stem,)
+    ).fetchone()
+    return None if row is None else Span(*row)
+
+
+def count_lines(db: sqlite3.Connection, span: Span) -> int:
+    """How many lines a file shows, readable or not."""
+    count: int = db.execute(
+        "SELECT count(*) FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+        " AND gone IS NULL",
+        span,
+    ).fetchone()[0]
+    return count
+
+
+def last_line(db: sqlite3.Connection, span: Span) -> int:
+    """The number of a file's last line, counted from its top as references to chats are."""
+    return HEADER_LINES + count_lines(db, span)
+
+
+def line_at(db: sqlite3.Connection, span: Span, line: int) -> tuple[int, int] | None:
+    """Number and entry of the message in that line of a file; None where none stands there."""
+    at = line - HEADER_LINES - 1
+    if at < 0:
+        return None
+    row: tuple[int, int, str | None] | None = db.execute(
+        "SELECT number, seq, handle FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+        " AND gone IS NULL ORDER BY number LIMIT 1 OFFSET ?",
+        (*span, at),
+    ).fetchone()
+    return None if row is None or row[2] is None else row[:2]
+
+
+def ref_to(db: sqlite3.Connection, channel: str, number: int) -> str | None:
+    """A reference to a message, ``live.chat:~L12``; None where no file shows it any more."""
+    row = db.execute(
+        "SELECT 1 FROM lines WHERE channel = ? AND number = ? AND gone IS NULL", (channel, number)
+    ).fetchone()
+    rows = db.execute(
+        "SELECT archive, first, stop FROM archives WHERE channel = ?1 UNION ALL"
+        " SELECT channel, live_from, lines FROM channels WHERE channel = ?1 AND closed = 0",
+        (channel,),
+    ).fetchall()
+    for stem, first, stop in rows:
+        if row is not None and first <= number < stop:
+            line = last_line(db, Span(channel, first, number + 1))
+            return f"{stem}.chat:~L{line}"
+    return None

@@ -1,0 +1,214 @@
+"""The decision logs: the table of their pieces, ``scribe/log.md`` and others, and their archives.
+
+A team has one log or several: the seeds name ``log.md``, the original's later tools name a log
+after its chat (``live-log.md`` for ``live.chat``). An entry names the log's file in ``file``; an
+entry without that field belongs to ``log.md``. Decisions are numbered from 1 in each log; ids are
+unique over all logs of the team.
+
+Source: spec nbs-compat B10, D; seeds: nbs-scribe "Log Format". The file is its header and, one
+after the other, its pieces; ``grep -c "^### D-"`` on it equals the decisions that the ledger has in
+it, because a title or field with a line break is refused before it gets here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from tripod.ledger.entry import Entry
+from tripod.projections.decisions.format import (
+    DecisionText,
+    format_decision,
+    log_name_problem,
+    parse_log_archive_name,
+)
+from tripod.projections.projection import File, Op, Source, content_bytes
+
+if TYPE_CHECKING:
+    from tripod.projections.disk import Disk
+
+LIVE = "log.md"
+"""The log of an entry that names none."""
+MODE = 0o644
+
+_PIECE = (
+    "INSERT INTO pieces (seq, file, log, id, number, title, status, supersedes)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SPLIT = (
+    "UPDATE pieces SET file = ?1 WHERE seq IN"
+    " (SELECT seq FROM pieces WHERE file = ?2 ORDER BY seq LIMIT ?3)"
+)
+
+
+class DecisionLog:
+    """See the module."""
+
+    name = "decisions"
+    version = 2
+    tables = ("pieces", "logs")
+    ddl = """
+CREATE TABLE pieces (
+    seq INTEGER PRIMARY KEY,
+    file TEXT NOT NULL,
+    log TEXT NOT NULL,
+    id TEXT,
+    number INTEGER,
+    title TEXT,
+    status TEXT,
+    supersedes TEXT
+) STRICT;
+CREATE INDEX pieces_id ON pieces (id);
+CREATE INDEX pieces_file ON pieces (file);
+CREATE INDEX pieces_log ON pieces (log, number);
+CREATE TABLE logs (
+    file TEXT PRIMARY KEY,
+    log TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    mode INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+    kinds = frozenset(("log.begun", "decision.logged", "log.noted", "log.rotated"))
+    folder = "scribe"
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep one row a piece; ``id`` and ``number`` are null where it is no decision.
+
+        ``file`` is where the piece stands now, ``log`` the log that it was written into.
+        """
+        body = entry.data
+        log = log_of(body)
+        if entry.kind == "decision.logged":
+            row = (entry.seq, log, log, body["id"], body["number"], body["title"], body["status"])
+            return (("pieces", _PIECE, (*row, body.get("supersedes")), None),)
+        if entry.kind == "log.noted":
+            return (("pieces", _PIECE, (entry.seq, log, log, None, None, None, None, None), None),)
+        mode = body.get("observed", {}).get("mode", MODE)
+        put = "INSERT OR REPLACE INTO logs (file, log, seq, mode) VALUES (?, ?, ?, ?)"
+        if entry.kind == "log.begun":
+            return (("logs", put, (log, log, entry.seq, mode), None),)
+        return (
+            ("pieces", _SPLIT, (body["archive"], log, body["count"]), None),
+            ("logs", put, (body["archive"], log, entry.seq, mode), None),
+            ("logs", "UPDATE logs SET seq = ? WHERE file = ?", (entry.seq, log), None),
+        )
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """The log; a split also writes the archive."""
+        live = f"{self.folder}/{log_of(entry.data)}"
+        if entry.kind == "log.rotated":
+            return (f"{self.folder}/{entry.data['archive']}", live)
+        return (live,)
+
+    def live(self, source: Source) -> list[str]:
+        """The names of the files that are appended to, one a log, in order."""
+        rows = source.db.execute("SELECT file FROM logs WHERE file = log ORDER BY file")
+        return [name for (name,) in rows]
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """All logs and their archives, by name."""
+        for (name,) in source.db.execute("SELECT file FROM logs ORDER BY file"):
+            yield f"{self.folder}/{name}"
+
+    def render(self, source: Source, path: str) -> File | None:
+        """A whole log file."""
+        if not path.startswith(f"{self.folder}/"):
+            return None
+        name = path.removeprefix(f"{self.folder}/")
+        row = source.db.execute("SELECT seq, mode FROM logs WHERE file = ?", (name,)).fetchone()
+        if row is None:
+            return None
+        return File(self.pieces(source, name, front=self.header(source, name)), row[1])
+
+    def header(self, source: Source, name: str) -> bytes:
+        """What stands in front of the first piece of a log file."""
+        row = source.db.execute("SELECT seq FROM logs WHERE file = ?", (name,)).fetchone()
+        body = source.body(row[0])
+        key = "archive_header" if body.get("archive") == name else "header"
+        return content_bytes(source, body[key])
+
+    def pieces(self, source: Source, name: str, before: int = 2**62, front: bytes = b"") -> bytes:
+        """``front``, and the bytes of the pieces of a log file, those of the entries ``before``."""
+        rows = source.db.execute(
+            "SELECT seq FROM pieces WHERE file = ? AND seq < ? ORDER BY seq", (name, before)
+        )
+        return self._joined(source, [seq for (seq,) in rows], front)
+
+    def newest(self, source: Source, name: str, count: int) -> bytes:
+        """The bytes of the ``count`` newest pieces of a log file."""
+        rows = source.db.execute(
+            "SELECT seq FROM pieces WHERE file = ? ORDER BY seq DESC LIMIT ?", (name, count)
+        )
+        return self._joined(source, [seq for (seq,) in rows][::-1])
+
+    def _joined(self, source: Source, seqs: list[int], front: bytes = b"") -> bytes:
+        whole = BytesIO()  # gives its bytes without another copy: a log may be large
+        whole.write(front)
+        for body in source.each_body(seqs):
+            whole.write(piece_bytes(source, body))
+        return whole.getvalue()
+
+
+def log_of(body: dict[str, Any]) -> str:
+    """The name of the log that a body is about (ValueError: no file of the folder is named so)."""
+    if "file" not in body:
+        return LIVE
+    name = body["file"]
+    problem = log_name_problem(name) if isinstance(name, str) else f"{name!r} is no name"
+    if problem is not None:
+        raise ValueError(problem)
+    return str(name)
+
+
+def archived_log(name: str) -> str:
+    """The log that a file is an archive of, by its name; '' where it is none."""
+    split = parse_log_archive_name(name)
+    return "" if split is None else f"{split[0]}.md"
+
+
+def log_files(disk: Disk, known: Collection[str]) -> list[str]:
+    """The names within ``scribe/`` of the markdown files that are a log or an archive, or may be.
+
+    All of the team's own folder; of a folder that was added the ``known`` files, and what by its
+    name is an archive of one: what else a person keeps there is nothing of the team's.
+    """
+    found = []
+    for front in disk.places.logs():
+        for name in disk.names(f"{DecisionLog.folder}/{front}".rstrip("/")):
+            full = front + name
+            if name.endswith(".md") and (not front or full in known or archived_log(full) in known):
+                found.append(full)
+    return found
+
+
+def watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
+    """The paths of these files, as the tables know the logs."""
+    known: set[str] = set()
+    if len(disk.places.logs()) > 1:
+        known = {name for (name,) in db.execute("SELECT file FROM logs")}
+    return [f"{DecisionLog.folder}/{name}" for name in log_files(disk, known)]
+
+
+def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:
+    """Render one piece from the body of its entry (``raw`` where it was written differently)."""
+    observed = body.get("observed")
+    if observed is not None and "raw" in observed:
+        return content_bytes(source, observed["raw"])
+    return format_decision(text_of(body)).encode()
+
+
+def text_of(body: dict[str, Any]) -> DecisionText:
+    """The fields of a decision as they stand in the file, from the body of its entry."""
+    return DecisionText(
+        body["id"],
+        body["title"],
+        body.get("supersedes"),
+        body["chat_ref"],
+        body["participants"],
+        body["artefacts"],
+        body["risk_tags"],
+        body["status"],
+        body["rationale"],
+    )

@@ -1,0 +1,390 @@
+"""Runs the folds: entries into the tables of all projections, in the append's transaction.
+
+``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
+all entries into empty tables. One code path, so that a recovery is no other fold than daily work.
+
+Both sides of a file projection at once: what it should be, what it is, and making it so.
+
+``differences`` is drift (the verifier reports it); ``restore`` is what rebuild and recovery do
+about it. Both go through the same render, so that rebuilding twice writes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from itertools import chain
+from typing import Any, NamedTuple
+
+import orjson
+
+from tripod.ledger.entry import Entry, commit
+from tripod.ledger.errors import LedgerDamagedError
+from tripod.ledger.progress import over
+from tripod.ledger.sqlite.erase import kept
+from tripod.projections import BUS, CHAT, FILES, OWN, PROJECTIONS, manifest
+from tripod.projections.disk import RACY_NS, Disk, UnreadableError
+from tripod.projections.manifest import Known, Manifest
+from tripod.projections.projection import File, Op, Render, Source
+
+TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
+BATCH = 1000
+
+# Tables whose rows no fold ever deletes. An emptied one would make the next act decide wrongly.
+_GUARDED = (
+    *((table, "") for table in TABLES if table not in ("events", "files", "participants")),
+    ("events", "WHEN OLD.acked IS NULL"),
+)
+
+_FOLDS = {
+    kind: tuple(p.fold for p in PROJECTIONS if kind in p.kinds)
+    for projection in PROJECTIONS
+    for kind in projection.kinds
+}
+
+_NAMES = ", ".join(f"'{table}'" for table in (*TABLES, "manifest", "folds"))
+_COUNT_TABLES = f"SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ({_NAMES})"
+_VIEWS = "SELECT name FROM sqlite_schema WHERE type = 'view'"
+
+Unfoldable = Callable[[Entry, Exception], None]
+"""Told of an entry whose body has another shape than its kind says."""
+
+
+def versions() -> str:
+    """Names and versions of all table projections; another text means: fold anew."""
+    return " ".join(f"{p.name}:{p.version}" for p in PROJECTIONS)
+
+
+def folded_before(text: object) -> bool:
+    """Whether ``text`` is what ``versions`` gave in an older version of this program.
+
+    It names projections of ours in our order, none of a newer version. The tables of such a ledger
+    are another version's: the next act folds them anew, and nothing of them is read until then.
+    """
+    if not isinstance(text, str) or text == versions():
+        return False
+    ours = iter(PROJECTIONS)
+    for word in text.split(" "):
+        name, _, version = word.partition(":")
+        found = next((one for one in ours if one.name == name), None)
+        known = [] if found is None else [str(number) for number in range(1, found.version + 1)]
+        if version not in known:
+            return False
+    return True
+
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Make the tables of all projections, empty."""
+    for projection in PROJECTIONS:
+        for statement in projection.ddl.split(";"):
+            if statement.strip():
+                db.execute(statement)
+    for table, when in _GUARDED:
+        db.execute(
+            f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} {when}"
+            " BEGIN SELECT RAISE(ABORT, 'this table is folded from the entries: `tripod rebuild`"
+            " folds it anew'); END"
+        )
+    db.execute(manifest.DDL)
+    db.execute("CREATE TABLE IF NOT EXISTS folds (versions TEXT NOT NULL) STRICT")
+    db.execute("DELETE FROM folds")
+    db.execute("INSERT INTO folds VALUES (?)", (versions(),))
+
+
+def drop_tables(db: sqlite3.Connection) -> None:
+    """Remove the tables of all projections, of whichever version, and views in their places."""
+    places = {*TABLES, "manifest", "folds"}
+    for (view,) in db.execute(_VIEWS).fetchall():
+        if view.lower() in places:
+            quoted = view.replace('"', '""')
+            db.execute(f'DROP VIEW "{quoted}"')
+    for table in TABLES:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def tables_current(db: sqlite3.Connection) -> bool:
+    """Whether the tables are there, of this version, and folded up to the head."""
+    try:
+        if db.execute(_COUNT_TABLES).fetchone()[0] != len(TABLES) + 2:
+            return False  # a view in the place of one may never end: it is not asked
+        row = db.execute("SELECT versions FROM folds").fetchone()
+        head = db.execute("SELECT size, tables FROM head").fetchone()
+    except sqlite3.OperationalError:
+        return False
+    whole = row is not None and row[0] == versions()
+    return whole and (head is None or head[0] == head[1])
+
+
+def fold_into(
+    db: sqlite3.Connection, entries: Sequence[Entry], unfoldable: Unfoldable | None = None
+) -> None:
+    """Apply the row operations of ``entries``, in their order within each table.
+
+    With ``unfoldable`` an entry that cannot be folded is handed to it and skipped; without, the
+    error is raised (nothing that we append ourselves can cause it).
+    """
+    ops: dict[str, list[Op]] = defaultdict(list)
+    for entry in entries:
+        for fold in _FOLDS.get(entry.kind, ()):
+            try:
+                for op in fold(entry):
+                    ops[op[0]].append(op)
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                if unfoldable is None:
+                    raise
+                unfoldable(entry, error)
+    for listed in ops.values():
+        sql = listed[0][1]
+        if len(listed) == 1 and unfoldable is None:
+            db.execute(sql, listed[0][2])
+            continue
+        if all(op[1] is sql for op in listed):
+            _run(db, sql, [op[2] for op in listed], unfoldable)
+            continue
+        for sql, rows in together(listed):
+            _run(db, sql, rows, unfoldable)
+
+
+def together(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
+    """Put equal statements of one table together, as far as that changes no row.
+
+    An operation may move in front of others that concern other rows; where it may not, its
+    statement begins another lane behind them. Without this, a batch in which events come and go is
+    as many statements as events.
+    """
+    lanes: list[tuple[str, list[tuple[Any, ...]]]] = []
+    newest: dict[str, int] = {}  # of each statement
+    touched: dict[str, int] = {}  # the last lane that concerns a row
+    first = 0  # nothing may move in front of this lane
+    for _, sql, values, row in ops:
+        number = newest.get(sql, -1)
+        last = len(lanes) - 1 if row is None else touched.get(row, 0)
+        if number < max(first, last):
+            number = newest[sql] = len(lanes)
+            lanes.append((sql, []))
+        lanes[number][1].append(values)
+        if row is None:
+            first = number
+        else:
+            touched[row] = number
+    return lanes
+
+
+def _run(
+    db: sqlite3.Connection, sql: str, rows: list[tuple[Any, ...]], unfoldable: Unfoldable | None
+) -> None:
+    """One statement for many rows. Judging damaged evidence, a refused row spares the others."""
+    if unfoldable is None:
+        db.executemany(sql, rows)
+        return
+    db.execute("SAVEPOINT run")
+    try:
+        db.executemany(sql, rows)
+    except (sqlite3.Error, OverflowError):
+        db.execute("ROLLBACK TO run")
+        for row in rows:
+            try:
+                db.execute(sql, row)
+            except (sqlite3.Error, OverflowError):
+                continue  # its entry has a body of another shape: `kinds-known` names it
+    db.execute("RELEASE run")
+
+
+@contextmanager
+def bulk(db: sqlite3.Connection) -> Iterator[None]:
+    """For as long as a whole ledger is folded, do without the indexes that only commands need."""
+    indexes = db.execute(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'events'"
+        " AND sql IS NOT NULL"
+    ).fetchall()
+    for name, _ in indexes:
+        db.execute(f"DROP INDEX {name}")
+    db.execute(BUS.bulk_index)
+    yield
+    db.execute("DROP INDEX events_bulk")
+    for _, sql in indexes:
+        db.execute(sql)
+
+
+def refold(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    """Fold all entries into fresh tables of ``db``, inside the caller's transaction.
+
+    What was known of the files is forgotten: it was noted when they agreed with other tables.
+    """
+    drop_tables(db)
+    create_tables(db)
+    manifest.forget(db)
+    row = db.execute("SELECT size FROM head").fetchone()
+    entries = over(entries, "folding entries", row[0] if row else 0)
+    with bulk(db):
+        for batch in batches(entries, BATCH):
+            fold_into(db, batch)
+    db.execute("UPDATE head SET tables = size")
+
+
+def batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
+    """Cut entries into lists of at most ``size``."""
+    batch: list[Entry] = []
+    for entry in entries:
+        batch.append(entry)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def source_of(db: sqlite3.Connection) -> Source:
+    """Serve renders from a ledger's own database."""
+
+    def body(seq: int) -> dict[str, Any]:
+        sql = "SELECT kind, header, salt, body FROM entries WHERE seq = ?"
+        row = db.execute(sql, (seq,)).fetchone()
+        if row is None:
+            raise LedgerDamagedError(f"entry {seq} is missing: see `tripod verify`")
+        kind, header, salt, data = row
+        if salt is None and data is None:
+            keep = kept(db, seq)
+            if not keep:
+                raise LedgerDamagedError(
+                    f"entry {seq} lost its body, and no entry says why: see `tripod verify`"
+                )
+            return keep
+        # What goes into a file must be what was committed to: a false body is not spread.
+        if commit(salt, kind, data) != orjson.loads(header)["body"]:
+            raise LedgerDamagedError(
+                f"entry {seq} has a body that it did not commit to: see `tripod verify`"
+            )
+        return orjson.loads(data)  # type: ignore[no-any-return]
+
+    def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
+        sql = (
+            "SELECT seq, kind, header, salt, body FROM entries"
+            " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
+        )
+        return {
+            seq: orjson.loads(data)
+            for seq, kind, header, salt, data in db.execute(sql, (orjson.dumps(seqs).decode(),))
+            if commit(salt, kind, data) == orjson.loads(header)["body"]
+        }
+
+    def blob(digest: str) -> bytes:
+        row = db.execute(
+            "SELECT bytes FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),)
+        ).fetchone()
+        return row[0]  # type: ignore[no-any-return]
+
+    return Source(db, body, blob, bodies)
+
+
+# Rebuild ----------------------------------------------------------------------------------------
+
+
+READ_LIMIT = 256 * 1024 * 1024
+
+
+class Difference(NamedTuple):
+    """A projected file that is not as the ledger has it; ``have`` is None where it is missing."""
+
+    path: str
+    want: File
+    have: bytes | None
+    mode: int | None
+
+
+def desired(source: Source, path: str) -> File | None:
+    """What stands at ``path`` according to the ledger, None where nothing of ours does."""
+    for projection in PROJECTIONS:
+        file = projection.render(source, path)
+        if file is not None:
+            return file
+    return None
+
+
+def renders(source: Source, *, queue: bool = True) -> Iterator[tuple[str, Render]]:
+    """Every projected path with what renders it now; without the event files if not ``queue``.
+
+    The queue is tens of thousands of small files: it fetches what it needs for many at once.
+    """
+    for projection in PROJECTIONS:
+        if projection is BUS and queue:
+            yield from BUS.renders(source)
+        for path in () if projection is BUS else projection.paths(source):
+            yield path, partial(desired, source, path)  # an event's file goes before a kept one
+
+
+def own_files(source: Source) -> Iterator[tuple[str, Render]]:
+    """Every path that we alone write, with what renders it."""
+    for projection in OWN:
+        for path in projection.paths(source):
+            yield path, partial(projection.render, source, path)
+
+
+def compare(disk: Disk, path: str, want: File) -> Difference | None:
+    """Hold one file against what it should be."""
+    try:
+        found = disk.look(path, max(READ_LIMIT, len(want.data)))
+    except UnreadableError:
+        stat = disk.stat(path)
+        return Difference(path, want, b"", None if stat is None else stat.mode)
+    if found is None:
+        return Difference(path, want, None, None)
+    have, stat = found
+    if have == want.data and stat.mode == want.mode:
+        return None
+    return Difference(path, want, have, stat.mode)
+
+
+def agreed_chats(source: Source, disk: Disk, spared: tuple[type[Exception], ...] = ()) -> Manifest:
+    """Chat files that are as the ledger renders them: nothing was added, nothing is to be found.
+
+    They are most of what a team wrote; looked at here, nobody need render them again: neither the
+    intake nor who compares the files. One that cannot be rendered for an error of ``spared`` is
+    left out.
+    """
+    known: Manifest = {}
+    errors: tuple[type[Exception], ...] = (*spared, UnreadableError)
+    for path in CHAT.paths(source):
+        try:
+            want = CHAT.render(source, path)
+            found = None if want is None else disk.look(path, len(want.data))
+        except errors:
+            continue
+        if want is None or found is None:
+            continue
+        have, stat = found
+        if have == want.data and stat.mode == want.mode:
+            known[path] = Known(stat, sha256(have).hexdigest(), stat.mtime_ns + RACY_NS + 1)
+    return known
+
+
+def differences(
+    source: Source, disk: Disk, *, evidence: bool = False, agreed: Collection[str] = ()
+) -> Iterator[Difference]:
+    """Every projected file that differs in bytes or mode; kept evidence too, if asked.
+
+    ``agreed`` are paths that are known not to.
+    """
+    kept = FILES.evidence(source) if evidence else ()
+    others: Iterable[tuple[str, Render]] = ((path, partial(desired, source, path)) for path in kept)
+    for path, render in over(chain(renders(source), others), "comparing files"):
+        want = None if path in agreed else render()
+        difference = None if want is None else compare(disk, path, want)
+        if difference is not None:
+            yield difference
+
+
+def restore(disk: Disk, found: Iterable[Difference]) -> int:
+    """Write what differs; give the number of files written."""
+    count = 0
+    for difference in found:
+        if difference.have == difference.want.data:
+            disk.set_mode(difference.path, difference.want.mode)
+        else:
+            disk.write(difference.path, difference.want)
+        count += 1
+    return count

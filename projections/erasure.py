@@ -1,0 +1,378 @@
+"""What stands for an erased body: a body of the same kind, with what the rules need. Pure.
+
+A message keeps its channel, number, handle and time; a decision its id, number, status and
+references; an event its file name, times and size; a file its path; a run of an agent how it
+ended, and its sources; an assessment what it answers and cites; a worker its name and state. Where
+texts were stands ``[redacted]``. So every fold, render and check reads it as it reads any body,
+projected files stay readable for the original tools, and counts still equal grep.
+
+``stand_in`` of a stand-in is that stand-in again: by this the verifier tells that a ``redacted``
+entry keeps nothing else. That what is kept is what the erased body said, nobody can tell once it is
+gone, but for what its header says too.
+
+Keeps what was erased from coming back: which files show it, and which bytes are not kept.
+
+Files that contradict the ledger are kept as blobs before they are written over. An old copy of a
+file that shows a redacted place is such a file; what it says at that place is known by the place
+(the event's name, the message's handle and second, the decision's id, the path), and withheld.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from tripod.projections.bus.format import Event, format_event, format_time
+from tripod.projections.bus.tables import event_bytes
+from tripod.projections.chat import format as chat_format
+from tripod.projections.chat.format import parse_archive_name, parse_line
+from tripod.projections.chat.tables import line_bytes
+from tripod.projections.decisions.format import (
+    NONE_YET,
+    STATUSES,
+    ChatRef,
+    format_ref,
+    parse_decision,
+    parse_log_archive_name,
+    parse_refs,
+    split_log,
+    valid_id,
+)
+from tripod.projections.decisions.tables import log_of, piece_bytes
+from tripod.projections.projection import Source
+
+MARK = "[redacted]"
+"""What stands where an erased text stood."""
+
+Body: TypeAlias = "dict[str, Any]"
+
+
+def is_erasable(kind: str) -> bool:
+    """Whether bodies of this kind hold texts that can be erased."""
+    return kind in _STAND_INS
+
+
+def stand_in(kind: str, body: Body) -> Body:
+    """What is to stand for the body of an entry of this kind once it is erased.
+
+    Raises:
+        KeyError: bodies of this kind are never erased, or this one is none of them.
+    """
+    keep = _STAND_INS[kind](body)
+    keep["v"] = body["v"]
+    if "observed" in body:
+        seen = body["observed"]
+        kept = {name: seen[name] for name in ("claim", "mode", "mtime_us", "path") if name in seen}
+        raw = _RAW.get(kind)
+        keep["observed"] = kept | ({} if raw is None else {"raw": _text(raw)})
+    return keep
+
+
+def _text(text: str) -> Body:
+    return {"text": text}
+
+
+def _only(body: Body, *names: str) -> Body:
+    return {name: body[name] for name in names if name in body}
+
+
+def _published(body: Body) -> Body:
+    keep = _only(body, "name", "priority", "source", "to", "type", "us")
+    if "payload" in body:
+        keep["payload"] = _text(MARK)
+    source, type_ = keep["source"], keep["type"]
+    key, time = f"{source}:{type_}", format_time(keep["us"])
+    payload = MARK if "payload" in body else ""
+    data = format_event(Event(source, type_, keep["priority"], time, key, payload))
+    return keep | {"size": len(data)}
+
+
+def _sent(body: Body) -> Body:
+    return _only(body, "channel", "handle", "index", "time") | {"text": _text(MARK)}
+
+
+def _unreadable(body: Body) -> Body:
+    return _only(body, "channel", "index")
+
+
+def _header_seen(body: Body) -> Body:
+    keep = _only(body, "channel", "last_write", "last_writer", "participants")
+    people = tuple((person["handle"], person["count"]) for person in keep["participants"])
+    header = chat_format.Header(keep["last_writer"], keep["last_write"], people)
+    return keep | {"raw": _text(chat_format.format_header(header, 0).decode())}
+
+
+def _rotated(body: Body) -> Body:
+    # Its header tells when the lines were split off, and no more; the archive's name has no zone.
+    keep = _only(body, "archive", "channel", "count", "size")
+    header = body["header"].get("text", "").encode()
+    parsed = chat_format.parse_header(header)
+    time = None if parsed is None else chat_format.parse_time(parsed.last_write)
+    text = chat_format.archive_header(chat_format.format_time(time or 0), keep["size"])
+    return keep | {"header": _text(text.decode())}
+
+
+_LOG_HEADER = f"# Decision Log\n\n{MARK}\n"
+
+
+def _begun(body: Body) -> Body:
+    return _only(body, "file") | {"header": _text(_LOG_HEADER)}
+
+
+def _split(body: Body) -> Body:
+    headers = {"archive_header": _text(_LOG_HEADER), "header": _text(_LOG_HEADER)}
+    return _only(body, "archive", "count", "file") | headers
+
+
+def _decided(body: Body) -> Body:
+    refs = [ref for ref in body["refs"] if _is_plain(ref)]
+    text = ", ".join(format_ref(ChatRef(ref["file"], ref["line"])) for ref in refs)
+    keep = _only(body, "file", "id", "number") | {
+        "artefacts": NONE_YET,
+        "chat_ref": text or NONE_YET,
+        "participants": NONE_YET,
+        "rationale": MARK,
+        "refs": refs,
+        "risk_tags": "none",
+        "status": body["status"] if body["status"] in STATUSES else STATUSES[0],
+        "title": MARK,
+    }
+    replaced = body.get("supersedes")
+    if replaced is not None and valid_id(replaced) is None:
+        keep["supersedes"] = replaced
+    return keep
+
+
+def _is_plain(ref: Body) -> bool:
+    """Whether a reference is written and read as one: a stranger's file may be named anything."""
+    one = ChatRef(ref["file"], ref["line"])
+    return parse_refs(format_ref(one)) == ([one], [])
+
+
+def _noted(body: Body) -> Body:
+    return _only(body, "file") | {"problem": MARK}
+
+
+def _config(body: Body) -> Body:
+    keep = _only(body, "path", "settings")
+    if "content" in body:
+        keep["content"] = _text(MARK)
+    return keep | {"sha256": sha256(MARK.encode()).hexdigest() if body["sha256"] else ""}
+
+
+_FILE = f"{MARK}\n"
+
+
+def _file(body: Body) -> Body:
+    data = _FILE.encode()
+    content = {"content": _text(_FILE), "sha256": sha256(data).hexdigest(), "size": len(data)}
+    keep = _only(body, "path") | content
+    return keep | ({"problem": MARK} if "problem" in body else {})
+
+
+def _displaced(body: Body) -> Body:
+    keep = _only(body, "path", "reason")
+    return keep | ({"content": _text(_FILE)} if "content" in body else {})
+
+
+def _spec_of(body: Body) -> Body:
+    keep = _only(body, "attempt", "role", "spawn", "subject")
+    return keep | {"sha256": sha256(MARK.encode()).hexdigest(), "spec": _text(MARK)}
+
+
+def _ended(body: Body) -> Body:
+    keep = _only(body, "cost", "exit_code", "signal", "spawn", "status", "usage", "wall_ms")
+    data = MARK.encode()
+    kept = {"bytes": len(data), "content": _text(MARK), "digest": sha256(data).hexdigest()}
+    keep |= {"stderr": kept, "stdout": kept, "unsupported": []}
+    return keep | ({"problem": MARK} if "problem" in body else {})
+
+
+def _delivered(body: Body) -> Body:
+    keep = _only(body, "channel", "sources", "spawn")
+    return keep | {"content": _text(MARK), "sha256": sha256(MARK.encode()).hexdigest()}
+
+
+def _assessed(body: Body) -> Body:
+    keep = _only(
+        body, "cited", "confidence", "decisions", "event", "first", "last", "message", "origin",
+        "spawn",
+    )  # fmt: skip
+    return keep | {"content": _text(MARK), "sha256": sha256(MARK.encode()).hexdigest()}
+
+
+def _failed(body: Body) -> Body:
+    return _only(body, "event", "spawns") | {"problems": [MARK]}
+
+
+def _spawned(body: Body) -> Body:
+    return _only(body, "folder", "name", "slug") | {"task": _text(MARK)}
+
+
+def _continued(body: Body) -> Body:
+    return _only(body, "name") | {"message": _text(MARK)}
+
+
+def _escalated(body: Body) -> Body:
+    return _only(body, "event", "name") | {"reason": _text(MARK)}
+
+
+def _worker_ended(body: Body) -> Body:
+    keep = _only(body, "event", "logs", "name", "spawn", "state")
+    return keep | ({"problem": MARK} if "problem" in body else {})
+
+
+_STAND_INS: dict[str, Callable[[Body], Body]] = {
+    "bus.published": _published,
+    "chat.sent": _sent,
+    "chat.unreadable": _unreadable,
+    "chat.header-seen": _header_seen,
+    "chat.rotated": _rotated,
+    "log.begun": _begun,
+    "decision.logged": _decided,
+    "log.noted": _noted,
+    "log.rotated": _split,
+    "config.changed": _config,
+    "worker.written": _file,
+    "evidence.kept": _file,
+    "file.seen": _file,
+    "file.displaced": _displaced,
+    "agent.requested": _spec_of,
+    "agent.ended": _ended,
+    "delivered": _delivered,
+    "pythia.assessed": _assessed,
+    "pythia.failed": _failed,
+    "worker.spawned": _spawned,
+    "worker.continued": _continued,
+    "worker.escalated": _escalated,
+    "worker.ended": _worker_ended,
+}
+_RAW = {"chat.unreadable": f"{MARK}\n", "log.noted": f"\n{MARK}\n"}
+"""What stands in the file for a piece that has no form of its own."""
+
+
+# Withheld ---------------------------------------------------------------------------------------
+
+
+_QUEUE, _DONE, _CHAT, _LOG = "events", "events/processed", "chat", "scribe"
+_GONE = f"{MARK}\n".encode()
+
+
+def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
+    """Paths whose files may show the text of an entry, wherever the tables say it went since."""
+    if kind == "bus.published":
+        yield from (f"{_QUEUE}/{body['name']}", f"{_DONE}/{body['name']}")
+    elif kind.startswith("chat."):
+        rows = source.db.execute("SELECT archive FROM archives WHERE channel = ?", _one(body))
+        yield from (f"{_CHAT}/{archive}.chat" for (archive,) in rows.fetchall())
+        yield f"{_CHAT}/{body['channel']}.chat"
+    elif "path" in body:
+        yield body["path"]
+    elif kind.startswith("worker."):
+        yield f"workers/{body['name']}.md"
+    elif "spawn" in body:
+        return  # what agents were given and said stands in no file of ours
+    else:
+        rows = source.db.execute("SELECT file FROM logs WHERE log = ?", (log_of(body),))
+        yield from (f"{_LOG}/{name}" for (name,) in rows.fetchall())
+
+
+def _one(body: dict[str, Any]) -> tuple[str]:
+    return (body["channel"],)
+
+
+def holds_erased(source: Source, path: str) -> bool:
+    """Whether an event or a file of this path was erased: its bytes are not taken in again."""
+    return bool(_rows(source, _place(path)))
+
+
+def _place(path: str) -> str:
+    """The place that an entry names: that of an event does not change when it is processed."""
+    return f"{_QUEUE}/{path.removeprefix(f'{_DONE}/')}" if path.startswith(f"{_DONE}/") else path
+
+
+def withhold(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
+    """The bytes of a file without what stands at redacted places, and at how many it stood."""
+    front, _, name = path.partition("/")
+    if front == _QUEUE and name.endswith(".event"):
+        return _event(source, _place(path), data)
+    if front == _CHAT and name.endswith(".chat"):
+        return _chat(source, name.removesuffix(".chat"), data)
+    if front == _LOG and name.endswith(".md"):
+        return _log(source, name, data)
+    gone = data != _GONE and bool(_rows(source, path))
+    return (_GONE, 1) if gone else (data, 0)
+
+
+def _rows(source: Source, place: str) -> list[tuple[int, str]]:
+    sql = "SELECT seq, kind FROM redactions WHERE place = ? AND kind <> 'file.displaced'"
+    return source.db.execute(sql, (place,)).fetchall()
+
+
+def _event(source: Source, place: str, data: bytes) -> tuple[bytes, int]:
+    for seq, kind in _rows(source, place):
+        ours = event_bytes(source, source.body(seq)) if kind == "bus.published" else _GONE
+        return ours, int(ours != data)
+    return data, 0
+
+
+def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
+    """Lines of the same handle and second; of unreadable ones, which have neither, any."""
+    split = parse_archive_name(stem)
+    row = source.db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
+    channel = row[0] if row is not None else stem
+    if row is None and split is not None:
+        channel = split[0]
+    found = _rows(source, f"{_CHAT}/{channel}.chat")
+    bodies = [(kind, source.body(seq)) for seq, kind in found]
+    said = {(b["handle"], b["time"]): line_bytes(source, b) for k, b in bodies if k == "chat.sent"}
+    unreadable = any(kind == "chat.unreadable" for kind, _ in bodies)
+    header, mark, lines = data.partition(b"\n---\n")
+    if not mark:
+        header, lines = b"", data
+    if any(kind in ("chat.header-seen", "chat.rotated") for kind, _ in bodies):
+        header = MARK.encode() if mark else header  # a damaged one has no header of its own
+    kept, count = [], int(header + mark + lines != data)
+    for line in re.findall(rb"[^\n]*\n|[^\n]+", lines):
+        message = parse_line(line.removesuffix(b"\n"))
+        ours = line
+        if message is not None:
+            ours = said.get((message.handle, message.time), line)
+            if ours != line and line in _spoken(source, channel, message.handle, message.time):
+                ours = line
+        elif unreadable and line.strip():
+            ours = _GONE
+        count += ours != line
+        kept.append(ours)
+    return header + mark + b"".join(kept), count
+
+
+def _spoken(source: Source, channel: str, handle: str, time: int) -> set[bytes]:
+    """Lines of that handle and second which the ledger holds: one of two may be redacted."""
+    sql = "SELECT seq FROM lines WHERE channel = ? AND handle = ? AND time = ?"
+    rows = source.db.execute(sql, (channel, handle, time)).fetchall()
+    return {line_bytes(source, source.body(seq)) for (seq,) in rows}
+
+
+def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
+    """Pieces with the id of a redacted decision; of those that are no decision, any."""
+    split = parse_log_archive_name(name)
+    row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
+    log = row[0] if row is not None else name if split is None else f"{split[0]}.md"
+    bodies = [(kind, source.body(seq)) for seq, kind in _rows(source, f"{_LOG}/{log}")]
+    decided = {b["id"]: piece_bytes(source, b) for k, b in bodies if k == "decision.logged"}
+    kinds = {kind for kind, _ in bodies}
+    header, pieces = split_log(data)
+    ours = _GONE if kinds & {"log.begun", "log.rotated"} else header
+    kept, count = [ours], int(ours != header)
+    for piece in pieces:
+        decision, _ = parse_decision(piece)
+        if decision is not None:
+            ours = decided.get(decision.id, piece)
+        else:
+            ours = _GONE if "log.noted" in kinds else piece
+        count += ours != piece
+        kept.append(ours)
+    return b"".join(kept), count

@@ -1,0 +1,109 @@
+"""Intake: what other programs wrote into the team's files, as drafts of observed entries.
+
+The other side of rendering. It reads the disk and the tables and changes neither: the caller
+appends the drafts (``tripod sync``, and every command before it acts), or judges them in memory
+(``tripod verify``, so that a legitimate append is not called drift).
+
+Projected files in whose place something else stands: told, and never written over.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.progress import tell
+from tripod.projections import BUS, PROJECTIONS
+from tripod.projections.bus.intake import take_events
+from tripod.projections.chat.intake import take_chats
+from tripod.projections.decisions.intake import take_log
+from tripod.projections.disk import Disk, in_the_way
+from tripod.projections.manifest import Manifest
+from tripod.projections.pieces import UNMERGED, Found, Reader
+from tripod.projections.projection import Source
+from tripod.projections.team.intake import config_of, take_inputs, take_others
+
+BLOCKED = "blocked"
+
+
+def take_blocked(reader: Reader) -> None:
+    """Look at the place of each file that grows; an event's file is replaced by none of ours."""
+    for projection in PROJECTIONS:
+        for path in () if projection is BUS else projection.paths(reader.source):
+            odd = in_the_way(reader.disk, path)
+            if odd is not None:
+                reader.conflict(path, BLOCKED, f"it is {odd}, and no file")
+
+
+# Intake -----------------------------------------------------------------------------------------
+
+
+STAYS = (BLOCKED, UNMERGED)
+"""Conflicts whose files are left as they are, and never written over."""
+Broken: TypeAlias = Callable[[str, Exception], None]
+"""Told which part of the intake could not be done, and why."""
+
+
+def take_in(
+    source: Source,
+    disk: Disk,
+    manifest: Manifest,
+    *,
+    full: bool,
+    files: int = 2**62,
+    size: int = 0,
+    pruned: frozenset[str] = frozenset(),
+    restored: frozenset[str] = frozenset(),
+    broken: Broken | None = None,
+) -> Found:
+    """Look at the team directory once.
+
+    ``files`` of the ledger's ``size`` entries are known to be written to the files, and among the
+    others are entries that pruned the processed events ``pruned``, and such that tell of files, or
+    of folders, at ``restored``, which are to be written again.
+
+    ``manifest`` says what files looked like when they last agreed with the ledger; an empty one
+    makes every file be read. ``full`` also looks at evidence, read positions and unknown files.
+
+    With ``broken`` a part of the intake that a damaged ledger makes fail is named to it and the
+    others go on (the verifier); without, the error is raised (no ledger of ours causes it).
+    """
+    found = Found()
+    reader = Reader(source, disk, manifest, full, found, files, size, pruned, restored)
+    for name, part in _PARTS:
+        tell(f"reading {name}")
+        try:
+            part(reader)
+        except _BROKEN as error:
+            if broken is None:
+                raise
+            broken(name, error)
+    stays = {conflict.path: conflict for conflict in found.conflicts if conflict.what in STAYS}
+    found.conflicts = [c for c in found.conflicts if stays.get(c.path, c) is c]
+    return found
+
+
+def _take_queue(reader: Reader) -> None:
+    take_events(reader, lambda queue: _restores(reader.source, queue))
+
+
+_PARTS = (
+    ("inputs", take_inputs),
+    ("the decision log", take_log),
+    ("chats", take_chats),
+    ("events", _take_queue),
+    ("workers and others", take_others),
+    ("places", take_blocked),
+)
+_BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
+
+
+def _restores(source: Source, queue: str) -> bool:
+    """Whether a queue's configuration has the files of deleted events written again."""
+    sql = "SELECT settings FROM inputs WHERE path = ?"
+    row = source.db.execute(sql, (config_of(queue),)).fetchone()
+    settings = {} if row is None or row[0] is None else json.loads(row[0])
+    return bool(settings.get("deleted_events") == "restore")

@@ -1,0 +1,1 @@
+"""The reviewer's instructions, prompts and assessments: their format and tables."""

@@ -1,0 +1,462 @@
+"""An assessment held against Pythia's template, part by part. Pure.
+
+``tripod.projections.pythia.format`` recognises what others posted, tolerantly; this judges what is
+to be posted, strictly, as markdown and not as lines that look like it. The template::
+
+    ## Pythia Checkpoint — 2026-02-12T14:00:00Z
+
+    Decisions reviewed: D-1707753600 through D-1707760800 (20 decisions)
+
+    ### Hidden Assumptions
+    ### Second-Order Risks
+    ### Missing Validation
+    ### Six-Month Regret Scenario
+    ### Confidence
+
+with a text in each of the five sections, and ``high``, ``medium`` or ``low`` at the beginning of
+the last (``overall:`` may stand before it). Source: seed tripod-architecture, "Template".
+
+A Pythia assessment in the text of a chat message, and the event that asks for one. Pure.
+
+Two layouts are in use. The architecture's::
+
+    ## Pythia Checkpoint — 2026-02-12T14:00:00Z
+
+    Decisions reviewed: D-1707753600 through D-1707760800 (20 decisions)
+
+    ### Hidden Assumptions
+    ...
+    ### Confidence
+
+    overall: medium
+
+with ``Second-Order Risks``, ``Missing Validation`` and ``Six-Month Regret Scenario`` between; and
+the skill's, where each section is one paragraph after a bold label::
+
+    PYTHIA CHECKPOINT — Assessment #3
+
+    **Hidden assumption:** ...
+    **Confidence:** moderate — ...
+    ---
+    End of checkpoint. Pythia out.
+
+An agent writes these, never we, so they are only read; tolerantly, since what is missing is for a
+check to say. The payload of the event has both directions::
+
+    Checkpoint at decision 20. Decisions D-1707753600 through D-1707760800.
+
+Source: seed tripod-architecture, "Checkpoint Template"; spec nbs-compat C6. It imports nothing of
+ours.
+
+Whether an assessment that stands in a chat answers an event that asked for one. Pure.
+
+Programs that know no ledger post an assessment as a message and acknowledge the event; nothing
+binds the two but what each says of itself and which came first. Source: seed tripod-architecture.
+
+What Pythia is told, beside the decision log: the instructions of every review. Pure.
+
+Who runs her puts it in front of the log; who judges her isolation knows it as words that are ours.
+``{first}``, ``{last}`` and ``{count}`` stand for what she is asked to review.
+Source: seed tripod-architecture, "Checkpoint Template".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+
+SECTIONS = (
+    "hidden-assumptions",
+    "second-order-risks",
+    "missing-validation",
+    "six-month-regret",
+    "confidence",
+)
+"""Our names of the five sections that both layouts have, in their order."""
+
+_DASH = "[-\u2013\u2014]"
+_FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+_ARCHITECTURE = re.compile(
+    rf"^ {{0,3}}#{{1,4}}[ \t]+Pythia Checkpoint[ \t]*(?:$|{_DASH}+([^\n]*)$)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SKILL = re.compile(
+    rf"^[#* \t]*PYTHIA CHECKPOINT[* \t]*{_DASH}+[* \t]*Assessment[ \t]*#?([0-9]{{1,9}})?[^\n]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ASSESSED_RANGE = re.compile(
+    r"^[* \t]*Decisions reviewed[*: \t]*(D-[0-9]{1,16})(?:[ \t]*(?:through|to|-|\u2013|\u2014)"
+    r"[ \t]*(D-[0-9]{1,16}))?(?:[ \t]*\(([0-9]{1,9}) decisions?\))?[^\n]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"^ {0,3}(?:#{2,4}[ \t]+|\*\*[ \t]*)(?:[0-9][.)][ \t]*)?"
+    r"(hidden[ -]assumptions?|second[ -]order[ -]risks?|missing[ -]validations?|"
+    r"six[ -]month[ -]regret(?:[ -]scenario)?|confidence)"
+    r"[ \t]*:?[ \t]*(?:\*\*)?[ \t]*:?",
+    re.MULTILINE | re.IGNORECASE,
+)
+_FRAME = re.compile(r"^[ \t]*(?:-{3,}|End of checkpoint\b[^\n]*)[ \t]*$", re.MULTILINE)
+_CONFIDENCE_WORD = re.compile(r"\b(high|medium|moderate|low)\b", re.IGNORECASE)
+_PAYLOAD = re.compile(
+    r"Checkpoint at decision ([0-9]{1,9})\. Decisions (D-[0-9]{1,16}) through (D-[0-9]{1,16})\.\n?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What an assessment says of itself.
+
+    ``first``, ``last`` and ``count`` are the decisions it claims to have reviewed; ``sections``
+    those of :data:`SECTIONS` that have a text; ``cited`` the decision ids in those texts, each
+    once, in order; ``confidence`` one of high, medium, moderate, low or ``''``; ``time`` and
+    ``number`` come from the heading of the one layout and the other.
+    """
+
+    first: str | None
+    last: str | None
+    count: int | None
+    sections: tuple[str, ...]
+    confidence: str
+    cited: tuple[str, ...]
+    number: int | None
+    time: str
+
+
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def _sections(body: str) -> dict[str, str]:
+    """Cut the text into sections by our names; of one that stands twice, both texts."""
+    labels = list(_LABEL.finditer(body))
+    ends = [*(label.start() for label in labels), len(body)][1:]
+    texts: dict[str, list[str]] = {}
+    for label, end in zip(labels, ends, strict=True):
+        name = next(name for name in SECTIONS if name[:3] == label[1][:3].lower())
+        text = _FRAME.sub("", body[label.end() : end]).strip()
+        if text:
+            texts.setdefault(name, []).append(text)
+    return {name: "\n".join(parts) for name, parts in texts.items()}
+
+
+def parse_assessment(text: str) -> Assessment | None:
+    """Recognise an assessment in a chat text; None where there is none.
+
+    The heading may follow other lines, but must begin its line (up to three spaces may stand before
+    it), and lines may end as on Windows: a quotation, or a template inside
+    a fenced code block, is no assessment.
+    """
+    text = text.replace("\r\n", "\n")
+    shown = _FENCE.sub(_blank, text)
+    heading = _ARCHITECTURE.search(shown)
+    skill = None if heading else _SKILL.search(shown)
+    found = heading or skill
+    if found is None:
+        return None
+    body = text[found.end() :]
+    reviewed = _ASSESSED_RANGE.search(body)
+    texts = _sections(body)
+    confidence = _CONFIDENCE_WORD.search(texts.get("confidence", ""))
+    return Assessment(
+        first=reviewed[1] if reviewed else None,
+        last=(reviewed[2] or reviewed[1]) if reviewed else None,
+        count=int(reviewed[3]) if reviewed and reviewed[3] else None,
+        sections=tuple(name for name in SECTIONS if name in texts),
+        confidence=confidence[1].lower() if confidence else "",
+        cited=tuple(dict.fromkeys(_CITED.findall("\n".join(texts.values())))),
+        number=int(skill[1]) if skill and skill[1] else None,
+        time=(heading[1] or "").strip() if heading else "",
+    )
+
+
+def format_checkpoint_payload(count: int, first: str, last: str) -> str:
+    """Give the payload of a ``pythia-checkpoint`` event: decisions so far, and the range asked for.
+
+    Raises ValueError where the ids or the count would not read back.
+    """
+    text = f"Checkpoint at decision {count}. Decisions {first} through {last}."
+    if parse_checkpoint_payload(text) != (count, first, last):
+        raise ValueError(f"no checkpoint at {count!r} from {first!r} through {last!r}")
+    return text
+
+
+def parse_checkpoint_payload(text: str) -> tuple[int, str, str] | None:
+    """Read the payload of a ``pythia-checkpoint`` event; None where it has another form.
+
+    >>> parse_checkpoint_payload("Checkpoint at decision 20. Decisions D-17 through D-36.")
+    (20, 'D-17', 'D-36')
+    """
+    match = _PAYLOAD.fullmatch(text)
+    return (int(match[1]), match[2], match[3]) if match else None
+
+
+# Review -----------------------------------------------------------------------------------------
+
+
+TITLES = (
+    "Hidden Assumptions",
+    "Second-Order Risks",
+    "Missing Validation",
+    "Six-Month Regret Scenario",
+    "Confidence",
+)
+"""Titles of the five sections, in their order."""
+
+_LONGEST = 64 * 1024
+"""Characters of a review that are read: the markdown of a longer one may cost minutes."""
+_SHOWN = 60  # characters of what stands there that a problem repeats
+_FEW = 5  # unknown decisions that a problem names
+_HEADER = re.compile(
+    "Pythia Checkpoint [-\u2013\u2014]{1,2} "
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
+    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+)
+_REVIEWED = re.compile(
+    r"Decisions reviewed: (D-[0-9]{1,16}) through (D-[0-9]{1,16}) \(([0-9]{1,9}) decisions?\)"
+)
+_CONFIDENCE = re.compile(r"(?:overall:?\s*)?(high|medium|low)\b(?!\s*\|)", re.IGNORECASE)
+_CITED = re.compile(r"(?<![A-Za-z0-9-])D-[0-9]{1,16}(?![A-Za-z0-9])")
+
+
+class Range(NamedTuple):
+    """The decisions that a review is asked for: the first, the last, and how many these are."""
+
+    first: str
+    last: str
+    decisions: int
+
+    def __str__(self) -> str:
+        """As the template has it."""
+        return f"{self.first} through {self.last} ({self.decisions} decisions)"
+
+
+class Judged(NamedTuple):
+    """What was found: with ``problems``, the rest is as far as it could be read."""
+
+    problems: list[str]
+    confidence: str = ""
+    cited: tuple[str, ...] = ()
+
+
+def judge_review(text: str, asked: Range, known: Collection[str]) -> Judged:
+    """Hold an assessment against the template.
+
+    Args:
+        text: the assessment, whole.
+        asked: the decisions that it must say to have reviewed.
+        known: the ids of all decisions that its author was given: it may cite these alone.
+    """
+    from markdown_it import MarkdownIt
+
+    if len(text) > _LONGEST:
+        return Judged([f"it has {len(text)} characters; of a review at most {_LONGEST} are read"])
+    blocks = _blocks(MarkdownIt("commonmark").parse(text))
+    if not blocks:
+        return Judged(["it is empty"])
+    problems = _front(blocks, asked)
+    sections = [block for block in blocks if block.tag == "h3"]
+    titles = [block.text for block in sections]
+    if titles != list(TITLES):
+        has = ", ".join(_short(title) for title in titles) or "none"
+        problems.append(f"its sections (###) are not {', '.join(TITLES)}, in this order: {has}")
+    problems += [f"{_short(b.text)}: nothing stands there" for b in sections if not b.below]
+    said = _CONFIDENCE.match(sections[-1].below) if titles[-1:] == list(TITLES[-1:]) else None
+    if said is None:
+        problems.append("Confidence: it does not begin with high, medium or low")
+    cited = tuple(dict.fromkeys(_CITED.findall("\n".join(b.below for b in sections))))
+    foreign = [id_ for id_ in cited if id_ not in known]
+    if foreign:
+        more = f" and {len(foreign) - _FEW} more" if len(foreign) > _FEW else ""
+        problems.append(f"it cites {', '.join(foreign[:_FEW])}{more}: no decision of the log")
+    confidence = said[1].lower() if said else ""
+    if not problems and not _recognised(text, asked, confidence):
+        problems.append("read line by line, it says something else than as markdown")
+    return Judged(problems, confidence, cited)
+
+
+def _front(blocks: list[_Block], asked: Range) -> list[str]:
+    """What is wrong with the header and the line below it."""
+    problems = []
+    first = blocks[0]
+    if first.tag != "h2" or not _HEADER.fullmatch(first.text):
+        problems.append(
+            "it does not begin with `## Pythia Checkpoint \u2014 ` and a time (ISO 8601, with zone)"
+        )
+    if any(block.tag in ("h1", "h2") for block in blocks[1:]):
+        problems.append("it has a second header (# or ##)")
+    match = _REVIEWED.match(first.below)
+    if match is None:
+        problems.append(f"below the header, `Decisions reviewed: {asked}` is missing")
+    elif (match[1], match[2], int(match[3])) != asked:
+        found = f"{match[1]} through {match[2]} ({match[3]} decisions)"
+        problems.append(f"it says to have reviewed {found}, and was asked for {asked}")
+    return problems
+
+
+class _Block(NamedTuple):
+    """A heading at the top level (tag '' for what stands before any), and the text below it."""
+
+    tag: str
+    text: str
+    below: str
+
+
+def _blocks(tokens: list[Token]) -> list[_Block]:
+    found: list[_Block] = []
+    texts: list[str] = []
+    heading = ""
+    for token in tokens:
+        if token.type == "heading_open" and token.level == 0 and token.tag in ("h1", "h2", "h3"):
+            _close(found, texts)
+            texts = []
+            heading = token.tag
+        elif heading and token.type == "inline":
+            found.append(_Block(heading, _words(token), ""))
+            heading = ""
+        elif token.type in ("inline", "fence", "code_block"):
+            texts.append(_words(token) if token.type == "inline" else token.content.strip())
+    _close(found, texts)
+    return found
+
+
+def _close(found: list[_Block], texts: list[str]) -> None:
+    """Put the text that was gathered below the last heading."""
+    below = "\n".join(text for text in texts if text)
+    if found:
+        found[-1] = found[-1]._replace(below=below)
+    elif below:
+        found.append(_Block("", "", below))
+
+
+def _words(token: Token) -> str:
+    """The words of a paragraph as they are read: no marks, and no HTML (nobody sees that)."""
+    parts = [
+        "\n" if child.type.endswith("break") else child.content
+        for child in token.children or ()
+        if child.type in ("text", "text_special", "code_inline", "softbreak", "hardbreak")
+    ]
+    return "".join(parts).strip()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _recognised(text: str, asked: Range, confidence: str) -> bool:
+    """Whether who reads the chat's lines alone finds the same."""
+    said = parse_assessment(text)
+    return said is not None and (said.first, said.last, said.count, said.confidence) == (
+        *asked,
+        confidence,
+    )
+
+
+# Answers ----------------------------------------------------------------------------------------
+
+
+Span = tuple[str, str]
+"""The ids of the first and the last decision of a range."""
+
+Together = Callable[[int, int], bool]
+"""Whether nothing but their times tells which of two entries came first."""
+
+
+class Dated(Protocol):
+    """An entry: ``time`` is what it claims in epoch seconds, 0 for nothing."""
+
+    @property
+    def seq(self) -> int:
+        """Its place in the ledger."""
+
+    @property
+    def time(self) -> int:
+        """See the class."""
+
+    @property
+    def observed(self) -> bool:
+        """Whether another program wrote it, and we took it in."""
+
+
+def came_first(event: Dated, posted: Dated, together: Together) -> bool:
+    """Whether the event came first; times are claims, and whoever writes a file chooses them."""
+    claimed = event.observed and posted.observed and event.time and posted.time
+    if claimed and together(event.seq, posted.seq):
+        return event.time <= posted.time
+    return event.seq < posted.seq
+
+
+def span_of(said: Assessment) -> Span | None:
+    """The decisions that an assessment says to have reviewed."""
+    return (said.first, said.last) if said.first and said.last else None
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether two ranges have a decision's id in common.
+
+    >>> overlap(("D-1", "D-20"), ("D-20", "D-40")), overlap(("D-1", "D-2"), ("D-3", "D-4"))
+    (True, False)
+    """
+    return int(one[0][2:]) <= int(other[1][2:]) and int(other[0][2:]) <= int(one[1][2:])
+
+
+def answers(
+    posted: Dated, said: Assessment, event: Dated, wanted: Span | None, together: Together
+) -> bool:
+    """Whether a message answers an event: it came later, and is about what that asked for.
+
+    Where either names no range, nothing speaks against it.
+    """
+    span = span_of(said)
+    fits = span is None or wanted is None or overlap(span, wanted)
+    return fits and came_first(event, posted, together)
+
+
+# Instructions -----------------------------------------------------------------------------------
+
+
+INSTRUCTIONS = """\
+You are Pythia, the reviewer of a team. You are given the team's decision log and nothing else: not
+its conversations, and you are not to look for them. You name risks, assumptions and gaps; the team
+decides. You do not converse, approve or forbid.
+
+Review the decisions {first} through {last} ({count} of them, at the end of the log). Those before
+them are context. Base every statement on the log, and cite the decisions that it rests on by their
+id. Cite no id that is not in the log.
+
+Answer with exactly this document in markdown, and nothing before or after it. Replace what stands
+in angle brackets; each section needs a text of your own.
+
+```
+## Pythia Checkpoint — <the time now, such as 2026-02-12T14:00:00Z>
+
+Decisions reviewed: {first} through {last} ({count} decisions)
+
+### Hidden Assumptions
+
+<Assumptions embedded in these decisions that nobody stated or tested.>
+
+### Second-Order Risks
+
+<Consequences that the decisions do not show by themselves; how they interact.>
+
+### Missing Validation
+
+<Claims in the log without evidence; tests that should exist and do not.>
+
+### Six-Month Regret Scenario
+
+<The most likely bad case, not the worst one.>
+
+### Confidence
+
+overall: <one of: high, medium, low>
+<What would change this assessment.>
+```
+"""

@@ -1,0 +1,59 @@
+"""Pythia's reviews: how far each run was isolated, what answers each checkpoint event, what failed.
+
+Tables alone: the assessment itself is a message of a chat. ``assessments`` has at most one row a
+checkpoint event, which is what makes an answer the only one (seeds: tripod-architecture).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tripod.ledger.entry import Entry
+from tripod.projections.projection import Op, TableAlone
+
+_ISOLATED = "INSERT OR IGNORE INTO isolations (spawn, seq, level) VALUES (?, ?, ?)"
+_ASSESSED = (
+    "INSERT OR IGNORE INTO assessments (event, seq, spawn, origin, last, message)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_FAILED = "INSERT INTO failures (seq, event) VALUES (?, ?)"
+
+
+class Pythia(TableAlone):
+    """See the module. ``event`` is the seq of the entry that published the checkpoint event."""
+
+    name = "pythia"
+    version = 1
+    tables = ("isolations", "assessments", "failures")
+    ddl = """
+CREATE TABLE isolations (
+    spawn TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    level TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE assessments (
+    event INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    spawn TEXT,
+    origin TEXT NOT NULL,
+    last TEXT NOT NULL,
+    message INTEGER NOT NULL
+) STRICT;
+CREATE TABLE failures (
+    seq INTEGER PRIMARY KEY,
+    event INTEGER NOT NULL
+) STRICT;
+"""
+    kinds = frozenset(("pythia.isolated", "pythia.assessed", "pythia.failed"))
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """One row an entry; the first answer to an event stays."""
+        body, seq = entry.data, entry.seq
+        if entry.kind == "pythia.isolated":
+            row = (body["spawn"], seq, body["level"])
+            return (("isolations", _ISOLATED, row, body["spawn"]),)
+        event = body["event"]
+        if entry.kind == "pythia.failed":
+            return (("failures", _FAILED, (seq, event), str(seq)),)
+        told = (body.get("spawn"), body["origin"], body["last"], body["message"])
+        return (("assessments", _ASSESSED, (event, seq, *told), str(event)),)

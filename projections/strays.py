@@ -1,0 +1,186 @@
+"""Taking in replaced files that hold more than we knew when we replaced them.
+
+``tripod.projections.swap`` keeps a file that came back from an exchange with foreign bytes in it,
+or that was left by a crash. What was added behind the bytes that we knew is taken in as if it stood
+in the file of today; any other change is evidence, kept whole. Each piece has an id made of the
+kept file's own name, which is never used twice: however often it is looked at, it is taken in once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from tripod.ledger.entry import Draft
+from tripod.ledger.ids import observed_id
+from tripod.ledger.kinds import team
+from tripod.projections import BUS, CHAT, LOG, PROJECTIONS
+from tripod.projections.chat.channel import Channel, cut_lines, readable
+from tripod.projections.decisions.format import split_log
+from tripod.projections.decisions.intake import LogTaker
+from tripod.projections.disk import Disk, UnreadableError, merge_marker
+from tripod.projections.engine import desired
+from tripod.projections.erasure import withhold
+from tripod.projections.pieces import Found, Reader
+from tripod.projections.projection import Source
+from tripod.projections.swap import Kept, mark_of, parse, split, take
+from tripod.projections.team.intake import keep_file
+from tripod.projections.workers.tables import FOLDER
+
+EVIDENCE_LIMIT = 16 * 1024 * 1024
+
+
+class Stray(NamedTuple):
+    """A kept file: its path, that of the file it was ('' where none has such a name), its bytes.
+
+    ``is_open``: others may still write into it.
+    """
+
+    kept: str
+    path: str
+    said: Kept
+    data: bytes
+    is_open: bool
+
+
+class Taken(NamedTuple):
+    """What one look at a kept file gives.
+
+    ``drafts`` are to be appended; ``is_news`` says that the file of today lacks what they say.
+    ``is_done``: with them all its bytes are in the ledger, and nobody writes into it any more.
+    """
+
+    drafts: list[Draft]
+    is_news: bool
+    is_done: bool
+
+
+def find_strays(
+    source: Source, disk: Disk, folders: Iterable[str], told: Callable[[str], None]
+) -> list[Stray]:
+    """The kept files of some folders; ``told`` is why one of them cannot be read."""
+    found = []
+    for folder in folders:
+        for kept in disk.kept(folder):
+            said = parse(kept)
+            try:
+                back = None if said is None else take(disk, kept, EVIDENCE_LIMIT)
+            except UnreadableError as error:
+                told(f"{error}; another program wrote it while we did, and it stays where it is")
+                continue
+            if said is not None and back is not None:
+                found.append(Stray(kept, _owner(source, disk, folder, said.of), said, *back))
+    return found
+
+
+def _owner(source: Source, disk: Disk, folder: str, mark: str) -> str:
+    """The path of the file whose name has that mark."""
+    for name in disk.names(folder):
+        if mark_of(name.encode()) == mark:
+            return f"{folder}/{name}"
+    for projection in PROJECTIONS:
+        for path in () if projection is BUS else projection.paths(source):
+            above, _, name = path.rpartition("/")
+            if above == folder and mark_of(name.encode()) == mark:
+                return path
+    return ""
+
+
+def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
+    """Say what of a kept file is not in the ledger yet; the tables stand at its head."""
+    said, path = stray.said, stray.path
+    kept = disk.stat(stray.kept)
+    today = disk.stat(path) if path else None
+    inode = -1 if kept is None else kept.inode
+    # The exchange never came: it is ours, or (where there is none) the file of today by two names.
+    is_none = inode == said.inode or (today is not None and inode == today.inode)
+    if is_none or mark_of(stray.data) == said.whole:
+        return Taken([], is_news=False, is_done=is_none or not stray.is_open)
+    reader = Reader(source, disk, {}, full=True, found=Found())
+    body = split(path, stray.data)[1]
+    is_merged = merge_marker(path, stray.data) is None  # else it is evidence, and kept whole
+    if is_merged and said.size is not None and mark_of(body[: said.size]) == said.body and path:
+        new = body[said.size :]
+        if new:
+            done = _added(reader, stray, new)
+            if done is not None:
+                drafts_ = [piece.draft for piece in reader.found.pieces]
+                return Taken(drafts_, is_news=bool(drafts_), is_done=done and not stray.is_open)
+    if stray.is_open:  # its writer may be at it: a state is kept once, whole
+        return Taken([], is_news=False, is_done=False)
+    entry_id = observed_id(stray.kept, 0, stray.data)
+    if _is_known(source, entry_id):
+        return Taken([], is_news=False, is_done=True)
+    shown, places = withhold(source, path, stray.data)
+    reason = "another program changed it at the moment when we replaced it"
+    if places:
+        reason += f" (it showed {places} redacted places, which were not kept)"
+    draft = team.displaced(path or stray.kept, reason, shown)._replace(id=entry_id)
+    return Taken([draft], is_news=False, is_done=True)
+
+
+def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
+    """Take in what was added; whether that was all of it, None where this file takes nothing in."""
+    if stray.path.startswith(f"{LOG.folder}/") and _is_live(reader.source, stray.path):
+        return _pieces(reader, stray, new)
+    folder = stray.path.rpartition("/")[0]
+    if stray.path.startswith(f"{CHAT.folder}/"):
+        channel = Channel(reader, CHAT.stem(stray.path), stray.path)
+        return _lines(reader, stray, new, channel) if channel.known else None
+    if folder == FOLDER and not stray.is_open:
+        return _worker(reader, stray, new)
+    return None
+
+
+def _lines(reader: Reader, stray: Stray, new: bytes, channel: Channel) -> bool:
+    lines = cut_lines(new)
+    torn = stray.is_open and not new.endswith(b"\n")
+    for number, line in enumerate(lines[:-1] if torn else lines):
+        entry_id = observed_id(stray.kept, number, line)
+        if not _is_known(reader.source, entry_id):
+            channel.line(line, readable(line))
+            _identify(reader, entry_id)
+    return not torn
+
+
+def _is_live(source: Source, path: str) -> bool:
+    return path.removeprefix(f"{LOG.folder}/") in LOG.live(source)
+
+
+def _pieces(reader: Reader, stray: Stray, new: bytes) -> bool:
+    taker = LogTaker(reader, stray.path)
+    text, pieces = split_log(new)
+    parts = [text, *pieces] if text else list(pieces)
+    for number, part in enumerate(parts[:-1] if stray.is_open else parts):
+        entry_id = observed_id(stray.kept, number, part)
+        if not _is_known(reader.source, entry_id):
+            taker.add(part)
+            _identify(reader, entry_id)
+    return not stray.is_open
+
+
+def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
+    """A worker's file is kept a state at a time: the one of today, and what was added to this."""
+    entry_id = observed_id(stray.kept, 0, new)
+    if _is_known(reader.source, entry_id):
+        return True
+    want = desired(reader.source, stray.path)
+    if want is None:
+        return None
+    name = stray.path.removeprefix(f"{FOLDER}/").removesuffix(".md")
+    keep_file(reader, "worker.written", f"{FOLDER}/{name}", stray.path, want.data + new)
+    if not reader.found.pieces:
+        return None
+    _identify(reader, entry_id)
+    return True
+
+
+def _identify(reader: Reader, entry_id: str) -> None:
+    """Give the newest piece its id."""
+    last = reader.found.pieces[-1]
+    reader.found.pieces[-1] = last._replace(draft=last.draft._replace(id=entry_id))
+
+
+def _is_known(source: Source, entry_id: str) -> bool:
+    found = source.db.execute("SELECT 1 FROM entries WHERE id = ?", (entry_id,)).fetchone()
+    return found is not None

@@ -1,0 +1,1 @@
+"""The files of the team as a whole: actors, counts, trust, redactions."""

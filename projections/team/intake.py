@@ -1,0 +1,315 @@
+"""Taking in workers' files, evidence, and the inputs that people edit.
+
+Source: design section 6, "which file is what"; spec nbs-compat B6, C5.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from tripod.ledger.kinds.team import content
+from tripod.ledger.places import ARCHIVE, RECORD, SEARCH, SPOOL
+from tripod.projections import BUS, CHAT, FILES, LOG, WORKERS
+from tripod.projections.bus.format import parse_config
+from tripod.projections.disk import TooBigError, UnreadableError
+from tripod.projections.engine import own_files
+from tripod.projections.pieces import Reader, fits, make_piece
+from tripod.projections.team.tables import MODE, odd_config
+from tripod.projections.workers.format import EMPTY_LOG
+from tripod.projections.workers.tables import FOLDER, worker_of
+
+CONFIG = f"{BUS.folder}/config.yaml"
+"""The configuration of the team's own queue."""
+RANK = 0
+EVIDENCE_LIMIT = 16 * 1024 * 1024
+TEXT_LIMIT = 1024 * 1024
+MAX_PROBLEMS = 50
+PROBLEM_ROOM = 500  # bytes of JSON
+OURS = (
+    *("ledger.db", "ledger.db-wal", "ledger.db-shm", SEARCH, f"{SEARCH}-journal"),
+    *("counts.json", ".gitignore"),
+)
+REPLACED = re.compile(r"ledger\.db\.(?:replaced|damaged)-[0-9]+|record\.replaced-[0-9]+/")
+"""What ``tripod restore`` and ``rebuild`` put aside, by its path; a folder's ends in a slash."""
+THEIRS = re.compile(
+    r"project-id|control-(?:registry|inbox)(?:-[^/]+)?|control-pause|oracle-active\.txt"
+    r"|[a-z]+-last-run|nbs-claude-[^/]+\.log|(?:bin|digests|pids|pty-locks|remote-edit|sessions)/"
+)
+"""What the original's programs keep in the team directory to run: no record of the team.
+
+Source: the scripts of the original. A folder's name ends in a slash.
+"""
+# What a worker of the original tools edits in place in its own file.
+_STATE_LINE = re.compile(rb"^(?:State|Completed):.*$", re.MULTILINE)
+_STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
+
+
+def config_of(queue: str) -> str:
+    """The configuration of a queue: '' the team's own, else ``<name>/``."""
+    return f"{BUS.folder}/{queue}config.yaml"
+
+
+def take_unreadable(reader: Reader, path: str, data: bytes, problem: str) -> None:
+    """Keep a file that is not what its place says, as it is: ``rebuild`` gives it back."""
+    keep_file(reader, "file.seen", f"files/{path}", path, data, problem=problem)
+
+
+def take_inputs(reader: Reader) -> None:
+    """Note what changed in the files that people edit: the configuration, policies, the goal."""
+    db = reader.source.db
+    known: dict[str, str] = dict(db.execute("SELECT path, sha256 FROM inputs").fetchall())
+    configs = [config_of(queue) for queue in reader.disk.places.queues()]
+    paths = [*configs, "supervisor.md"]
+    paths += [name for name in reader.disk.names("") if name.startswith("policy")]
+    for path in configs:
+        odd = odd_config(reader.disk, path)
+        if odd is not None:
+            reader.found.odd[path] = odd
+    for path in paths:
+        stat = reader.disk.stat(path)
+        if stat is not None and reader.unchanged(path, stat):
+            continue
+        try:
+            data = reader.read(path, TEXT_LIMIT)
+        except UnreadableError as error:
+            reader.conflict(path, "unreadable", str(error))
+            continue
+        digest = "" if data is None else sha256(data).hexdigest()
+        if digest != known.get(path, ""):
+            _input(reader, path, data, digest, 0 if stat is None else stat.mtime_us)
+
+
+def _input(reader: Reader, path: str, data: bytes | None, digest: str, mtime_us: int) -> None:
+    body: dict[str, Any] = {"path": path, "sha256": digest}
+    blobs: list[bytes] = []
+    if data is not None:
+        reader.found.files += 1
+        body["content"] = content(data, blobs)
+    if path.endswith("/config.yaml"):
+        config, problems = parse_config(data or b"")
+        body["settings"] = config._asdict()
+        body["problems"] = _few([problem._asdict() for problem in problems])
+    make_piece(
+        reader,
+        kind="config.changed",
+        stream="config",
+        actor="unknown",
+        body=body,
+        path=path,
+        data=data or b"",
+        when=mtime_us,
+        rank=RANK,
+        ordinal=_times_changed(reader, path),
+        blobs=blobs,
+        mtime_us=mtime_us,
+    )
+
+
+def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As many problems as an entry holds; a file of nonsense has one for each line."""
+    shown = [problem for problem in problems[:MAX_PROBLEMS] if fits(problem, PROBLEM_ROOM)]
+    left = len(problems) - len(shown)
+    if left:
+        shown.append({"line": 0, "key": "", "message": f"{left} more lines were not taken"})
+    return shown
+
+
+def _times_changed(reader: Reader, path: str) -> int:
+    """A file may come back to earlier bytes: each change has its own id."""
+    row = reader.source.db.execute("SELECT seq FROM inputs WHERE path = ?", (path,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def take_others(reader: Reader) -> None:
+    """Workers' files always; their logs when looking in full."""
+    for name in reader.disk.names(FOLDER):
+        path = f"{FOLDER}/{name}"
+        if name.endswith(".md"):
+            _worker(reader, path)
+        elif name.endswith(".log") and reader.full:
+            _evidence(reader, path)
+    rows = reader.source.db.execute(
+        "SELECT path FROM files WHERE class IN ('worker', 'seen')"
+        f" UNION SELECT '{FOLDER}/' || name || '.md' FROM workers WHERE changed < ? ORDER BY 1",
+        (reader.files,),
+    )
+    for (path,) in rows.fetchall():
+        if not reader.disk.is_file(path):
+            reader.conflict(path, "missing", "the file is gone")
+    if reader.full:
+        reader.found.left_alone.extend(_left_alone(reader))
+
+
+def _leave(reader: Reader, path: str, error: UnreadableError) -> None:
+    """A worker's file that is too large to keep stays where it is; another refusal is told.
+
+    Of a worker that we ran the ledger holds the digests of its logs: `worker-lifecycle` judges
+    those of any size.
+    """
+    if isinstance(error, TooBigError) and _is_log_of_ours(reader, path):
+        return
+    row = reader.source.db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
+    if row is not None or not isinstance(error, TooBigError):
+        reader.conflict(path, "unreadable", str(error))
+    elif reader.full:
+        reader.found.left_alone.append(path)
+
+
+def _is_log_of_ours(reader: Reader, path: str) -> bool:
+    """Whether a path is that of a log of a worker that we ran: ``NAME.log``, ``NAME.err.log``."""
+    name = path.rpartition("/")[2].removesuffix(".log").removesuffix(".err")
+    row = reader.source.db.execute("SELECT 1 FROM workers WHERE name = ?", (name,)).fetchone()
+    return row is not None and path.endswith(".log")
+
+
+def _worker(reader: Reader, path: str) -> None:
+    try:
+        data = reader.fresh(path, TEXT_LIMIT)
+    except UnreadableError as error:
+        _leave(reader, path, error)
+        return
+    if data is None:
+        return
+    held = WORKERS.render(reader.source, path) or FILES.render(reader.source, path)
+    if held is not None:
+        if held.data == data:
+            return
+        # A worker sets its State line in place, and appends to its log or writes over the
+        # placeholder there.
+        lines = _STATE_LINE
+        if reader.files < reader.size:  # a writer died, and the file may show an earlier state
+            lines = _STATUS_LINES
+        before = lines.sub(b"", held.data).rstrip(b"\n")
+        after = lines.sub(b"", data)
+        if after.rstrip(b"\n") == before and lines is _STATUS_LINES:
+            return
+        if not after.startswith(before.removesuffix(EMPTY_LOG.encode())):
+            reader.conflict(path, "edited", "more than its State lines changed above its end")
+            return
+    keep_file(reader, "worker.written", f"workers/{worker_of(path)}", path, data)
+
+
+def _evidence(reader: Reader, path: str) -> None:
+    try:
+        data = reader.fresh(path, EVIDENCE_LIMIT)
+    except UnreadableError as error:
+        _leave(reader, path, error)
+        return
+    if data is None:
+        return
+    row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
+    if row is not None:
+        held = FILES.render(reader.source, path)
+        if held is not None and held.data == data:
+            return
+        if held is not None and not data.startswith(held.data):
+            reader.conflict(path, "edited", "a log only grows")
+            return
+    keep_file(reader, "evidence.kept", f"files/{path}", path, data)
+
+
+def keep_file(
+    reader: Reader, kind: str, stream: str, path: str, data: bytes, *, problem: str | None = None
+) -> None:
+    """Keep a state of a file whole."""
+    stat = reader.disk.stat(path)
+    if stat is None:
+        return
+    reader.found.files += 1
+    blobs: list[bytes] = []
+    body: dict[str, Any] = {
+        "content": content(data, blobs),
+        "path": path,
+        "sha256": sha256(data).hexdigest(),
+        "size": len(data),
+    }
+    if problem is not None:
+        body["problem"] = problem
+    make_piece(
+        reader,
+        kind=kind,
+        stream=stream,
+        actor="unknown",
+        body=body,
+        path=path,
+        data=data,
+        when=stat.mtime_us,
+        rank=RANK,
+        ordinal=_times_kept(reader, path),
+        blobs=blobs,
+        claim="mtime",
+        mtime_us=stat.mtime_us,
+        mode=None if stat.mode == MODE else stat.mode,
+    )
+
+
+def _times_kept(reader: Reader, path: str) -> int:
+    row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _left_alone(reader: Reader) -> list[str]:
+    """What stands in the team directory and no part of the intake takes in, folders with a /."""
+    alone = [f"{folder}/" for folder in reader.disk.places.unused()]
+    full = reader.disk.full
+    added = {full(folder) for folder in reader.disk.places.added}
+    added |= {above for folder in added for above in _folders_above(folder)}
+    logs = {os.path.normpath(full(f"{LOG.folder}/{n}")) for n in reader.found.logs if "/" in n}
+    ours = {path for path, _ in own_files(reader.source)}
+    ours |= {above for path in ours for above in _folders_above(path)}
+    for folder, (names, ends) in _PLACES.items():
+        front = f"{folder}/" if folder else ""
+        found: list[str] = []
+        base = full(folder) if folder else reader.disk.root
+        for name, what in reader.disk.walk(folder):
+            known = what == "folder" and (
+                front + name in _PLACES
+                or front + name in (RECORD, SPOOL)
+                or f"{base}/{name}" in added
+                or (folder == CHAT.folder and name == ARCHIVE and _all_recorded(reader))
+            )
+            if what == "file":
+                known = name in names or (name.endswith(ends) and not name.startswith("."))
+                known = known or name.endswith((".lock", ".tmp"))
+                known = known or (not folder and name.startswith("policy"))
+                known = known or (folder == LOG.folder and name in reader.found.logs)
+                known = known or os.path.normpath(f"{base}/{name}") in logs
+            elif what == "other" and folder == LOG.folder:
+                known = reader.disk.alias(front + name) in reader.found.logs
+            shown = f"{front}{name}/" if what == "folder" else front + name
+            if not known and front + name not in ours and not THEIRS.fullmatch(shown):
+                found.append(shown)
+        alone += sorted(found)
+    return alone
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """The folders that a file lies in."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _all_recorded(reader: Reader) -> bool:
+    """Whether each chat that was moved into the archive folder is known to the ledger."""
+    folder = f"{CHAT.folder}/{ARCHIVE}"
+    rows = reader.source.db.execute("SELECT archive FROM archives")
+    known = {f"{CHAT.folder}/{archive}.chat" for (archive,) in rows}
+    known |= {piece.path for piece in reader.found.pieces if piece.draft.kind == "chat.rotated"}
+    ends = (".cursors", ".lock")
+    names = (n for n in reader.disk.names(folder) if not n.endswith(ends))
+    return all(f"{folder}/{name}" in known for name in names)
+
+
+_PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "": ((*OURS, "supervisor.md"), (".lock",)),
+    BUS.folder: (("config.yaml",), (".event",)),
+    f"{BUS.folder}/processed": ((), (".event",)),
+    CHAT.folder: ((), (".chat", ".chat.cursors")),
+    LOG.folder: ((), (".lock",)),
+    FOLDER: ((), (".md", ".log")),
+}
+"""Each folder with the names and the endings that the intake looks at there."""

@@ -1,0 +1,415 @@
+"""What the team's folder holds besides bus, chat and log: workers' files, inputs, evidence.
+
+``workers/*.md`` and files that could not be read as what their place says are projections (their
+bytes come back with ``rebuild``). Inputs that people edit are never written. Logs are evidence:
+kept by digest, given back only when asked (design, section 6, "which file is what").
+
+The counts: ``counts.json``, for scripts that want a number without reading a log.
+
+It holds what changes with a decision or a message, not with every event of the bus: a file that
+each publish rewrites would cost each publish a sync (``bus status`` counts those).
+
+``as_of`` names the newest entry that it counts. Only we write this file, and never ahead of the
+ledger: a ledger that does not hold that entry was rolled back or swapped, and must not take the
+files' later lines in as if they were somebody else's (design section 6, "a file that is ahead").
+
+What vouches for the ledger: keys of log and actors, the seals made, the anchors, the forks.
+
+Tables alone, no file. A note is not judged here: whether a seal was signed by the right key, over
+the right root, is for the check ``seals-open`` to say, and whether an actor's key was put in force
+soundly for ``writers-authorised``. So every entry that fits its model gets its
+row, and ``root`` is '' where a note holds none.
+
+Which entries were erased, and where in the team directory what they said stood.
+
+A table alone. Which files show such a text is told by ``tripod.projections.erasure``; it and the
+intake know by this table the places where old bytes, of a backup or an editor, are not taken in
+again.
+
+Whether the files are ahead of the ledger: then it was rolled back or swapped.
+
+A restored backup must not take its own later acts in as if they were somebody else's: that would
+launder history. ``counts.json``, which only we write, names the newest entry that it counts; a
+ledger that does not hold that entry is not the one that wrote it. Acts on the bus alone do not
+move that mark, and whoever removes the file removes it: outside witnesses are for anchors.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tripod.ledger.entry import Entry
+from tripod.ledger.sqlite.erase import REDACTED
+from tripod.projections.decisions.tables import LIVE
+from tripod.projections.disk import Disk, UnreadableError
+from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
+from tripod.projections.workers.tables import FOLDER
+
+MODE = 0o644
+
+_REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
+_FILE = (
+    "INSERT OR REPLACE INTO files (path, class, seq, sha256, size, mode) VALUES (?, ?, ?, ?, ?, ?)"
+)
+
+
+def odd_config(disk: Disk, path: str) -> str | None:
+    """Why the configuration at ``path`` is not read though something stands there; None: it is."""
+    odd = disk.odd(path)
+    return None if odd is None else f"is {odd}; the defaults hold until it is a regular file"
+
+
+class TeamFiles:
+    """See the module."""
+
+    name = "workers"
+    version = 1
+    tables = ("team", "files", "inputs", "read_positions")
+    ddl = """
+CREATE TABLE team (
+    only INTEGER PRIMARY KEY CHECK (only = 0),
+    project TEXT NOT NULL,
+    scribe TEXT NOT NULL,
+    created TEXT NOT NULL,
+    events TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    adopted INTEGER
+) STRICT;
+CREATE TABLE files (
+    path TEXT PRIMARY KEY,
+    class TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mode INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE inputs (
+    path TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    settings TEXT,
+    problems TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE read_positions (
+    channel TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    sha256 TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+    kinds = frozenset(
+        (
+            "ledger.opened",
+            "ledger.adopted",
+            "worker.written",
+            "evidence.kept",
+            "file.seen",
+            "config.changed",
+            "chat.cursors-seen",
+            "bus.published",
+            "bus.acked",
+            "bus.pruned",
+            "chat.created",
+        )
+    )
+
+    def __init__(self, processed: str = "events/processed") -> None:
+        """``processed`` is the folder of acknowledged events within the team directory."""
+        self.processed = processed
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep the newest state of each file, by its path."""
+        body = entry.data
+        if entry.kind in ("bus.published", "bus.acked", "bus.pruned", "chat.created"):
+            return self._replaced(entry)
+        if entry.kind == "ledger.opened":
+            words = (body["project"], body["scribe"], body["created"], body["events"], body["chat"])
+            sql = "INSERT OR IGNORE INTO team VALUES (0, ?, ?, ?, ?, ?, NULL)"
+            return (("team", sql, words, None),)
+        if entry.kind == "ledger.adopted":
+            return (("team", "UPDATE team SET adopted = coalesce(adopted, ?)", (entry.seq,), None),)
+        if entry.kind == "config.changed":
+            settings = body.get("settings")
+            digest = body["sha256"]
+            text = None if settings is None else json.dumps(settings, sort_keys=True)
+            found = body.get("problems")
+            problems = json.dumps(found, sort_keys=True) if found else None
+            sql = "INSERT OR REPLACE INTO inputs VALUES (?, ?, ?, ?, ?)"
+            return (("inputs", sql, (body["path"], entry.seq, digest, text, problems), None),)
+        if entry.kind == "chat.cursors-seen":
+            sql = "INSERT OR REPLACE INTO read_positions (channel, seq, sha256) VALUES (?, ?, ?)"
+            return (("read_positions", sql, (body["channel"], entry.seq, body["sha256"]), None),)
+        classes = {"worker.written": "worker", "evidence.kept": "evidence", "file.seen": "seen"}
+        path = body["path"]
+        mode = body["observed"].get("mode", MODE)
+        row = (path, classes[entry.kind], entry.seq, body["sha256"], body["size"], mode)
+        return (("files", _FILE, row, None),)
+
+    def _replaced(self, entry: Entry) -> Iterable[Op]:
+        """Where an event or a chat now stands, an unreadable file was kept before: no more."""
+        body = entry.data
+        if entry.kind == "bus.acked":
+            return (("files", _REPLACED, (f"{self.processed}/{body['name']}",), None),)
+        if entry.kind == "bus.pruned":
+            return [("files", _REPLACED, (f"{self.processed}/{n}",), None) for n in body["names"]]
+        path = body["observed"].get("path") if "observed" in body else None
+        return () if path is None else (("files", _REPLACED, (path,), None),)
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """The file itself, where it is a projection."""
+        if entry.kind in ("worker.written", "file.seen"):
+            return (entry.data["path"],)
+        return ()
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """Unreadable files, and those of workers that others run, by path."""
+        rows = source.db.execute(
+            "SELECT path FROM files WHERE class <> 'evidence' AND path NOT IN"
+            f" (SELECT '{FOLDER}/' || name || '.md' FROM workers) ORDER BY path"
+        )
+        for (path,) in rows:
+            yield path
+
+    def evidence(self, source: Source) -> Iterator[str]:
+        """Paths of evidence, which only ``rebuild --evidence`` writes."""
+        rows = source.db.execute("SELECT path FROM files WHERE class = 'evidence' ORDER BY path")
+        for (path,) in rows:
+            yield path
+
+    def render(self, source: Source, path: str) -> File | None:
+        """The bytes as they were taken in."""
+        row = source.db.execute("SELECT seq, mode FROM files WHERE path = ?", (path,)).fetchone()
+        if row is None:
+            return None
+        return File(content_bytes(source, source.body(row[0])["content"]), row[1])
+
+
+# Counts -----------------------------------------------------------------------------------------
+
+
+PATH = "counts.json"
+
+
+class Counts:
+    """See the module. It counts the tables of others, which are folded before."""
+
+    name = "counts"
+    version = 1
+    tables = ("counted",)
+    ddl = """
+CREATE TABLE counted (
+    only INTEGER PRIMARY KEY CHECK (only = 0),
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL
+) STRICT;
+"""
+    kinds = frozenset(
+        ("ledger.opened", "decision.logged", "chat.created", "chat.sent", "chat.unreadable")
+    )
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep the newest entry that is counted."""
+        sql = "INSERT OR REPLACE INTO counted (only, seq, id) VALUES (0, ?, ?)"
+        return (("counted", sql, (entry.seq, entry.id), None),)
+
+    def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
+        """The one file."""
+        return (PATH,)
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """The one file, once the ledger is opened."""
+        if source.db.execute("SELECT 1 FROM counted").fetchone():
+            yield PATH
+
+    def render(self, source: Source, path: str) -> File | None:
+        """Decisions in all, by status, by log where one is not ``log.md``; messages by channel."""
+        newest = source.db.execute("SELECT seq, id FROM counted").fetchone()
+        if path != PATH or newest is None:
+            return None
+        statuses: Counter[str] = Counter()
+        logs: Counter[str] = Counter()
+        for log, status, count in source.db.execute(
+            "SELECT log, status, count(*) FROM pieces WHERE id IS NOT NULL GROUP BY log, status"
+        ):
+            statuses[status] += count
+            logs[log] += count
+        decisions: dict[str, object] = {"by_status": dict(statuses), "total": logs.total()}
+        if logs.keys() - {LIVE}:
+            decisions["by_log"] = dict(logs)
+        channels = source.db.execute("SELECT channel, lines FROM channels").fetchall()
+        value = {
+            "as_of": {"id": newest[1], "seq": newest[0]},
+            "decisions": decisions,
+            "messages": dict(channels),
+        }
+        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+        return File(text.encode() + b"\n", MODE)
+
+
+def counted_entry(data: bytes) -> tuple[int, str] | None:
+    """The entry (seq, id) that a counts file says it counts; None where it says nothing such."""
+    try:
+        value = json.loads(data)
+        seq, entry_id = value["as_of"]["seq"], value["as_of"]["id"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return (seq, entry_id) if type(seq) is int and type(entry_id) is str else None
+
+
+# Trust ------------------------------------------------------------------------------------------
+
+
+_KEY = "INSERT INTO keys (seq, vkey) VALUES (?, ?)"
+_SEAL = "INSERT INTO seals (seq, size, root, note) VALUES (?, ?, ?, ?)"
+_ANCHOR = "INSERT INTO anchors (seq, method, name, size, root) VALUES (?, ?, ?, ?, ?)"
+_ACTOR = "INSERT INTO actors (seq, handle, number, vkey, revoked) VALUES (?, ?, ?, ?, ?)"
+_FORK = "INSERT INTO forks (seq, origin, size, root) VALUES (?, ?, ?, ?)"
+
+
+class Trust(TableAlone):
+    """See the module. Roots are 64 hex digits; ``forks.origin`` is the line that was left."""
+
+    name = "trust"
+    version = 2
+    tables = ("keys", "seals", "anchors", "forks", "actors")
+    ddl = """
+CREATE TABLE keys (
+    seq INTEGER PRIMARY KEY,
+    vkey TEXT NOT NULL
+) STRICT;
+CREATE TABLE seals (
+    seq INTEGER PRIMARY KEY,
+    size INTEGER NOT NULL,
+    root TEXT NOT NULL,
+    note TEXT NOT NULL
+) STRICT;
+CREATE TABLE anchors (
+    seq INTEGER PRIMARY KEY,
+    method TEXT NOT NULL,
+    name TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    root TEXT NOT NULL
+) STRICT;
+CREATE TABLE forks (
+    seq INTEGER PRIMARY KEY,
+    origin TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    root TEXT NOT NULL
+) STRICT;
+CREATE TABLE actors (
+    seq INTEGER PRIMARY KEY,
+    handle TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    vkey TEXT NOT NULL,
+    revoked INTEGER NOT NULL
+) STRICT;
+"""
+    kinds = frozenset(
+        (
+            "key.set",
+            "seal.made",
+            "anchor.received",
+            "ledger.forked-from",
+            "actor.enrolled",
+            "actor.revoked",
+        )
+    )
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """One row an entry."""
+        seq, body = entry.seq, entry.data
+        if entry.kind == "seal.made":
+            row = (seq, body["size"], _root(body["note"]), body["note"])
+            return (("seals", _SEAL, row, None),)
+        if entry.kind == "key.set":
+            return (("keys", _KEY, (seq, body["vkey"]), None),)
+        if entry.kind == "anchor.received":
+            anchor = (seq, body["method"], body["name"], body["size"], body["root"])
+            return (("anchors", _ANCHOR, anchor, None),)
+        if entry.kind in ("actor.enrolled", "actor.revoked"):
+            gone = entry.kind == "actor.revoked"
+            change = (seq, body["handle"], body["number"], body["vkey"], gone)
+            return (("actors", _ACTOR, change, None),)
+        return (("forks", _FORK, (seq, body["origin"], body["size"], body["root"]), None),)
+
+
+def _root(note: str) -> str:
+    """The root that a seal's third line names, in hex."""
+    from binascii import Error, a2b_base64
+
+    try:
+        root = a2b_base64(note.split("\n", 3)[2])
+    except (Error, IndexError, ValueError):
+        return ""
+    return root.hex() if len(root) == 32 else ""
+
+
+# Redactions -------------------------------------------------------------------------------------
+
+
+_ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
+
+
+class Redactions(TableAlone):
+    """See the module."""
+
+    name = "redactions"
+    version = 1
+    tables = ("redactions",)
+    ddl = """
+CREATE TABLE redactions (
+    seq INTEGER PRIMARY KEY,
+    entry INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    place TEXT NOT NULL
+) STRICT;
+CREATE INDEX redactions_place ON redactions (place);
+"""
+    kinds = frozenset((REDACTED,))
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """Keep one row an erased entry; ``entry`` is the one that says so."""
+        body = entry.data
+        row = (body["seq"], entry.seq, body["kind"], place_of(body["kind"], body["keep"]))
+        return (("redactions", _ROW, row, None),)
+
+
+def place_of(kind: str, body: dict[str, Any]) -> str:
+    """Where a body's text stands: a path, a folder's name with the event's, a run, or a log."""
+    if kind == "bus.published":
+        return f"events/{body['name']}"
+    if kind.startswith("chat."):
+        return f"chat/{body['channel']}.chat"
+    if "name" in body:
+        return f"workers/{body['name']}.md"
+    if "spawn" in body:
+        return f"agents/{body['spawn']}"
+    return f"scribe/{body.get('file', 'log.md')}" if "path" not in body else str(body["path"])
+
+
+# Ahead ------------------------------------------------------------------------------------------
+
+
+_LIMIT = 16 * 1024 * 1024
+
+
+def ahead_of(db: sqlite3.Connection | None, disk: Disk) -> str | None:
+    """Say which entry the files show that the ledger ``db`` (None: there is none) does not hold."""
+    try:
+        data = disk.read(PATH, _LIMIT)
+    except UnreadableError:
+        return None
+    counted = None if data is None else counted_entry(data)
+    if counted is None:
+        return None
+    seq, entry_id = counted
+    row = None
+    if db is not None and 0 <= seq < 2**62:
+        row = db.execute("SELECT id FROM entries WHERE seq = ?", (seq,)).fetchone()
+    if row is not None and row[0] == entry_id:
+        return None
+    where = "there is no ledger here" if db is None else "this ledger does not hold it"
+    return f"{PATH} counts entry {seq} ({entry_id}), and {where}"

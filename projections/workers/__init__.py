@@ -1,0 +1,1 @@
+"""The workers' files: their format and tables."""

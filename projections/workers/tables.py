@@ -1,0 +1,209 @@
+"""Workers that we run: their states, the steps that led there, and ``workers/<name>.md``.
+
+The task file is a projection that its worker may append to. As long as its state is the same since
+it did, the file is as the worker left it; the next change of state renders it anew: task and state
+from the ledger, the findings from what the worker wrote. What the file says of its state is the
+worker's word and nobody else's (spec: nbs-compat C10, 10). Task files of workers that other tools
+run are with ``tripod.projections.team.tables``.
+
+Runs of agents: which were ordered, which run, how they ended. A table alone.
+
+It is what a coordinator starts from, the first one and one that comes after a death alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tripod.ledger.entry import Entry
+from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
+
+FOLDER = "workers"
+MODE = 0o644
+
+STEPS = {
+    "worker.spawned": "pending",
+    "worker.continued": "pending",
+    "worker.running": "running",
+    "worker.escalated": "escalated",
+    "worker.dismissed": "dismissed",
+}
+"""The state that each kind brings; that of ``worker.ended`` stands in its body."""
+
+_SPAWNED = (
+    "INSERT OR IGNORE INTO workers (name, slug, seq, state, open, changed, started, completed)"
+    " VALUES (?, ?, ?, 'pending', 1, ?, '', '')"
+)
+_CONTINUED = (
+    "UPDATE workers SET state = 'pending', open = 1, changed = ?2, completed = '' WHERE name = ?1"
+)
+_RUNNING = (
+    "UPDATE workers SET state = 'running', changed = ?2,"
+    " started = CASE started WHEN '' THEN ?3 ELSE started END WHERE name = ?1"
+)
+_CHANGED = (
+    "UPDATE workers SET state = ?3, changed = ?2,"
+    " completed = CASE completed WHEN '' THEN ?4 ELSE completed END WHERE name = ?1"
+)
+_ENDED = _CHANGED.replace("changed = ?2,", "changed = ?2, open = 0,")
+_NOTED = "UPDATE workers SET noted = ?2, mode = ?3 WHERE name = ?1"
+_STEP = "INSERT INTO worker_steps (seq, name, kind, state, spawn, event) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+class Workers:
+    """See the module."""
+
+    name = "workers"  # as that of ``TeamFiles``: to people it is one
+    version = 1
+    tables = ("workers", "worker_steps")
+    ddl = """
+CREATE TABLE workers (
+    name TEXT PRIMARY KEY,
+    slug TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    open INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    started TEXT NOT NULL,
+    completed TEXT NOT NULL,
+    noted INTEGER,
+    mode INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX workers_open ON workers (name) WHERE open = 1;
+CREATE TABLE worker_steps (
+    seq INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    state TEXT NOT NULL,
+    spawn TEXT,
+    event TEXT
+) STRICT;
+CREATE INDEX worker_steps_name ON worker_steps (name);
+"""
+    kinds = frozenset((*STEPS, "worker.ended", "worker.written"))
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """One row a worker, and one row a step of its life."""
+        body, seq = entry.data, entry.seq
+        if entry.kind == "worker.written":
+            name = worker_of(body["path"])
+            mode = body["observed"].get("mode", MODE)
+            return (("workers", _NOTED, (name, seq, mode), name),)
+        name = body["name"]
+        state = STEPS.get(entry.kind) or body["state"]
+        row = (seq, name, entry.kind, state, body.get("spawn"), body.get("event"))
+        step: Op = ("worker_steps", _STEP, row, name)
+        time = entry.at[:19].replace("T", " ")
+        if entry.kind == "worker.spawned":
+            return (("workers", _SPAWNED, (name, body["slug"], seq, seq), name), step)
+        if entry.kind == "worker.continued":
+            return (("workers", _CONTINUED, (name, seq), name), step)
+        if entry.kind == "worker.running":
+            return (("workers", _RUNNING, (name, seq, time), name), step)
+        sql = _ENDED if entry.kind == "worker.ended" else _CHANGED
+        return (("workers", sql, (name, seq, state, time), name), step)
+
+    def touched(self, entry: Entry) -> Iterable[str]:
+        """Its task file."""
+        if entry.kind == "worker.written":
+            return (entry.data["path"],)
+        return (f"{FOLDER}/{entry.data['name']}.md",)
+
+    def paths(self, source: Source) -> Iterator[str]:
+        """Task files of workers that we run, by name."""
+        for (name,) in source.db.execute("SELECT name FROM workers ORDER BY name"):
+            yield f"{FOLDER}/{name}.md"
+
+    def render(self, source: Source, path: str) -> File | None:
+        """A task file: as its worker left it, or anew since its state changed."""
+        row = source.db.execute(
+            "SELECT slug, seq, state, changed, started, completed, noted, mode FROM workers"
+            " WHERE name = ?",
+            (worker_of(path),),
+        ).fetchone()
+        if row is None:
+            return None
+        from tripod.projections.workers import (
+            format as workers_format,  # most commands render no task file
+        )
+
+        slug, seq, state, changed, started, completed, noted, mode = row
+        task = content_bytes(source, source.body(seq)["task"]).decode()
+        log = workers_format.EMPTY_LOG
+        if noted is not None:
+            data = content_bytes(source, source.body(noted)["content"])
+            left = workers_format.parse_worker(data)
+            # It may have appended to a file that showed an earlier state than the ledger had.
+            sql = "SELECT 1 FROM worker_steps WHERE name = ? AND state = ? AND seq < ? LIMIT 1"
+            row = source.db.execute(sql, (worker_of(path), left.state, noted)).fetchone()
+            if noted > changed and (left.state == state or row is None):
+                return File(data, mode)
+            log = workers_format.log_below(data, slug, task) or log
+        text = workers_format.WorkerText(state, started, completed, task, log, slug)
+        return File(workers_format.format_worker(text), MODE if mode is None else mode)
+
+    def log(self, source: Source, path: str, data: bytes) -> str:
+        """What stands in a task file's log; ``data`` are its bytes."""
+        from tripod.projections.workers import format as workers_format
+
+        sql = "SELECT slug, seq FROM workers WHERE name = ?"
+        row = source.db.execute(sql, (worker_of(path),)).fetchone()
+        if row is None:
+            return workers_format.parse_worker(data).log
+        task = content_bytes(source, source.body(row[1])["task"]).decode()
+        return workers_format.log_below(data, row[0], task)
+
+
+def worker_of(path: str) -> str:
+    """The name of the worker whose task file a path would be; '' for any other path."""
+    folder, _, name = path.rpartition("/")
+    return name.removesuffix(".md") if folder == FOLDER and name.endswith(".md") else ""
+
+
+# Agents -----------------------------------------------------------------------------------------
+
+
+_REQUESTED = (
+    "INSERT OR IGNORE INTO agents (spawn, role, subject, attempt, seq, state)"
+    " VALUES (?, ?, ?, ?, ?, 'requested')"
+)
+_STARTED = (
+    "UPDATE agents SET state = 'started', started = ?2 WHERE spawn = ?1 AND state = 'requested'"
+)
+_AGENT_ENDED = (
+    "UPDATE agents SET state = ?3, ended = ?2 WHERE spawn = ?1"
+    " AND state IN ('requested', 'started')"
+)
+
+
+class Agents(TableAlone):
+    """See the module."""
+
+    name = "agents"
+    version = 1
+    tables = ("agents",)
+    ddl = """
+CREATE TABLE agents (
+    spawn TEXT PRIMARY KEY,
+    role TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    started INTEGER,
+    ended INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX agents_errand ON agents (role, subject, attempt);
+"""
+    kinds = frozenset(("agent.requested", "agent.started", "agent.ended", "agent.abandoned"))
+
+    def fold(self, entry: Entry) -> Iterable[Op]:
+        """One row a run; ``state`` is requested, started, ended or abandoned, and then stays."""
+        body = entry.data
+        spawn = body["spawn"]
+        if entry.kind == "agent.requested":
+            row = (spawn, body["role"], body["subject"], body["attempt"], entry.seq)
+            return (("agents", _REQUESTED, row, spawn),)
+        if entry.kind == "agent.started":
+            return (("agents", _STARTED, (spawn, entry.seq), spawn),)
+        return (("agents", _AGENT_ENDED, (spawn, entry.seq, entry.kind.partition(".")[2]), spawn),)

@@ -1,0 +1,424 @@
+"""Runs of agents in the ledger: intent first, exactly one record, whoever dies on the way.
+
+An *errand* is what somebody is to do: a role, and the subject that it is about. Each attempt at it
+is one run of one program. In order, each step a transaction or a fact on the disk:
+
+1. the lock of the run's folder is taken; ``agent.requested`` and ``delivered`` are committed, if
+   no other coordinator was faster. Dead before the commit: nothing happened.
+2. the program is launched, with the lock. Dead before: nobody holds the lock, and it never will
+   run; who comes next commits ``agent.abandoned`` and makes the next attempt.
+3. ``agent.started`` is committed. Dead before: who comes next finds the program at work, commits
+   it, and waits.
+4. it ends; ``agent.ended`` is committed with all that it wrote. Dead before: who comes next reads
+   how it ended, and commits it.
+5. the folder is removed. Dead before: who comes next removes it.
+
+Who comes next does all that by this same code. So a program may run more than once (each time it
+is lost), and what follows from it is recorded once. Source: spec kernel A-8, K-6, and section 3.
+
+Runs of agents as the ledger holds them: the last at an errand, its order, how it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from tripod.agents.spec import SpawnResult, SpawnSpec, described, is_spawn_id, read_answer, spawn_id
+from tripod.agents.spool import LOST, RUNNING, Look, Spool, result_of
+from tripod.agents.wrapper import public_of
+from tripod.errors import RefusedError
+from tripod.ledger.entry import Draft
+from tripod.ledger.kinds import agents as drafts_agent
+from tripod.ledger.kinds.agents import KEPT_LIMIT
+from tripod.ledger.places import SPOOL
+from tripod.projections.projection import content_bytes
+from tripod.team.act import Act
+from tripod.team.team import Team
+
+LOST_REASON = "nobody runs it any more: who ran it was killed"
+
+
+class Run(NamedTuple):
+    """One attempt at an errand; ``state`` is requested, started, ended or abandoned."""
+
+    spawn: str
+    role: str
+    subject: str
+    attempt: int
+    state: str
+    seq: int
+
+
+def newest(db: sqlite3.Connection, role: str, subject: str) -> Run | None:
+    """The last attempt at an errand, None where there was none."""
+    row = db.execute(
+        "SELECT spawn, role, subject, attempt, state, seq FROM agents"
+        " WHERE role = ? AND subject = ? ORDER BY attempt DESC LIMIT 1",
+        (role, subject),
+    ).fetchone()
+    return None if row is None else Run(*row)
+
+
+def order_of(team: Team, ordered: Run) -> dict[str, Any]:
+    """What a run was ordered by, as it is recorded (text, where that was redacted)."""
+    data = content_bytes(team.source, team.source.body(ordered.seq)["spec"])
+    try:
+        value: dict[str, Any] = json.loads(data)
+    except (ValueError, RecursionError):
+        return {"output": "text"}
+    return value
+
+
+def ordered_again(team: Team, ordered: Run) -> SpawnSpec:
+    """The order of a recorded run, to be given again; of one without secrets alone.
+
+    Raises:
+        RefusedError: it had secrets, which nobody kept, or what it said was erased.
+    """
+    order = order_of(team, ordered)
+    if "argv" not in order or order["secrets"] or "mcp_servers" in order:
+        raise RefusedError(
+            f"run {ordered.spawn} cannot be ordered again: what it needs was not kept"
+        )
+    timeout, schema, tools = (order.get(name) for name in ("timeout_ms", "schema", "tools"))
+    return SpawnSpec(
+        argv=tuple(order["argv"]),
+        env=tuple(order["env"]),
+        cwd=order.get("cwd"),
+        output=order["output"],
+        model=order.get("model"),
+        effort=order.get("effort"),
+        tools=None if tools is None else tuple(tools),
+        stdin=content_bytes(team.source, team.source.body(ordered.seq + 1)["content"]),
+        set_env=order["set_env"],
+        timeout_s=None if timeout is None else timeout / 1000,
+        takes={name: tuple(form) for name, form in order["takes"].items()},
+        schema=None if schema is None else json.loads(schema),
+        more=order["more"],
+    )
+
+
+def unsupported(order: dict[str, Any]) -> list[str]:
+    """Parameters of a recorded order that its program cannot take."""
+    given = ("model", "effort", "schema", "tools", "mcp_servers")
+    names = [name for name in given if name in order] + sorted(order.get("more", ()))
+    return [name for name in names if name not in order.get("takes", ())]
+
+
+def recorded(team: Team, ordered: Run) -> SpawnResult:
+    """How a run ended, from the ledger alone."""
+    sql = "SELECT state, ended FROM agents WHERE spawn = ?"
+    state, seq = team.store.db.execute(sql, (ordered.spawn,)).fetchone()
+    if seq is None or state == "abandoned":
+        problem = LOST_REASON if seq is None else team.source.body(seq)["reason"]
+        return SpawnResult(status="killed", problem=problem)
+    body = team.source.body(seq)
+    stdout, stderr = (
+        content_bytes(team.source, body[name]["content"]) if "content" in body[name] else b""
+        for name in ("stdout", "stderr")
+    )
+    order = order_of(team, ordered)
+    answer = read_answer(order["output"], stdout, wants_structure="schema" in order)
+    return SpawnResult(
+        status=body["status"],
+        problem=body.get("problem", ""),
+        exit_code=body.get("exit_code"),
+        signal=body.get("signal"),
+        wall_ms=body["wall_ms"],
+        text=answer.text,
+        structured=answer.structured,
+        usage=body.get("usage", {}),
+        cost=body.get("cost"),
+        session=body.get("session"),
+        stdout=stdout,
+        stderr=stderr,
+        unsupported_params=tuple(body["unsupported"]),
+    )
+
+
+def cassette_of(team: Team, ordered: Run) -> bytes:
+    """A recorded run as a cassette; see ``tripod.agents.cassette``."""
+    from tripod.agents.cassette import format_cassette
+
+    result = recorded(team, ordered)
+    prompt = content_bytes(team.source, team.source.body(ordered.seq + 1)["content"])
+    return format_cassette(prompt, result.stdout, result.stderr, result.exit_code, result.signal)
+
+
+# Errands ----------------------------------------------------------------------------------------
+
+
+class Told:
+    """What else is appended in the transactions of a run; this one appends nothing.
+
+    ``files`` says where the program's output is to go, where that is not the run's own folder.
+    """
+
+    def files(self, team: Team, subject: str) -> tuple[str | None, str | None]:  # noqa: ARG002
+        """Paths of standard output and standard error."""
+        return None, None
+
+    def requested(self, act: Act, run: Run) -> tuple[int, ...]:  # noqa: ARG002
+        """In front of ``agent.requested`` (``run.seq`` is -1): further sources of the prompt."""
+        return ()
+
+    def started(self, act: Act, run: Run) -> None:
+        """With ``agent.started``."""
+
+    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:
+        """With ``agent.ended``."""
+
+    def abandoned(self, act: Act, run: Run) -> None:
+        """With ``agent.abandoned``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is to be done. ``spec`` gives the order for an attempt: each has secrets of its own.
+
+    ``sources`` are the entries whose text stands in the prompt; ``actor`` is who wants it done.
+    """
+
+    role: str
+    subject: str
+    spec: Callable[[int], SpawnSpec]
+    sources: tuple[int, ...] = ()
+    actor: str = "tripod"
+
+
+def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (None, None)) -> Spool:
+    """The folder of a run; ``files`` are where its output goes instead.
+
+    The key that signs how it ended is the one of its order in the ledger.
+    """
+    row = team.store.db.execute("SELECT seq FROM agents WHERE spawn = ?", (spawn,)).fetchone()
+    key = "" if row is None else str(team.source.body(row[0]).get("key", ""))
+    return Spool(f"{team.root}/{SPOOL}/{spawn}", stdout=files[0], stderr=files[1], key=key)
+
+
+# Steps -----------------------------------------------------------------------------------------
+
+
+def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
+    """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it.
+
+    Raises:
+        LedgerError: nothing could be recorded, and nothing was run.
+    """
+    spec = errand.spec(number)
+    order = described(spec)
+    spawn = spawn_id(errand.role, errand.subject, number, order)
+    spool = spool_of(team, spawn, told.files(team, errand.subject))
+    secret = os.urandom(32)
+    with spool.held() as lock:
+        if lock is None:
+            return False
+        key = public_of(secret)
+        try:
+            with team.act() as act:
+                last = newest(act.transaction.tables, errand.role, errand.subject)
+                if last is not None and last.attempt >= number:
+                    return False
+                ordered = Run(spawn, errand.role, errand.subject, number, "requested", -1)
+                act.may_lag = False  # its program reads files
+                sources = (*errand.sources, *told.requested(act, ordered))
+                entries = act.append(_requested(errand, ordered, order, spec, sources, key=key))
+                ordered = ordered._replace(seq=entries[0].seq)
+        except BaseException:
+            spool.remove()
+            raise
+        spool.clear()
+        spool.key = key
+        spool.launch(spec, lock, secret)
+    _note(team, ordered, spool.look(), told)
+    return True
+
+
+def _requested(
+    errand: Errand,
+    ordered: Run,
+    order: bytes,
+    spec: SpawnSpec,
+    sources: tuple[int, ...],
+    *,
+    key: str,
+) -> list[Draft]:
+    return [
+        drafts_agent.agent_requested(
+            spawn=ordered.spawn,
+            role=ordered.role,
+            subject=ordered.subject,
+            attempt=ordered.attempt,
+            spec=order,
+            actor=errand.actor,
+            key=key,
+        ),
+        drafts_agent.delivered(ordered.spawn, "prompt", spec.stdin, sources),
+    ]
+
+
+def _note(team: Team, ordered: Run, look: Look, told: Told) -> None:
+    """Step 3, if nobody did it: also of a run that has ended meanwhile."""
+    if look.started is None:
+        return
+    with team.act() as act:
+        _append_started(act, ordered, look, told)
+
+
+def _append_started(act: Act, ordered: Run, look: Look, told: Told) -> None:
+    found = look.started
+    failed = look.end is not None and look.end.outcome == "not_started"
+    if found is None or failed or _state(act, ordered) != "requested":
+        return
+    draft = drafts_agent.agent_started(
+        ordered.spawn, found.child, found.child_start, found.argv_sha256
+    )
+    act.append([draft])
+    told.started(act, ordered)
+
+
+def _state(act: Act, ordered: Run) -> str:
+    sql = "SELECT state FROM agents WHERE spawn = ?"
+    return str(act.transaction.tables.execute(sql, (ordered.spawn,)).fetchone()[0])
+
+
+def settle(team: Team, ordered: Run, told: Told) -> bool:
+    """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see.
+
+    Raises:
+        LedgerError: nothing could be recorded; the run's folder stays.
+    """
+    spool = spool_of(team, ordered.spawn, told.files(team, ordered.subject))
+    look = spool.look()
+    if look.state == LOST:
+        try:
+            look = spool.give_up(LOST_REASON)
+        except FileNotFoundError:  # somebody else settled it meanwhile, and removed its folder
+            return False
+    if look.state == RUNNING:
+        if ordered.state == "requested":
+            _note(team, ordered, look, told)
+        return False
+    assert look.end is not None
+    order = order_of(team, ordered)
+    result = result_of(spool, look, order["output"], wants_structure="schema" in order)
+    with team.act() as act:
+        if _state(act, ordered) in ("requested", "started"):
+            _append_started(act, ordered, look, told)
+            if look.end.outcome == "abandoned":
+                act.append([drafts_agent.agent_abandoned(ordered.spawn, look.end.reason)])
+                told.abandoned(act, ordered)
+            else:
+                act.append([_ended(ordered, result, order)])
+                told.ended(act, ordered, result)
+    spool.remove()
+    return True
+
+
+def _ended(ordered: Run, result: SpawnResult, order: dict[str, Any]) -> Draft:
+    return drafts_agent.agent_ended(
+        spawn=ordered.spawn,
+        status=result.status,
+        wall_ms=result.wall_ms,
+        stdout=result.altered.get("stdout") or _kept(result.stdout),
+        stderr=result.altered.get("stderr") or _kept(result.stderr),
+        unsupported=unsupported(order),
+        problem=result.problem or None,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        session=result.session,
+        usage=dict(result.usage) or None,
+        cost=result.cost,
+    )
+
+
+def _kept(data: bytes) -> bytes | tuple[str, int]:
+    return data if len(data) <= KEPT_LIMIT else (sha256(data).hexdigest(), len(data))
+
+
+# A whole errand --------------------------------------------------------------------------------
+
+
+async def run(
+    team: Team,
+    errand: Errand,
+    *,
+    first: int = 1,
+    max_attempts: int = 2,
+    told: Told | None = None,
+) -> tuple[Run, SpawnResult]:
+    """Do an errand, or go on with it: adopt what runs, take what has ended, try what is lost again.
+
+    Being cancelled ends the program, and records that.
+
+    Args:
+        team: the team whose ledger it is.
+        errand: what is to be done.
+        first: the number of the first attempt that counts; earlier ones failed in another way.
+        max_attempts: how often it is begun, as long as it is lost each time.
+        told: what else is to be appended with each step.
+
+    Raises:
+        LedgerError: nothing could be recorded.
+    """
+    told = told or Told()
+    while True:
+        last = newest(team.store.db, errand.role, errand.subject)
+        if last is None or last.attempt < first:
+            if not attempt(team, errand, first, told):
+                await _somebody_else(team, errand, first, told)
+        elif last.state == "abandoned" and last.attempt < first + max_attempts - 1:
+            if not attempt(team, errand, last.attempt + 1, told):
+                await _somebody_else(team, errand, last.attempt + 1, told)
+        elif last.state in ("ended", "abandoned"):
+            return last, recorded(team, last)
+        else:
+            await _over(team, last, told)
+
+
+async def _somebody_else(team: Team, errand: Errand, number: int, told: Told) -> None:
+    """Wait until a coordinator that was faster has done, or died."""
+    spawn = spawn_id(errand.role, errand.subject, number, described(errand.spec(number)))
+    spool = spool_of(team, spawn, told.files(team, errand.subject))
+    await asyncio.to_thread(spool.wait)
+
+
+async def _over(team: Team, ordered: Run, told: Told) -> None:
+    spool = spool_of(team, ordered.spawn, told.files(team, ordered.subject))
+    settle(team, ordered, told)
+    waiting = asyncio.ensure_future(asyncio.to_thread(spool.wait))
+    try:
+        await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        spool.cancel()
+        await asyncio.wait([waiting])
+        raise
+    finally:
+        settle(team, ordered, told)
+
+
+def sweep(team: Team) -> None:
+    """Remove the folders of runs that are over, and of those that never came to be recorded.
+
+    What has another name than a run's is somebody else's, and stays; so does what a link shows.
+    """
+    folder = f"{team.root}/{SPOOL}"
+    try:
+        names = [one.name for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return
+    for name in filter(is_spawn_id, names):
+        sql = "SELECT state FROM agents WHERE spawn = ?"
+        row = team.store.db.execute(sql, (name,)).fetchone()
+        if row is None or row[0] in ("ended", "abandoned"):
+            spool = spool_of(team, name)
+            with spool.held() as lock:
+                if lock is not None:
+                    spool.remove()

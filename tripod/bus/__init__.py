@@ -1,0 +1,1 @@
+"""The event queue: publish, acknowledge, claim, wait."""

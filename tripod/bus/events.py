@@ -1,0 +1,410 @@
+"""Acts on the event queue. Everything is decided inside the act's transaction.
+
+Source: spec nbs-compat B; seeds: nbs-bus; design section 7.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from tripod.drafting import draft_event, judge_event
+from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError, RefusedError
+from tripod.ledger.kinds import team as drafts
+from tripod.projections import BUS
+from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
+from tripod.projections.bus.tables import event_bytes, in_queue, name_us
+from tripod.projections.team.tables import odd_config
+from tripod.team.act import Act
+from tripod.team.files import digest_of
+from tripod.team.team import Team
+
+NOBODY = "unknown"
+"""The actor of an act whose author is not known."""
+
+
+_SCRIBE = "scribe"  # source of the events that follow from a decision, whatever its handle is
+_NO_DUPLICATES = ("decision-logged", "pythia-checkpoint")
+
+
+class Pending(NamedTuple):
+    """A pending event: its priority's name, its file's name, and that name's time in µs."""
+
+    priority: str
+    name: str
+    us: int
+    source: str
+    type: str
+
+
+class Claim(NamedTuple):
+    """An event in somebody's hands (``tripod.bus.waiting``), until ``until_us`` (µs since 1970).
+
+    ``attempt`` counts who began on it, from 1.
+    """
+
+    name: str
+    holder: str
+    until_us: int
+    attempt: int
+
+    @property
+    def told(self) -> str:
+        """Who has it, and for how long, in words."""
+        return f"is claimed by {self.holder} until {format_time(self.until_us)}"
+
+
+class Status(NamedTuple):
+    """Counts of the queue; ``stale`` are pending longer than ``ack_timeout`` seconds (0: off)."""
+
+    pending: dict[str, int]
+    oldest_us: int | None
+    processed: int
+    processed_bytes: int
+    ack_timeout: int
+    stale: int
+
+    @property
+    def total(self) -> int:
+        """Pending events in all."""
+        return sum(self.pending.values())
+
+
+class Pruned(NamedTuple):
+    """What a prune did: files deleted, bytes left, the limit; ``folder`` is False without one."""
+
+    files: int
+    left: int
+    limit: int
+    folder: bool
+
+
+def settings(team: Team) -> dict[str, Any]:
+    """The team's configuration as it was last taken in, defaults where there is none.
+
+    What it could not take of the file is added to the team's warnings.
+    """
+    path = f"{BUS.folder}/{team.queue}config.yaml"
+    odd = odd_config(team.disk, path)
+    if odd is not None and f"{path} {odd}" not in team.warnings:
+        team.warnings.append(f"{path} {odd}")
+    row = team.store.db.execute(
+        "SELECT settings, problems FROM inputs WHERE path = ?", (path,)
+    ).fetchone()
+    if row is None or row[0] is None:
+        from tripod.projections.bus.format import Config
+
+        return Config()._asdict()
+    for problem in json.loads(row[1] or "[]"):
+        place = f"{path}:{problem['line']}" if problem["line"] else path
+        warning = ": ".join(filter(None, (place, problem["key"], problem["message"])))
+        if warning not in team.warnings:
+            team.warnings.append(warning)
+    return json.loads(row[0])  # type: ignore[no-any-return]
+
+
+def publish(
+    team: Team,
+    source: str,
+    type_: str,
+    priority: str,
+    payload: str = "",
+    *,
+    dedup_window: int | None = None,
+) -> str:
+    """Publish an event and give its file name.
+
+    Args:
+        team: the team whose queue it is.
+        source: who says it, one line without a slash, of at most 127 bytes.
+        type_: what it is about, likewise.
+        priority: critical, high, normal or low.
+        payload: text of at most 1 MiB.
+        dedup_window: seconds within which an equal pending (source, type) drops this one; 0 is
+            off, None takes the configuration's, which counts for no decision of the team's Scribe.
+
+    Raises:
+        BadArgumentError: an argument breaks its rule.
+        DuplicateDroppedError: an equal event is pending within the window.
+    """
+    judge_event(source, type_, priority, payload)
+    with team.act(hasty=True, by=source) as act:
+        window = _window(team, source, type_) if dedup_window is None else dedup_window
+        if window:
+            # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
+            span = window * 1_000_000
+            within = max(0, act.now_us - span), min(act.now_us + span, 2**63 - 1)
+            where, values = queue_of(team)
+            row = act.transaction.tables.execute(
+                "SELECT name FROM events WHERE acked IS NULL AND source = ? AND type = ?"
+                f" AND us BETWEEN ? AND ?{where} ORDER BY us DESC LIMIT 1",
+                (source, type_, *within, *values),
+            ).fetchone()
+            if row is not None:
+                raise DuplicateDroppedError(
+                    f"{source}:{type_} dropped: {row[0]} is pending within {window} s "
+                    "(--dedup-window=0 publishes all the same)"
+                )
+        draft = draft_event(act, source, type_, priority, payload)
+        act.append([draft])
+        return str(draft.body["name"])[len(team.queue) :]
+
+
+def _window(team: Team, source: str, type_: str) -> int:
+    """The configured window; two decisions within it are two, and so are two checkpoints."""
+    window: int = settings(team)["dedup_window"]
+    if window and type_ in _NO_DUPLICATES and source in (_SCRIBE, team.scribe):
+        return 0
+    return window
+
+
+def queue_of(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
+    """The condition that an event is of the queue that is worked on: SQL, and its values."""
+    return in_queue(team.queue, alone=not team.disk.places.added, column=column)
+
+
+def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
+    """Pending events, most urgent first, then oldest; ``handle``: of this source only.
+
+    Raises:
+        BadArgumentError: no source can have this name.
+    """
+    _check_source(handle)
+    where, values = queue_of(team)
+    if handle is not None:
+        where, values = f"{where} AND source = ?", (*values, handle)
+    rows = team.store.db.execute(
+        "SELECT priority, name, us, source, type FROM events INDEXED BY events_pending"
+        f" WHERE acked IS NULL{where} ORDER BY priority, us, name",
+        values,
+    )
+    skip = len(team.queue)
+    for priority, name, us, source, type_ in rows:
+        yield Pending(PRIORITIES[priority], name[skip:], us, source, type_)
+
+
+def _check_source(handle: str | None) -> None:
+    if handle is not None and (not handle.strip() or "/" in handle):
+        raise BadArgumentError(
+            "--handle: a source is not empty and holds no /; leave it out to mean all"
+        )
+
+
+def full_name(team: Team, name: str) -> str:
+    """An event's name in the ledger: behind the queue that it is of, where that was added.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+    """
+    front = name[: name.rfind("/") + 1]
+    if not front or front not in team.disk.places.queues():
+        front = ""
+    problem = valid_event_name(name[len(front) :])
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return name if front else team.queue + name
+
+
+def find_pending(team: Team, name: str) -> int:
+    """The entry that published a pending event.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+        NotFoundError: it is not pending.
+    """
+    name = full_name(team, name)
+    row = team.store.db.execute(
+        "SELECT seq FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
+        " AND us = ? AND name = ?",
+        (name_us(name), name),
+    ).fetchone()
+    if row is None:
+        raise NotFoundError(f"no pending event {name}: `check` lists those that are")
+    return int(row[0])
+
+
+def read(team: Team, name: str, *, processed: bool = False) -> bytes:
+    """The bytes of a pending event's file; with ``processed`` also of an acknowledged one's.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+        NotFoundError: it is not pending, or its file is pruned.
+    """
+    try:
+        return event_bytes(team.source, team.source.body(find_pending(team, name)))
+    except NotFoundError:
+        path = f"{BUS.folder}/processed/{full_name(team, name)}"
+        done = BUS.render(team.source, path) if processed else None
+        if done is None:
+            raise
+        return done.data
+
+
+def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
+    """Acknowledge a pending event; of several who try, exactly one does.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+        NotFoundError: it is not pending (any more).
+        RefusedError: somebody else has claimed it; who does not say who it is may be just that one.
+    """
+    with team.act(hasty=True, by=actor) as act:
+        event = find_for(team, act, name)
+        claim = None if actor == NOBODY else claim_on(team, event)
+        if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
+            raise RefusedError(f"{name} {claim.told}: it is theirs to acknowledge, or to release")
+        whole = full_name(team, name)
+        if take_event(team, act, event, whole):
+            act.append([drafts.acked(whole, actor)])
+            return
+        raise NotFoundError(
+            f"no pending event {name}: another program acknowledged it at this moment"
+        )
+
+
+def take_event(team: Team, act: Act, event: int, name: str) -> bool:
+    """Take a pending event from its queue; False: another program took it before us.
+
+    ``name`` is its name in the ledger (see ``full_name``).
+    """
+    return not _lost(team, act, team.files.take_events([name]), {name: event})
+
+
+def _lost(team: Team, act: Act, names: list[str], events: Mapping[str, int]) -> list[str]:
+    """Of events that are not in the queue, those that were taken from it.
+
+    The others are yet to be written: by a writer that died, or by this act.
+    """
+    if not names:
+        return []
+    shown = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+    queue, done = BUS.folder, f"{BUS.folder}/processed"
+    return [
+        name
+        for name in names
+        if team.disk.stands(f"{done}/{name}")
+        or (events[name] < shown and f"{queue}/{name}" not in act.rewrite)
+    ]
+
+
+def find_for(team: Team, act: Act, name: str) -> int:
+    """The entry of a pending event, within an act that did not look at the whole queue."""
+    try:
+        return find_pending(team, name)
+    except NotFoundError:
+        if not team.files.uncounted:
+            raise
+        act.take_in()  # another program may have put it there in the tick of our last write
+        return find_pending(team, name)
+
+
+def claim_on(team: Team, event: int) -> Claim | None:
+    """The newest claim on the event of an entry, even if its time is over."""
+    row = team.store.db.execute(
+        "SELECT name, holder, until_us, attempt FROM claims WHERE event = ?", (event,)
+    ).fetchone()
+    return None if row is None else Claim(*row)
+
+
+def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> int:
+    """Acknowledge all pending events (of the source ``handle``), claimed or not; give how many.
+
+    Raises:
+        BadArgumentError: no source can have this name; it would not mean all.
+    """
+    _check_source(handle)
+    with team.act(by=actor) as act:
+        where, values = queue_of(team)
+        if handle is not None:
+            where, values = f"{where} AND source = ?", (*values, handle)
+        rows = act.transaction.tables.execute(
+            f"SELECT name, seq FROM events WHERE acked IS NULL{where}", values
+        )
+        events: dict[str, int] = dict(rows.fetchall())
+        lost = _lost(team, act, team.files.take_events(list(events)), events)
+        if lost:  # in the moment since we looked: these are another program's
+            from tripod.projections.bus.intake import moved
+
+            act.append(moved(team.source, team.disk, lost))
+        count = len(events) - len(lost)
+        if count:
+            act.append([drafts.acked_all(count, actor, handle, team.queue.rstrip("/"))])
+        return count
+
+
+def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> Pruned:
+    """Delete the oldest processed events' files until at most ``max_bytes`` are left.
+
+    The entries stay: what is pruned is the file. None takes the configuration's limit.
+
+    Raises:
+        BadArgumentError: the limit is no positive number.
+    """
+    if max_bytes is not None and max_bytes <= 0:
+        raise BadArgumentError(f"max-bytes: {max_bytes} is no positive number of bytes")
+    with team.act(by=actor) as act:
+        limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
+        db = act.transaction.tables
+        folder = f"{BUS.folder}/processed/{team.queue}".rstrip("/")
+        done = team.disk.stat(folder) is not None
+        where, values = queue_of(team)
+        left: int = db.execute(
+            f"SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL{where}", values
+        ).fetchone()[0]
+        gone: list[tuple[str, int]] = []
+        sql = f"SELECT name, size FROM events WHERE acked IS NOT NULL{where} ORDER BY us, name"
+        rows = db.execute(sql, values)
+        while left > limit:
+            name, size = rows.fetchone()
+            gone.append((name, size))
+            left -= size
+        rows.close()
+        from tripod.projections.pieces import names_in_bodies
+
+        _keep_edited(act, [name for name, _ in gone])
+        sizes = dict(gone)
+        for names in names_in_bodies(list(sizes)):
+            act.append([drafts.pruned(names, sum(sizes[name] for name in names), actor)])
+        return Pruned(len(gone), left, limit, done)
+
+
+def _keep_edited(act: Act, names: list[str]) -> None:
+    """A processed event that somebody edited is no copy of ours: its bytes are kept first."""
+    for name in names:
+        path = f"{BUS.folder}/processed/{name}"
+        want = BUS.render(act.source, path)
+        have = digest_of(act.disk, path)
+        if not have:  # who acknowledged it died before it was moved
+            path = f"{BUS.folder}/{name}"
+            have = digest_of(act.disk, path)
+        if want is not None and have not in ("", sha256(want.data).hexdigest()):
+            act.displace(path, "it differed from the ledger when it was pruned")
+
+
+def status(team: Team, now_us: int) -> Status:
+    """Count the queue; ``now_us`` is the clock against which an event is stale."""
+    db = team.store.db
+    where, values = queue_of(team)
+    rows = db.execute(
+        f"SELECT priority, count(*), min(us) FROM events WHERE acked IS NULL{where} GROUP BY 1",
+        values,
+    )
+    pending = dict.fromkeys(PRIORITIES, 0)
+    oldest: int | None = None
+    for priority, count, us in rows:
+        pending[PRIORITIES[priority]] = count
+        oldest = us if oldest is None else min(oldest, us)
+    processed, size = db.execute(
+        f"SELECT count(*), coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL{where}",
+        values,
+    ).fetchone()
+    timeout = settings(team)["ack_timeout"]
+    stale = 0
+    if timeout:
+        stale = db.execute(
+            f"SELECT count(*) FROM events WHERE acked IS NULL AND us < ?{where}",
+            (max(0, now_us - timeout * 1_000_000), *values),
+        ).fetchone()[0]
+    return Status(pending, oldest, processed, size, timeout, stale)

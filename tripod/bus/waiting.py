@@ -1,0 +1,418 @@
+"""Claims: a consumer takes an event for a while, so that no two work on it at once.
+
+A claim is no acknowledgement. The event stays pending; while the lease runs, nobody else gets it,
+and nobody else's acknowledgement is taken. Where the consumer ends before it acknowledged, its
+lease ends and the next one gets the event as attempt 2: every event is worked on at least once,
+and each time that it was begun again is an entry.
+
+``recover`` is what an agent does when it starts anew (seeds: nbs-bus, "Restart Recovery").
+
+Waits until something happens in a folder: told by the kernel (inotify), else by looking again.
+
+What happened is for the caller to find out; a wake-up may be for nothing. So whoever waits begins
+to watch first, then looks, then waits, and loses nothing. Also where the kernel tells, it is looked
+again every few seconds: a folder on another host's disk changes without a word.
+
+Readers of the bus: each sees every event once, whoever acknowledged it; and waiting for events.
+
+The seeds want agents to overhear each other (nbs-bus, "Integration with nbs-chat"), but one
+acknowledgement removes an event for everybody. A reader has a place in the ledger instead: the
+newest entry that it was shown. The place is moved behind the showing, so an event whose showing
+failed is shown again.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any, NamedTuple, Self, TypeVar
+
+from tripod.bus.events import (
+    NOBODY,
+    Claim,
+    Pending,
+    check,
+    claim_on,
+    find_for,
+    full_name,
+    queue_of,
+    settings,
+)
+from tripod.drafting import draft_event
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.ledger.kinds import bus as drafts_bus
+from tripod.projections import BUS
+from tripod.projections.bus.format import PRIORITIES
+from tripod.team.act import Act
+from tripod.team.team import Team
+
+# <sys/inotify.h>: IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE; IN_CLOEXEC and IN_NONBLOCK are open's.
+_CHANGES = 0x008 | 0x080 | 0x100
+_ROOM = 65_536
+
+
+class Watch:
+    """A watch on folders, for the length of a ``with``."""
+
+    def __init__(self, folders: Sequence[str], *, every: float, told: bool = True) -> None:
+        """Begin to watch.
+
+        Args:
+            folders: paths for the system.
+            every: seconds after which ``wait`` ends in any case.
+            told: False looks again and asks the kernel for nothing.
+        """
+        self._every = every
+        self._fd = _inotify(folders) if told else -1
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the kernel tells."""
+        return self._fd >= 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def wait(self, seconds: float) -> None:
+        """Return when something happened, after ``seconds``, or after the time between looks."""
+        seconds = max(0.0, min(seconds, self._every))
+        if self._fd < 0:
+            time.sleep(seconds)
+            return
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        if poll.poll(seconds * 1000):
+            os.read(self._fd, _ROOM)
+
+
+def _inotify(folders: Sequence[str]) -> int:
+    """A descriptor that can be read once something happened; -1 where the kernel has none."""
+    if not sys.platform.startswith("linux"):
+        return -1
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd: int = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    if fd >= 0 and any(
+        libc.inotify_add_watch(fd, os.fsencode(folder), _CHANGES) < 0 for folder in folders
+    ):
+        os.close(fd)
+        return -1
+    return fd
+
+
+# Readers ----------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+
+
+class Unseen(NamedTuple):
+    """Events that a reader was not shown, most urgent first, then oldest.
+
+    ``acked`` are the names of those that somebody acknowledged meanwhile. ``pruned`` more came and
+    went. ``up_to`` is the entry up to which this shows them.
+    """
+
+    events: list[Pending]
+    acked: frozenset[str]
+    pruned: int
+    up_to: int
+
+
+def unseen(team: Team, reader: str) -> Unseen:
+    """What a reader was not shown yet; a new one: all events whose files are kept.
+
+    Raises:
+        BadArgumentError: not the handle of a reader.
+    """
+    _check_reader(reader)
+    db = team.store.db
+    key = team.queue + reader  # in each queue a reader has a place of its own
+    row = db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
+    seen = -1 if row is None else int(row[0])
+    size = db.execute("SELECT size FROM head").fetchone()[0]
+    where, values = queue_of(team)
+    rows = db.execute(
+        "SELECT priority, name, us, source, type, acked FROM events"
+        f" WHERE seq > ? AND seq < ?{where} ORDER BY priority, us, name",
+        (seen, size, *values),
+    ).fetchall()
+    skip = len(team.queue)
+    events = [
+        Pending(PRIORITIES[priority], name[skip:], *rest) for priority, name, *rest, _ in rows
+    ]
+    acked = frozenset(name[skip:] for _, name, *_, acked in rows if acked is not None)
+    pruned = 0
+    if row is not None:
+        where, values = queue_of(team, "json_extract(CAST(body AS TEXT), '$.name')")
+        came = db.execute(
+            "SELECT count(*) FROM entries WHERE seq > ? AND seq < ? AND kind = 'bus.published'"
+            + where,
+            (seen, size, *values),
+        ).fetchone()[0]
+        pruned = came - len(rows)
+    return Unseen(events, acked, pruned, size - 1)
+
+
+def _check_reader(reader: str) -> None:
+    from tripod.projections.chat.format import valid_handle
+
+    problem = valid_handle(reader)
+    if problem is not None:
+        raise BadArgumentError(f"reader: {problem.removeprefix('handle: ')}")
+
+
+def mark_seen(team: Team, reader: str, found: Unseen) -> None:
+    """Note that a reader was shown what ``unseen`` gave; its place never moves back."""
+    if not (found.events or found.pruned):
+        return
+
+    with team.act(hasty=True, by=reader) as act:
+        key = team.queue + reader
+        row = team.store.db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
+        if row is None or row[0] < found.up_to:
+            act.append([drafts_bus.seen(key, found.up_to)._replace(actor=reader)])
+
+
+def wait(
+    team: Team,
+    look: Callable[[], T | None],
+    timeout: float | None,
+    *,
+    soon: Callable[[], float] = lambda: inf,
+) -> T:
+    """Look until there is something: at once when it comes, at most ``timeout`` seconds.
+
+    Args:
+        team: whose queue is watched.
+        look: gives None where there is nothing yet. It is asked again whenever the queue may have
+            changed, and after ``poll-interval`` seconds of the configuration in any case.
+        timeout: seconds; None waits for ever.
+        soon: seconds after which it is worth a look though nothing happened.
+
+    Raises:
+        NotFoundError: the time is over.
+    """
+    config = settings(team)
+    until = inf if timeout is None else time.monotonic() + timeout
+    folder = team.disk.full(f"{BUS.folder}/{team.queue}".rstrip("/"))
+    told = config["notify"] != "poll"
+    with Watch([folder], every=float(config["poll_interval"]), told=told) as watch:
+        while True:
+            team.refresh()
+            found = look()
+            if found is not None:
+                return found
+            left = until - time.monotonic()
+            if left <= 0:
+                raise NotFoundError(f"nothing came within {timeout:g} s")
+            watch.wait(min(left, soon()))
+
+
+def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[Pending]:
+    """Wait until an event is pending (of the source ``handle``); give all that are.
+
+    Raises:
+        NotFoundError: none came in time.
+    """
+    return wait(team, lambda: list(check(team, handle)) or None, timeout)
+
+
+def wait_unseen(team: Team, reader: str, timeout: float | None) -> Unseen:
+    """Wait until there is an event that the reader was not shown; give all of them.
+
+    Raises:
+        BadArgumentError: not the handle of a reader.
+        NotFoundError: none came in time.
+    """
+
+    def look() -> Unseen | None:
+        found = unseen(team, reader)
+        return found if found.events or found.pruned else None
+
+    return wait(team, look, timeout)
+
+
+# Claims -----------------------------------------------------------------------------------------
+
+
+LEASE = 300  # seconds
+MAX_LEASE = 2**32
+
+_FREE = (
+    "SELECT e.seq, e.name FROM events AS e INDEXED BY events_pending"
+    " LEFT JOIN claims AS c ON c.event = e.seq"
+    " WHERE e.acked IS NULL AND (c.event IS NULL OR c.until_us <= ?){where}"
+    " ORDER BY e.priority, e.us, e.name LIMIT 1"
+)
+_LIVE = (
+    "SELECT e.seq, e.name, c.holder, c.until_us, c.attempt FROM claims AS c"
+    " JOIN events AS e ON e.seq = c.event WHERE e.acked IS NULL AND c.until_us > ?{where}"
+    " ORDER BY c.until_us"
+)
+
+
+class Recovery(NamedTuple):
+    """What an agent finds when it starts anew.
+
+    ``last_at`` is the time of the newest entry before this one, ``released`` the events that its
+    former life had taken, ``heartbeat`` the event that says that it is back.
+    """
+
+    pending: list[Pending]
+    last_at: str
+    released: list[str]
+    heartbeat: str
+
+
+def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEASE) -> Claim:
+    """Take an event for ``lease`` seconds: the one named, or the most urgent that nobody has.
+
+    Whoever has it already gets the lease anew.
+
+    Raises:
+        BadArgumentError: an argument breaks its rule.
+        NotFoundError: it is not pending, or somebody else has it; or there is none to take.
+    """
+    _check_holder(holder)
+    if not 0 < lease <= MAX_LEASE:
+        raise BadArgumentError(f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}")
+    with team.act(hasty=True, by=holder) as act:
+        event, found = _free(team, act, holder, name)
+        last = claim_on(team, event)
+        again = last is not None and last.holder == holder and last.until_us > act.now_us
+        attempt = 1 if last is None else last.attempt + (not again)
+        until = act.now_us + lease * 1_000_000
+        draft = drafts_bus.claimed(name=found, event=event, by=holder, until=until, attempt=attempt)
+        act.append([draft])
+        return Claim(found.removeprefix(team.queue), holder, until, attempt)
+
+
+def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int | None) -> Claim:
+    """Claim as the commands word it: a named event now, or any, for which ``timeout`` s are waited.
+
+    Raises:
+        BadArgumentError: an event is named, and is to be waited for.
+        NotFoundError: there is none to take, or somebody else has it.
+    """
+    if name is not None and timeout is not None:
+        raise BadArgumentError(
+            "--wait waits until there is any event: leave it out where one is named"
+        )
+    if timeout:
+        return wait_claim(team, holder, timeout, lease=lease)
+    return claim(team, holder, name, lease=lease)
+
+
+def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = LEASE) -> Claim:
+    """Take the most urgent event that nobody has; where there is none, wait for one.
+
+    Raises:
+        BadArgumentError: an argument breaks its rule.
+        NotFoundError: there was none in time.
+    """
+
+    def look() -> Claim | None:
+        try:
+            return claim(team, holder, lease=lease)
+        except NotFoundError:
+            return None
+
+    def soon() -> float:
+        now = time.time_ns() // 1000
+        rows = _live(team, now)
+        return (rows[0][3] - now) / 1_000_000 if rows else inf
+
+    return wait(team, look, timeout, soon=soon)
+
+
+def _check_holder(holder: str) -> None:
+    from tripod.projections.chat.format import valid_handle
+
+    problem = valid_handle(holder)
+    if problem is None and holder == NOBODY:
+        problem = f"handle: {NOBODY!r} stands for whoever did not say who it is"
+    if problem is not None:
+        raise BadArgumentError(problem)
+
+
+def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str]:
+    if name is not None:
+        event = find_for(team, act, name)
+        taken = claim_on(team, event)
+        if taken is not None and taken.until_us > act.now_us and taken.holder != holder:
+            raise NotFoundError(f"{name} {taken.told}: `claim` without a name takes another one")
+        return event, full_name(team, name)
+    where, values = queue_of(team, "e.name")
+    sql = _FREE.format(where=where)
+    row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
+    if row is None and team.files.uncounted:
+        act.take_in()
+        row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
+    if row is None:
+        raise NotFoundError("no event to take: none is pending that nobody has")
+    return row[0], row[1]
+
+
+def release(team: Team, holder: str, name: str) -> None:
+    """Give an event back before the lease ends.
+
+    Raises:
+        BadArgumentError: not the name of an event.
+        NotFoundError: it is not pending, or not in these hands.
+    """
+    with team.act(hasty=True, by=holder) as act:
+        event = find_for(team, act, name)
+        taken = claim_on(team, event)
+        if taken is None or taken.holder != holder or taken.until_us <= act.now_us:
+            raise NotFoundError(f"{name} is not claimed by {holder}: there is nothing to give back")
+        draft = drafts_bus.released(name=full_name(team, name), event=event, actor=holder)
+        act.append([draft])
+
+
+def held(team: Team, now_us: int) -> dict[str, Claim]:
+    """The pending events that somebody has, by name."""
+    return {name: Claim(name, *rest) for _, name, *rest in _live(team, now_us)}
+
+
+def _live(team: Team, now_us: int) -> list[tuple[Any, ...]]:
+    """Entry, name, holder, end and attempt of the claims on events of the queue."""
+    where, values = queue_of(team, "e.name")
+    rows = team.store.db.execute(_LIVE.format(where=where), (now_us, *values))
+    return [(event, name.removeprefix(team.queue), *rest) for event, name, *rest in rows]
+
+
+def recover(team: Team, handle: str) -> Recovery:
+    """Start anew: what is pending, most urgent first; the claims of the life before are released.
+
+    A ``heartbeat`` event tells the others, and no dedup window drops it.
+
+    Raises:
+        BadArgumentError: no handle.
+    """
+    _check_holder(handle)
+    with team.act(by=handle) as act:
+        last = team.store.db.execute("SELECT at FROM head").fetchone()[0]
+        pending = list(check(team))
+        rows = _live(team, act.now_us)
+        mine = [(event, name) for event, name, holder, *_ in rows if holder == handle]
+        back = [
+            drafts_bus.released(name=team.queue + name, event=event, actor=handle)
+            for event, name in mine
+        ]
+        said = f"{handle} is back: {len(pending)} pending, {len(mine)} claims released"
+        beat = draft_event(act, handle, "heartbeat", "low", said)
+        act.append([*back, beat])
+        return Recovery(
+            pending, last, [name for _, name in mine], str(beat.body["name"])[len(team.queue) :]
+        )

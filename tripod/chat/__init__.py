@@ -1,0 +1,1 @@
+"""The chats: send, read, keep."""

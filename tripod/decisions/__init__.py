@@ -1,0 +1,1 @@
+"""The decision logs: log, read, search."""

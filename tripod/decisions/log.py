@@ -1,0 +1,395 @@
+"""Acts of the Scribe: log a decision with its events.
+
+Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; design section 7.
+All that is done with decisions has its name here: ``tripod.decisions.read`` only reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from sqlite3 import OperationalError
+from typing import Any, NamedTuple
+
+import orjson
+
+from tripod.bus.events import settings
+from tripod.decisions.read import CHANGES
+from tripod.drafting import draft_event
+from tripod.errors import BadArgumentError, MalformedEntryError
+from tripod.ledger.entry import Draft, leaf_hash
+from tripod.ledger.ids import fresh_ids
+from tripod.ledger.kinds import team as drafts
+from tripod.projections import LOG
+from tripod.projections.chat.format import HEADER_LINES
+from tripod.projections.chat.tables import last_line, line_at, span_of
+from tripod.projections.decisions.format import (
+    NONE_YET,
+    STATUSES,
+    format_decision,
+    format_log_header,
+    format_ref,
+    log_name_problem,
+    one_line,
+    parse_log_archive_name,
+    parse_refs,
+    valid_id,
+)
+from tripod.projections.decisions.tables import LIVE, text_of
+from tripod.projections.disk import Disk
+from tripod.projections.pythia.format import format_checkpoint_payload
+from tripod.projections.text import RUN, spoken
+from tripod.team.act import Act
+from tripod.team.team import Team
+
+MAX_TITLE = 1023  # bytes
+MAX_FIELD = 2047
+_NO_REF = (
+    "no chat ref: nothing says where this was decided, and `tripod verify` names the decision from "
+    "now on (what is recorded cannot be changed); with the next, name the message: live.chat:~L342"
+)
+_QUOTES = (
+    "{} words in a row of it stand in the chat as well: Pythia reads the log, and should not see "
+    "what was said there. Say what was decided in words of your own"
+)
+_LATELY = 500  # entries that are looked at for messages, the newest
+_LOOKED_AT = 256 * 1024  # bytes of messages
+_SOME_ID = r"\bD-[0-9]"
+_NEWEST = "SELECT coalesce(max(number), 0) FROM pieces WHERE log = ?"
+_NO_REFERENCE = (
+    "status {}, but of which decision? What is recorded cannot be changed; name it with the next, "
+    "by --supersedes, --reverses or --mitigates"
+)
+
+
+class Request(NamedTuple):
+    """A decision to be logged. Lists hold one item each; ``refs`` as ``live.chat:~L342``.
+
+    At most one of ``supersedes``, ``reverses`` and ``mitigates`` names an earlier decision. The
+    last two settle the status, which is then not given.
+    """
+
+    title: str
+    participants: Sequence[str]
+    rationale: str
+    refs: Sequence[str] = ()
+    artefacts: Sequence[str] = ()
+    risk_tags: Sequence[str] = ()
+    status: str = "decided"
+    supersedes: str | None = None
+    reverses: str | None = None
+    mitigates: str | None = None
+
+
+class Logged(NamedTuple):
+    """A logged decision: its id, its number in its log, and the checkpoint event it caused.
+
+    ``log`` is the file name of that log.
+    """
+
+    id: str
+    number: int
+    checkpoint: str | None = None
+    warnings: Sequence[str] = ()
+    log: str = LIVE
+
+
+def log(
+    team: Team, request: Request, *, actor: str | None = None, into: str | None = None
+) -> Logged:
+    """Log a decision, with its event, and Pythia's checkpoint where its log's count reaches it.
+
+    Args:
+        team: the team whose decision it is.
+        request: the decision.
+        actor: who logs it; the team's scribe by default.
+        into: the file name of the log, which is begun if it is new. By default the team's only
+            log; of several ``log.md``.
+
+    Raises:
+        BadArgumentError: ``into`` names no log, or there are several and none is named.
+        MalformedEntryError: a field breaks its rule, a ref means no message, or the decision that
+            it supersedes, reverses or mitigates does not exist, or has its successor already.
+            Nothing was recorded.
+    """
+    request = judged(request)
+    locks = [f"{LOG.folder}/{name}" for name in _lockable(team, into)]
+    with team.act(locks=locks, by=actor or team.scribe) as act:
+        db = act.transaction.tables
+        file = _log_for(act, into)
+        scribe = actor or db.execute("SELECT scribe FROM team").fetchone()[0]
+        refs, warnings = _bind(act, request)
+        _judge_reference(act, request)
+        begun = []
+        named = None if file == LIVE else file
+        if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
+            project, created = db.execute("SELECT project, created FROM team").fetchone()
+            header = format_log_header(project, created, scribe)
+            begun.append(drafts.log_begun(header, scribe, named))
+        number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
+        second = act.now_us // 1_000_000
+        while _known(act, f"D-{second}"):
+            second += 1
+        body = _body(request, f"D-{second}", number, refs)
+        if named is not None:
+            body["file"] = named
+        decision = drafts.decided(body, scribe)._replace(id=fresh_ids(1)[0][0])
+        text = f"{body['id']} {request.title}"
+        event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=decision)
+        due = _checkpoint(team, act, decision, file)
+        act.append([*begun, decision, event, *due])
+        if _quotes_chat(act, request):
+            warnings.append(_QUOTES.format(RUN))
+    checkpoint = str(due[0].body["name"]) if due else None
+    said = f"{request.title} {request.rationale}"
+    if request.status in CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
+        warnings.append(_NO_REFERENCE.format(request.status))
+    return Logged(body["id"], number, checkpoint, warnings, file)
+
+
+def _lockable(team: Team, into: str | None) -> list[str]:
+    """The logs of which one will be written, as far as the tables tell before the act begins."""
+    if into is not None:
+        return [into] if log_name_problem(into) is None and _is_there(team.disk, into) else []
+    with suppress(OperationalError):  # the tables of another version: they are about to be folded
+        logs = [log for log in LOG.live(team.source) if _is_there(team.disk, log)]
+        return logs or [LIVE]
+    return [LIVE]
+
+
+def _is_there(disk: Disk, log: str) -> bool:
+    """Whether the folder of a log is the team's, and there."""
+    return log[: log.rfind("/") + 1] in disk.places.logs()
+
+
+def _log_for(act: Act, into: str | None) -> str:
+    """The log that a decision is written into.
+
+    Raises:
+        BadArgumentError: none can be told.
+    """
+    # An archive whose log is gone is a log by itself, and never grows.
+    logs = [log for log in LOG.live(act.source) if parse_log_archive_name(log) is None]
+    if into is None:
+        if LIVE in logs or not logs:
+            return LIVE
+        if len(logs) == 1:
+            return logs[0]
+        raise BadArgumentError(f"which log? There are {', '.join(logs)}; name one")
+    problem = log_name_problem(into)
+    if problem is None and not _is_there(act.disk, into):
+        folder = into.rpartition("/")[0]
+        problem = f"{into}: the team has no folder {folder} of logs; `nbs-scribe-log PATH` adds one"
+        if f"{LOG.folder}/{folder}" in act.disk.places.added:
+            full = act.disk.full(f"{LOG.folder}/{folder}")
+            problem = f"{into}: no folder is at {full}; put it back"
+    elif into in logs:
+        return into
+    if problem is None and parse_log_archive_name(into) is not None:
+        problem = f"{into!r} is the name of an archive, which never grows"
+    if problem is None and act.disk.stands(f"{LOG.folder}/{into}"):
+        problem = f"{LOG.folder}/{into} is there, and is no decision log: give another name"
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return into
+
+
+def judged(request: Request) -> Request:
+    """The request as it will be logged, if its fields alone make an entry of the log.
+
+    Raises:
+        MalformedEntryError: a field breaks its rule.
+    """
+    request = _settled(request)
+    _judge(request)
+    return request
+
+
+def _settled(request: Request) -> Request:
+    """The request with its one reference in ``supersedes``, as the log writes it, and its status.
+
+    The log has one mark for an earlier decision; the status says what became of that.
+    """
+    named = {"reversed": request.reverses, "mitigated": request.mitigates}
+    given = [(status, id_) for status, id_ in named.items() if id_ is not None]
+    if len(given) + (request.supersedes is not None) > 1:
+        raise MalformedEntryError(
+            "supersedes, reverses, mitigates: a decision does one of them; log two decisions"
+        )
+    if not given:
+        return request
+    ((status, decision),) = given
+    if request.status not in ("decided", status):
+        raise MalformedEntryError(
+            f"status: {request.status!r}, but what it refers to is {status}; leave it out"
+        )
+    return request._replace(supersedes=decision, status=status, reverses=None, mitigates=None)
+
+
+def _judge_reference(act: Act, request: Request) -> None:
+    """What a decision refers to exists, and nothing else took its place before."""
+    target = request.supersedes
+    if target is None:
+        return
+    problem = valid_id(target)
+    if problem is None and not _known(act, target):
+        problem = f"no decision {target} in the log; `tripod scribe query` finds its id"
+    if problem is None:
+        row = act.transaction.tables.execute(
+            "SELECT id, status FROM pieces WHERE supersedes = ? ORDER BY seq LIMIT 1", (target,)
+        ).fetchone()
+        if row is not None:
+            became = row[1] if row[1] in CHANGES else "superseded"
+            problem = f"{target} was {became} by {row[0]} already; refer to that one"
+    if problem is not None:
+        what = {"reversed": "reverses", "mitigated": "mitigates"}.get(request.status, "supersedes")
+        raise MalformedEntryError(f"{what}: {problem}")
+
+
+def _judge(request: Request) -> None:
+    problem = one_line(request.title, "title", MAX_TITLE)
+    problem = problem or one_line(request.rationale, "rationale", MAX_FIELD)
+    if problem is None and not request.participants:
+        problem = "participants: at least one is needed"
+    if problem is None and request.status not in STATUSES:
+        problem = f"status: {request.status!r} is none of {', '.join(STATUSES)}"
+    lists = ("participants", "refs", "artefacts", "risk_tags")
+    for name in lists:
+        items: Sequence[str] = getattr(request, name)
+        for item in items:
+            problem = problem or one_line(item, name, MAX_FIELD)
+            if problem is None and "," in item:
+                problem = f"{name}: {item!r} holds a comma; give each one apart"
+        problem = problem or (
+            one_line(", ".join(items), name, MAX_FIELD) if len(items) > 1 else None
+        )
+    if problem is not None:
+        raise MalformedEntryError(problem)
+    try:
+        format_decision(text_of(_body(request, "D-0", 1, [])))
+    except ValueError as error:
+        raise MalformedEntryError(
+            "the decision cannot be written as one entry of the log: a title must not begin with "
+            "[SUPERSEDES, and no field may look like another's line"
+        ) from error
+
+
+def _body(
+    request: Request, decision: str, number: int, refs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "artefacts": ", ".join(request.artefacts) or NONE_YET,
+        "chat_ref": ", ".join(request.refs) or NONE_YET,
+        "id": decision,
+        "number": number,
+        "participants": ", ".join(request.participants),
+        "rationale": request.rationale,
+        "refs": refs,
+        "risk_tags": ", ".join(request.risk_tags) or "none",
+        "status": request.status,
+        "title": request.title,
+    }
+    if request.supersedes is not None:
+        body["supersedes"] = request.supersedes
+    return body
+
+
+def _known(act: Act, decision: str) -> bool:
+    row = act.transaction.tables.execute(
+        "SELECT 1 FROM pieces WHERE id = ?", (decision,)
+    ).fetchone()
+    return row is not None
+
+
+def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
+    """Bind each ref to the message at that line of the file now: its number, seq and leaf hash."""
+    if not request.refs:
+        return [], [_NO_REF]
+    bound = []
+    db = act.transaction.tables
+    for text in request.refs:
+        refs, malformed = parse_refs(text)
+        if malformed or len(refs) != 1:
+            message = (
+                f"ref: {text!r} is not <file>:~L<line>: give the chat's file and the line that the "
+                f"message stands in, such as live.chat:~L{HEADER_LINES + 1} for its first"
+            )
+            raise MalformedEntryError(message)
+        ref = refs[0]
+        stem = ref.file.removesuffix(".chat")
+        shown = span_of(db, stem)
+        if shown is None or ref.file != f"{stem}.chat":
+            raise MalformedEntryError(f"ref: {format_ref(ref)} names no chat file of this team")
+        line = line_at(db, shown, ref.line)
+        if line is None:
+            last = last_line(db, shown)
+            have = f"messages in lines {HEADER_LINES + 1} to {last}"
+            if last <= HEADER_LINES:
+                have = "no message yet"
+            message = (
+                f"ref: {format_ref(ref)} is no message; {ref.file} has {have}. Nothing was "
+                "recorded: what leads nowhere could never be mended"
+            )
+            raise MalformedEntryError(message)
+        number, seq = line
+        header = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
+        bound.append(
+            {
+                "channel": shown.channel,
+                "file": ref.file,
+                "index": number,
+                "leaf": leaf_hash(header).hex(),
+                "line": ref.line,
+                "seq": seq,
+            }
+        )
+    return bound, []
+
+
+def _quotes_chat(act: Act, request: Request) -> bool:
+    """Whether it holds a dozen words in a row of a message; only the newest are looked at.
+
+    Those among the newest entries, and few enough bytes of them: who logs does not wait.
+    `tripod verify` looks at all of them.
+    """
+    listed = (request.participants, request.artefacts, request.risk_tags)
+    texts = (request.title, request.rationale, *map(", ".join, listed))
+    ours = {run for text in texts for run in _runs(spoken(text))}
+    if not ours:
+        return False
+    rows = act.transaction.tables.execute(
+        "SELECT body FROM entries WHERE seq >= (SELECT size FROM head) - ? AND kind = 'chat.sent'"
+        " ORDER BY seq DESC",
+        (_LATELY,),
+    )
+    left = _LOOKED_AT
+    for (body,) in rows:
+        left -= len(body or b"")
+        if left < 0:
+            return False
+        text = orjson.loads(body or b"{}").get("text", {}).get("text", "")
+        if not ours.isdisjoint(_runs(spoken(text))):
+            return True
+    return False
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(RUN)), strict=False)
+
+
+def _checkpoint(team: Team, act: Act, decision: Draft, file: str) -> list[Draft]:
+    """Ask for Pythia's review at each N-th decision of a log (tripod-architecture, "Flow").
+
+    The seeds count by ``grep`` on the log that the reviewer then reads: each log by itself.
+    """
+    interval = settings(team)["pythia_interval"]
+    number, newest = decision.body["number"], decision.body["id"]
+    if not interval or number % interval:
+        return []
+    row = act.transaction.tables.execute(
+        "SELECT id FROM pieces WHERE log = ? AND number > ? ORDER BY number LIMIT 1",
+        (file, number - interval),
+    ).fetchone()
+    payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
+    return [draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)]

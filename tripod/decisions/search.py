@@ -1,0 +1,123 @@
+"""An index over the texts of decisions, for logs so long that reading them all takes a while.
+
+A part of any word is found, as by reading: the index has every run of three characters (SQLite's
+FTS5, trigrams), and says which decisions may hold a word; each of those is read all the same.
+
+It is a file of its own beside the database, not a table that appends keep up: a decision is logged
+often and searched for rarely, so logging must not pay for it. A search catches it up once ``MANY``
+decisions are not in it, and reads the newest itself. It can be deleted at any time; a redaction
+does that. Where it cannot be written, where SQLite lacks FTS5, or below ``MANY``, all is read.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
+
+from tripod.ledger.entry import leaf_hash
+from tripod.ledger.places import SEARCH
+
+MANY = 2_000
+"""So many decisions are read in less than a tenth of a second."""
+
+_LEAST = 3  # characters of a word that the index can look for
+_VERSION = 1
+_WAIT_S = 0.2
+_SCHEMA = (
+    "CREATE VIRTUAL TABLE said USING fts5 (text, content='', tokenize='trigram case_sensitive 1')",
+    "CREATE TABLE cursor (seq INTEGER NOT NULL, leaf BLOB NOT NULL)",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+Texts = Callable[[Sequence[int]], Iterable[str]]
+"""Gives of each of some entries what is searched in it, in one case."""
+
+
+def likely(
+    db: sqlite3.Connection, ledger: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
+) -> Sequence[int]:
+    """Those of the decisions that may hold all the words, in order; all where that is not known.
+
+    Args:
+        db: the ledger.
+        ledger: the path of its file.
+        seqs: the entries of all decisions, in order.
+        words: what is looked for, in one case.
+        texts: gives what is searched in an entry.
+    """
+    phrases = ['"{}"'.format(word.replace('"', '""')) for word in words if len(word) >= _LEAST]
+    if len(seqs) <= MANY or not phrases:
+        return seqs
+    root = os.path.dirname(ledger)
+    path = f"{root}/{SEARCH}"
+    try:
+        # Whoever may not read the ledger may not read this either.
+        mode = os.stat(ledger).st_mode & 0o777
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode))
+        with closing(sqlite3.connect(path, _WAIT_S, isolation_level=None)) as index:
+            upto = _caught_up(index, db, seqs, texts)
+            rows = index.execute("SELECT rowid FROM said WHERE said MATCH ?", (" ".join(phrases),))
+            hits = {seq for (seq,) in rows}
+    except (OSError, sqlite3.OperationalError):
+        return seqs  # no FTS5, a full or read-only disk, another who is just writing it
+    except sqlite3.DatabaseError:  # it is no index (any more)
+        with suppress(OSError):
+            drop(root)
+        return seqs
+    return [seq for seq in seqs if seq > upto or seq in hits]
+
+
+def _caught_up(
+    index: sqlite3.Connection, db: sqlite3.Connection, seqs: Sequence[int], texts: Texts
+) -> int:
+    """Bring the index up to date if it lacks much; give the last entry that it holds.
+
+    The file is there before any text is read for it: a redaction that comes meanwhile takes it
+    away from under us, and nothing is left of what it erased.
+    """
+    upto = _upto(index, db)
+    missing = [seq for seq in seqs if seq > upto]
+    if len(missing) <= MANY:
+        return upto
+    index.execute("BEGIN IMMEDIATE")
+    upto = _upto(index, db)
+    if upto < 0:
+        for table in ("said", "cursor"):
+            index.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in _SCHEMA:
+            index.execute(statement)
+    missing = [seq for seq in seqs if seq > upto]
+    index.executemany(
+        "INSERT INTO said (rowid, text) VALUES (?, ?)", zip(missing, texts(missing), strict=True)
+    )
+    index.execute("DELETE FROM cursor")
+    index.execute("INSERT INTO cursor VALUES (?, ?)", (missing[-1], _leaf(db, missing[-1])))
+    index.execute("COMMIT")
+    return missing[-1]
+
+
+def _upto(index: sqlite3.Connection, db: sqlite3.Connection) -> int:
+    """The last entry that the index holds; -1 where it is not one of this ledger."""
+    if index.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+        return -1
+    row = index.execute("SELECT seq, leaf FROM cursor").fetchone()
+    return int(row[0]) if row is not None and _leaf(db, row[0]) == row[1] else -1
+
+
+def _leaf(db: sqlite3.Connection, seq: int) -> bytes | None:
+    """The leaf hash of an entry: the chain in it says that all before it are the same too."""
+    row = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
+    return None if row is None else leaf_hash(row[0])
+
+
+def drop(root: str) -> None:
+    """Delete the index of the team directory ``root``.
+
+    Raises:
+        OSError: the system refuses; do it again.
+    """
+    for path in (f"{root}/{SEARCH}-journal", f"{root}/{SEARCH}"):
+        with suppress(FileNotFoundError):
+            os.unlink(path)

@@ -1,0 +1,1 @@
+"""The independent reviewer: when a review is due, its prompt, its run, its record."""

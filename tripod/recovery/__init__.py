@@ -1,0 +1,1 @@
+"""Rebuild, repair, back up, redact, diagnose."""

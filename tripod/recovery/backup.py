@@ -1,0 +1,345 @@
+"""Backups: a copy of the ledger while others write, and an honest way back from one.
+
+A copy that goes on under the old name would be a second history of one log. So a restored backup
+takes a new name in its first entry (``ledger.forked-from``), unless the ledger that it replaces is
+there to be read and holds nothing that the backup lacks.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
+from tripod.ledger.errors import LedgerError, UnwritableError
+from tripod.ledger.files import FileLock, rename_file, sync_name
+from tripod.ledger.ids import fresh_ids
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.locator import DATABASE, FOLDER, named, nearest, team_of
+from tripod.ledger.merkle import root_of
+from tripod.ledger.places import RECORD
+from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.sqlite.schema import check_ours, put_back
+from tripod.ledger.sqlite.store import SQLiteStore, stored_tree
+from tripod.ledger.store import Head
+from tripod.ledger.tlog.seal import sign_fork as sign_fork_note
+from tripod.projections import CHAT, LOG, text
+from tripod.projections.disk import Disk
+from tripod.projections.engine import fold_into, refold, source_of, tables_current
+from tripod.projections.layout import recorded
+from tripod.projections.team.tables import ahead_of
+from tripod.recovery import rebuild as recover
+from tripod.recovery.repair import close_log, copy_pages, put_in_place, remove
+from tripod.team.team import Team
+from tripod.trust import keys
+from tripod.trust import seal as sealing
+from tripod.trust.seal import continues, last_note, last_seal
+
+MAX_ORIGIN = 200  # bytes, as `tripod init` has it
+_RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did. ``kept`` is where the replaced database is, '' where there was none."""
+
+    root: str
+    size: int
+    origin: str
+    old: str
+    forked: bool
+    kept: str
+    written: int
+    displaced: int
+    warnings: list[str] = field(default_factory=list)
+
+
+# Out -------------------------------------------------------------------------------------------
+
+
+def backup(team: Team, path: str) -> Head:
+    """Write a copy of the ledger as of one moment to ``path``, which must not exist yet.
+
+    Raises:
+        RefusedError: something is there.
+        UnwritableError: the disk refuses; nothing is left behind.
+    """
+    if os.path.lexists(path):
+        raise RefusedError(
+            f"{path} is there already: a backup never replaces another, give a new name"
+        )
+    temporary = f"{path}.part"
+    try:
+        with closing(read_only(team.store.path)) as source:
+            copy_pages(source, temporary)
+        head = _head(temporary)
+        os.link(temporary, path)  # unlike a rename, it replaces nothing
+        sync_name(path)
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UnwritableError(f"{path}: the backup cannot be written: {reason}") from error
+    finally:
+        remove(temporary)
+    return head
+
+
+def _head(path: str) -> Head:
+    with closing(read_only(path)) as db:
+        return _head_of(db)
+
+
+def _head_of(db: sqlite3.Connection) -> Head:
+    check_ours(db)
+    row = db.execute("SELECT size, stack FROM head").fetchone()
+    return Head(0, b"") if row is None else Head(row[0], stored_tree(row[0], row[1]).root())
+
+
+# Back ------------------------------------------------------------------------------------------
+
+
+def place(given: str | None) -> str:
+    """The team directory to restore into: with a ledger or without.
+
+    ``given``, or as every command finds it.
+
+    Raises:
+        NoTeamError: there is none.
+    """
+    if given is None:
+        found = named() or nearest(os.getcwd())
+    else:
+        found = team_of(os.path.abspath(given)) or os.path.join(os.path.abspath(given), FOLDER)
+    if found is None or not os.path.isdir(found):
+        where = os.path.abspath(given or named() or os.getcwd())
+        raise NoTeamError(f"no folder {FOLDER} in {where}: make it first, the backup is put there")
+    return found
+
+
+def restore(
+    root: str,
+    path: str,
+    as_origin: str | None = None,
+    *,
+    sign_fork: bool = False,
+    discard: str | None = None,
+) -> Restored:
+    """Put the backup at ``path`` in the place of the ledger of the team directory ``root``.
+
+    1. The backup is copied beside the ledger, judged, and forked there. Dead here: nothing
+       happened.
+    2. In the writer's place the old database is kept under another name, and the new one put in.
+       Dead here: one of the two is there; or, where the old one could not be read, neither, and
+       it is under the other name. The record of a line that is left is put aside as well, as
+       ``record.replaced-1``; the new line's first seal writes its own.
+    3. The files are written as ``rebuild`` does it. Dead here: commands ask for that.
+
+    ``sign_fork``: the old line's key signs that the line ends here, so that heads of it which are
+    remembered beyond the fork are no failure for ``verify``. Somebody must want that: entries
+    which these heads cover are lost.
+
+    ``discard`` is why what the files show and no entry of the backup holds may go from them; see
+    ``recover.rebuild``.
+
+    Raises:
+        RefusedError: the backup is no sound ledger or that of another team, this host's last seal
+            cannot be read, or the files show such pieces and no reason is given.
+        BadArgumentError: the name breaks its rule, or was used before; or the reason does.
+    """
+    database = f"{root}/{DATABASE}"
+    fresh = f"{database}.{_RESTORING}"
+    lock = FileLock(f"{database}.lock")
+    try:
+        with lock:
+            _take(path, fresh)
+            fork = _choose(database, fresh, as_origin)
+            size = _prepare(fresh, fork, sign_fork=sign_fork)
+            _refuse_losses(root, fresh, discard)
+            kept = put_in_place(database, fresh, "replaced")
+            if fork.new != fork.old:
+                _put_record_aside(root)
+    finally:
+        remove(fresh)
+        lock.close()
+    with Team(root) as team:
+        done = recover.rebuild(team, discard=discard)
+        if fork.new != fork.old:
+            _rekey(team, fork.old)
+        return Restored(
+            root,
+            size,
+            fork.new,
+            fork.old,
+            forked=fork.new != fork.old,
+            kept=kept,
+            written=len(done.written),
+            displaced=done.displaced,
+            warnings=team.warnings,
+        )
+
+
+class _Fork(NamedTuple):
+    """The line that the backup is of, the one that it goes on as, why, and the old one's seal."""
+
+    old: str
+    new: str
+    reason: str
+    seal: str | None
+
+
+def _take(path: str, fresh: str) -> None:
+    """Copy a backup beside the ledger, and judge it there.
+
+    Raises:
+        RefusedError: it is no ledger, holds nothing, or does not verify.
+    """
+    from tripod.verify.checks import LEDGER_CHECKS, seals_open
+    from tripod.verify.evidence import collect
+    from tripod.verify.run import run
+
+    try:
+        with closing(read_only(path)) as source:
+            check_ours(source)
+            copy_pages(source, fresh)
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
+            put_back(db)  # the entries are judged below; a copy may lack its triggers
+    except (LedgerError, sqlite3.Error) as error:
+        raise RefusedError(f"{path} cannot be restored: {error}") from error
+    with collect(fresh) as evidence:
+        report = run(evidence, {check.NAME for check in (*LEDGER_CHECKS, seals_open)})
+    if report.exit_code or not report.head or not report.head[0]:
+        every = (finding for o in report.outcomes for finding in o.findings)
+        found = [finding.message for finding in every if finding.severity == "failure"]
+        why = report.problem or (found[0] if found else "it holds no entry")
+        raise RefusedError(f"{path} is not restored: {why}; `tripod verify {path}` tells all")
+
+
+def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
+    """Under which name the backup goes on; see the module."""
+    with closing(read_only(fresh)) as db:
+        old = _origin_of(db)
+        reason = _lacking(database, db)
+        if reason is None and as_origin is None:
+            return _Fork(old, old, "", None)
+        used = {old}
+        if tables_current(db):
+            used |= {row[0] for row in db.execute("SELECT origin FROM forks")}
+    new = as_origin
+    if new is None:
+        new = f"{old.partition('/fork/')[0]}/fork/{fresh_ids(1)[0][0]}"
+    problem = text.word_problem(new, "--as-origin", MAX_ORIGIN, "+")
+    if problem is None and new in used:
+        problem = f"--as-origin: {new} was this ledger's name already, and a name is used once"
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return _Fork(old, new, reason or "another name was asked for", last_note(old))
+
+
+def _lacking(database: str, db: sqlite3.Connection) -> str | None:
+    """Why a backup may lack entries of its line; None where it surely lacks none.
+
+    Raises:
+        RefusedError: in its place stands the ledger of another team.
+    """
+    origin, size, nodes = _origin_of(db), _head_of(db).size, block_nodes(db)
+    there: tuple[Head, str] | None = None
+    first: bytes | None = None
+    with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as live:
+        first = _first(live)
+        there = _head_of(live), _origin_of(live)
+    if there is not None and there[0].size and first != _first(db):
+        raise RefusedError(
+            f"{database} is the ledger {there[1]}, and the backup is of another one, {origin}: "
+            "move the ledger away first if it is to go"
+        )
+    last = last_seal(origin)
+    problem = None if last is None else continues(last, size, nodes)
+    problem = problem or ahead_of(db, Disk(os.path.dirname(database)))
+    if problem is not None:
+        return problem
+    if there is None:
+        return "no ledger that can be read stood in its place: nobody knows what came behind it"
+    head, name = there
+    if name == origin and head.size <= size and root_of(nodes, 0, head.size) == head.root:
+        return None
+    return f"the ledger in its place had gone on, to {head.size} entries as {name}"
+
+
+def _origin_of(db: sqlite3.Connection) -> str:
+    row = db.execute("SELECT origin FROM head").fetchone()
+    return "" if row is None else row[0]
+
+
+def _first(db: sqlite3.Connection) -> bytes | None:
+    row = db.execute("SELECT header FROM entries WHERE seq = 0").fetchone()
+    return None if row is None else row[0]
+
+
+def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
+    """Make the copy ready to be the ledger; give how many entries it was restored with."""
+    with closing(SQLiteStore(fresh, fold=fold_into)) as store:
+        head = store.head()
+        with store.transaction() as transaction:
+            refold(transaction.tables, store.read())
+            transaction.tables_changed()
+            if fork.new != fork.old:
+                note = _signed(store.db, head, fork.new) if sign_fork else None
+                draft = drafts.forked_from(
+                    fork.old, head.size, head.root, fork.reason, fork.seal, note=note
+                )
+                transaction.fork(fork.new, draft)
+        close_log(store.db)
+    return head.size
+
+
+def _signed(db: sqlite3.Connection, head: Head, new: str) -> str:
+    """The note by which the old line's key leaves it (RefusedError: there is no such key here)."""
+    vkey = sealing.in_force(db)
+    if vkey is None:
+        raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
+    return sign_fork_note(keys.settle(vkey, keys.from_file), head.size, head.root, new)
+
+
+def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
+    """Refuse where the files show decisions, messages or events that the backup does not hold.
+
+    Where no decision and no message is newer, what is new is taken in, as others' writes are.
+    """
+    recover.check_reason(discard)
+    with closing(read_only(fresh)) as db:
+        source = source_of(db)
+        disk = Disk(root, places=recorded(db))
+        if discard is not None or ahead_of(db, disk) is None:
+            return
+        paths = [path for name in (LOG, CHAT) for path in name.paths(source)]
+        paths += recover.strangers(source, disk)
+        lost = recover.at_stake(source, db, disk, paths)
+    if lost:
+        raise RefusedError(recover.refusal(lost, "restore"))
+
+
+def _put_record_aside(root: str) -> None:
+    """The record of the line that was left may hold more than the new one: a seal writes that."""
+    number = 1
+    while os.path.lexists(f"{root}/{RECORD}.replaced-{number}"):
+        number += 1
+    if os.path.lexists(f"{root}/{RECORD}"):
+        rename_file(f"{root}/{RECORD}", f"{root}/{RECORD}.replaced-{number}")
+
+
+def _rekey(team: Team, old: str) -> None:
+    """A line that was sealed goes on being sealed, by a key of its own."""
+    if not team.store.db.execute("SELECT 1 FROM keys").fetchone():
+        return
+    try:
+        before = keys.key_path(old)
+        passphrase = None
+        if os.path.exists(before) and keys.is_encrypted(before):
+            passphrase = keys.from_file()
+            if passphrase is None:
+                raise RefusedError("the old key was encrypted: `tripod key new --passphrase`")
+        sealing.new_key(team, passphrase)
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")

@@ -1,0 +1,512 @@
+"""Troubles around the ledger: what was left lying, who is not at it, what nobody answered.
+
+One thing that is wrong, where, and what is to be done about it.
+
+Troubles of the ledger and of what is made from it: judged as ``tripod verify`` judges.
+
+Examine a team directory, and mend what may be mended.
+
+What is wrong with a team directory, what would be done, and doing what existing acts do safely.
+
+``examine`` only reads, and waits for nobody but for a moment. ``mend`` goes through the acts that
+any command goes through (``sync``, ``rebuild``), in the writer's place; it never touches evidence:
+logs of workers, transcripts, what the ledger holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from tripod.agents.spec import is_spawn_id
+from tripod.agents.spool import RUNNING, Look, Spool
+from tripod.ledger.errors import PagesDamagedError
+from tripod.ledger.files import FileLock, open_plain
+from tripod.ledger.ids import format_at, parse_at
+from tripod.ledger.locator import DATABASE, team_of
+from tripod.ledger.places import SPOOL
+from tripod.projections import BUS, FILES, LOG
+from tripod.projections.disk import TEMPORARY, UNMERGED_CURE
+from tripod.projections.intake import BLOCKED
+from tripod.projections.pieces import UNMERGED
+from tripod.projections.team.intake import CONFIG
+from tripod.projections.workers.tables import FOLDER as WORKERS
+from tripod.recovery import rebuild as recover
+from tripod.recovery.repair import RENEWING, remove
+from tripod.team import adopt
+from tripod.team.adopt import PATH, ignore, lacking
+from tripod.team.files import folders_of
+from tripod.team.open import opened_at
+from tripod.team.team import FUTURE_US, Team
+from tripod.verify.anchors.collect import Asked
+from tripod.verify.checks import LEDGER_CHECKS
+from tripod.verify.checks.drift import IN_THE_WAY
+from tripod.verify.checks.worker_lifecycle import logs_altered
+from tripod.verify.evidence import Evidence, collect
+from tripod.verify.finding import Report
+from tripod.verify.isolation.runs import EVENT
+from tripod.verify.run import run
+
+SYNC, REBUILD, CLEAR, IGNORE = "sync", "rebuild", "clear", "ignore"
+"""What ``--fix`` does: take all in and write what lags, rebuild, remove leftovers, add lines."""
+
+FEW = 5  # of one sort in one folder are told one by one
+NAMED = 3
+
+
+class Trouble(NamedTuple):
+    """``name`` says of what sort it is, for programs; ``cure`` what is to be done, in words.
+
+    ``mends`` is what ``--fix`` does about it; '' where a person must. ``stops``: as long as this
+    is so, nothing is mended at all.
+    """
+
+    name: str
+    where: str
+    what: str
+    cure: str
+    mends: str = ""
+    stops: bool = False
+
+
+def together(found: Iterable[Trouble]) -> Iterator[Trouble]:
+    """Put many of one sort in one folder into one, which names the first of them."""
+    groups: dict[tuple[str, str, str, bool], list[Trouble]] = {}
+    for one in found:
+        folder = one.where.rpartition("/")[0]
+        groups.setdefault((one.name, folder, one.mends, one.stops), []).append(one)
+    for (_, folder, _, _), listed in groups.items():
+        if len(listed) <= FEW:
+            yield from listed
+            continue
+        places = {one.where for one in listed}
+        if len(places) == 1:
+            yield listed[0]._replace(what=f"{listed[0].what}, and {len(listed) - 1} more")
+            continue
+        first = ", ".join(one.where.rpartition("/")[2] for one in listed[:NAMED])
+        what = f"{len(listed)} of them, the first are {first}: {listed[0].what}"
+        yield listed[0]._replace(where=folder or ".", what=what)
+
+
+# Around -----------------------------------------------------------------------------------------
+
+
+PATIENCE = 3600  # seconds that a checkpoint event may lie, where ack-timeout says nothing
+WAIT_S = 2.0  # how long a busy writer is waited for
+_US = 1_000_000
+_RECORDS = "the next command records it (what never began is ordered once more)"
+
+
+def around(evidence: Evidence) -> Iterator[Trouble]:
+    """All that the files and tables tell, besides whether they agree."""
+    yield from _clock(evidence)
+    yield from _claims(evidence)
+    yield from _checkpoints(evidence)
+    yield from _runs(evidence)
+    yield from _folders_of_runs(evidence)
+    yield from _ignored(evidence)
+
+
+def _clock(evidence: Evidence) -> Iterator[Trouble]:
+    at = evidence.at(evidence.team.size - 1)
+    if at > format_at(evidence.now_us + FUTURE_US):
+        what = f"the newest entry is dated {at}, in this host's future"
+        cure = (
+            "set the clock; until it is there, new entries get that time. To go on with the right "
+            "one under another name: `tripod backup FILE`, `tripod restore FILE --as-origin NAME`"
+        )
+        yield Trouble("clock", "ledger.db", what, cure)
+
+
+def _claims(evidence: Evidence) -> Iterator[Trouble]:
+    rows = evidence.query(
+        "SELECT c.name, c.holder, c.until_us FROM claims c JOIN events e ON e.seq = c.event"
+        " WHERE e.acked IS NULL AND c.until_us > 0 AND c.until_us <= ? ORDER BY c.event",
+        evidence.now_us,
+    )
+    for name, holder, until in rows:
+        what = f"{holder} took it, and the lease ended at {format_at(until)[:19]}Z"
+        cure = "`tripod bus claim` gives it to whoever comes; find out what became of them"
+        yield Trouble("claim-over", f"{BUS.folder}/{name}", what, cure)
+
+
+def _checkpoints(evidence: Evidence) -> Iterator[Trouble]:
+    """Reviews that were asked for and that nobody answers."""
+    patience = _ack_timeout(evidence) or PATIENCE
+    rows = evidence.query(
+        "SELECT e.seq, e.name FROM events e LEFT JOIN claims c ON c.event = e.seq"
+        " WHERE e.acked IS NULL AND e.type = ? AND coalesce(c.until_us, 0) <= ? ORDER BY e.seq",
+        EVENT,
+        evidence.now_us,
+    )
+    for seq, name in rows:
+        try:
+            age = (evidence.now_us - parse_at(evidence.at(seq))) // _US
+        except ValueError:
+            continue  # not taken in yet
+        if age > patience:
+            what = f"the review that it asks for is due for {age} s, and nobody is at it"
+            cure = "`tripod pythia run` has her answer it; find out why nobody read the queue"
+            yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
+
+
+def _ack_timeout(evidence: Evidence) -> int:
+    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG):
+        value = json.loads(settings or "{}").get("ack_timeout")
+        return value if type(value) is int else 0
+    return 0
+
+
+def _runs(evidence: Evidence) -> Iterator[Trouble]:
+    """Programs that are said to run, and that nobody runs any more."""
+    rows = evidence.query(
+        "SELECT spawn, role, subject FROM agents WHERE state IN ('requested', 'started')"
+        " ORDER BY seq"
+    )
+    for spawn, role, subject in rows:
+        look = _look(f"{evidence.root}/{SPOOL}/{spawn}")
+        if look is None or look.state == RUNNING:
+            continue
+        ended = "has ended, and nobody recorded how" if look.end else "is gone: it was killed"
+        what = f"it is said to be at work, and its program {ended}"
+        if role == "worker":
+            yield Trouble("run-over", f"{WORKERS}/{subject}", what, _RECORDS, SYNC)
+        else:
+            cure = f"whoever has the {role} do its errand next goes on with it"
+            yield Trouble("run-over", f"{role} {subject}", what, cure)
+
+
+def _folders_of_runs(evidence: Evidence) -> Iterator[Trouble]:
+    """Folders of runs that are over, or that never came to be recorded."""
+    folder = f"{evidence.root}/{SPOOL}"
+    at_work = {
+        spawn
+        for (spawn,) in evidence.query(
+            "SELECT spawn FROM agents WHERE state IN ('requested', 'started')"
+        )
+    }
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        path = f"{folder}/{name}"
+        look = _look(path) if is_spawn_id(name) and not os.path.islink(path) else None
+        if look is None:
+            what = "no folder of a run that can be read: somebody else put it there"
+            yield Trouble("spool", f"{SPOOL}/{name}", what, "it is left alone: move it away")
+        elif name not in at_work and look.state != RUNNING:
+            what = "the folder of a run that is over, or was never recorded"
+            yield Trouble("spool", f"{SPOOL}/{name}", what, "the next command removes it", SYNC)
+
+
+def _look(path: str) -> Look | None:
+    """What became of a run; None where its folder cannot be read as one."""
+    try:
+        return Spool(path).look()
+    except OSError:
+        return None
+
+
+def _ignored(evidence: Evidence) -> Iterator[Trouble]:
+    assert evidence.disk is not None
+    missing = lacking(evidence.disk)
+    if missing is None:
+        what = "it cannot be read as a file, so git may take the database in"
+        yield Trouble("gitignore", PATH, what, "put a regular file there")
+    elif missing:
+        what = f"it lacks {', '.join(missing)}: git may take in what is no part of the record"
+        yield Trouble("gitignore", PATH, what, "the lines are added", IGNORE)
+
+
+# On the disk ------------------------------------------------------------------------------------
+
+
+def leftovers(root: str, evidence: Evidence) -> Iterator[Trouble]:
+    """Unfinished files of writers that died; asked for while nobody writes."""
+    assert evidence.disk is not None
+    for folder in folders_of(evidence.disk):
+        try:
+            names = sorted(os.listdir(evidence.disk.full(folder) if folder else root))
+        except OSError:
+            continue
+        for name in names:
+            path = f"{folder}/{name}" if folder else name
+            if name.startswith(TEMPORARY):
+                what = "left by a command of ours that died before it was done"
+                yield Trouble("leftover", path, what, "it is removed", CLEAR)
+            elif re.fullmatch(rf"{re.escape(DATABASE)}\.{RENEWING}", path):
+                what = "left by a `tripod rebuild` that was stopped"
+                yield Trouble("leftover", path, what, "it is removed", CLEAR)
+            elif re.fullmatch(rf"{re.escape(DATABASE)}[.-]restoring", path):
+                what = "left by a restore that was stopped, or is at work"
+                yield Trouble("leftover", path, what, "the next restore removes it")
+            elif folder and (name.endswith(".tmp") or name.startswith(".tmp-")):
+                what = "left by another program that died, or is at work"
+                cure = "no file of ours: remove it once you know that nobody writes it"
+                yield Trouble("stray", path, what, cure)
+
+
+@contextmanager
+def busy(root: str) -> Iterator[str | None]:
+    """Wait a moment until nobody writes, and keep writers away; who it is where somebody does.
+
+    The lock is a lock of the system and cannot be left behind: if it is held, a process lives that
+    holds it.
+    """
+    try:
+        fd = open_plain(f"{root}/{DATABASE}.lock")
+    except OSError:
+        yield None  # nobody ever wrote, or not here
+        return
+    try:
+        until = time.monotonic() + WAIT_S
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < until:
+                    time.sleep(0.02)
+                    continue
+                yield _holder(os.fstat(fd).st_ino)
+            else:
+                yield None
+            return
+    finally:
+        os.close(fd)
+
+
+def _holder(inode: int) -> str:
+    """Which process holds a lock, as far as the system tells."""
+    try:
+        with open("/proc/locks", encoding="ascii", errors="replace") as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        lines = []
+    for words in lines:
+        if "FLOCK" in words and len(words) > 5 and words[5].endswith(f":{inode}"):
+            return f"process {words[4]}"
+    return "another process"
+
+
+# Stored -----------------------------------------------------------------------------------------
+
+
+RESTORE = "put it back: `tripod restore` from a backup, `tripod init` from a record"
+_DAMAGED = (
+    "rebuild nothing from it: `tripod verify` tells all; put a sound copy back (`tripod restore`)"
+)
+_NEXT = "the next command that acts makes that good"
+_REBUILT = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
+_UNTOUCHED = "evidence is never touched here"
+_GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
+
+
+def judged(evidence: Evidence) -> Report:
+    """What the checks of the ledger say; folds the entries for whoever asks next."""
+    report = run(evidence, select=[check.NAME for check in LEDGER_CHECKS])
+    if not report.problem:
+        evidence.fold()
+    return report
+
+
+def stored(evidence: Evidence, report: Report) -> Iterator[Trouble]:
+    """All that is wrong with the ledger, its tables and its files."""
+    yield from _ledger(evidence, report)
+    behind = list(_cursors(evidence))
+    yield from behind
+    yield from _tables(evidence)
+    yield from _files(evidence, lagging=any(one.name == "files-behind" for one in behind))
+    yield from _logs(evidence)
+    yield from _inputs(evidence)
+
+
+def _ledger(evidence: Evidence, report: Report) -> Iterator[Trouble]:
+    for outcome in report.outcomes:
+        for finding in outcome.findings:
+            if finding.where == "schema":
+                what = f"{finding.message}: it is what keeps a program from changing entries"
+                cure = "`tripod rebuild` puts ours back; find out who wrote to the database"
+                yield Trouble("schema", "ledger.db", what, cure, REBUILD)
+            elif finding.severity == "failure":
+                what = f"{outcome.check}: {finding.message}"
+                yield Trouble("ledger-damaged", finding.where, what, _DAMAGED, stops=True)
+    if evidence.ahead is not None:
+        cure = (
+            "a backup was restored, or the database swapped: put the newer ledger.db back, or go "
+            "on from this one with `tripod restore` or `tripod rebuild`"
+        )
+        yield Trouble("files-ahead", "counts.json", evidence.ahead, cure, stops=True)
+    assert evidence.disk is not None
+    for front, full in evidence.disk.places.absent().items():
+        what = f"the team keeps its {front} in {full}, and no folder is there"
+        cure = "put the folder back, or mount its disk; if it is lost, `tripod rebuild`"
+        yield Trouble("place-gone", front, what, cure, stops=True)
+
+
+def _cursors(evidence: Evidence) -> Iterator[Trouble]:
+    for name, cursor, size in evidence.cursors():
+        what = f"the {name} show {cursor} of {size} entries"
+        if cursor < size and name == "files":
+            what = f"{what}: a command died before it wrote them, or is at work"
+            yield Trouble("files-behind", "ledger.db", what, _NEXT, SYNC)
+        elif cursor < size:
+            yield Trouble("tables-behind", "ledger.db", what, "`tripod rebuild`", REBUILD)
+    if evidence.unswept():
+        what = f"{evidence.unswept()} bodies were erased, and the file may still hold their bytes"
+        yield Trouble("unswept", "ledger.db", what, _NEXT, SYNC)
+
+
+def _tables(evidence: Evidence) -> Iterator[Trouble]:
+    faults = dict(evidence.team.tables)
+    if "folds" in faults:  # of another version: all else about them follows from that
+        what = "the tables were folded by another version of tripod"
+        yield Trouble("tables-old", "ledger.db", what, _NEXT, SYNC)
+        return
+    for table, fault in [*faults.items(), *evidence.notes()]:
+        what = f"the table {table}: {fault}"
+        cure = "`tripod rebuild` folds it anew; find out who wrote to the database"
+        yield Trouble("table", "ledger.db", what, cure, REBUILD)
+
+
+def _files(evidence: Evidence, *, lagging: bool) -> Iterator[Trouble]:
+    """Files that are not what the ledger gives; where it is ahead of them all, that is why."""
+    cure, mends = (_NEXT, SYNC) if lagging else (_REBUILT, REBUILD)
+    kept = set(FILES.evidence(evidence.source))
+    told = set()
+    for path, what, detail in evidence.team.found.conflicts:
+        told.add(path)
+        if path in kept:
+            yield Trouble("evidence", path, f"{what}: {detail}", _GIVEN_BACK)
+        elif what == UNMERGED:
+            yield Trouble("unmerged", path, detail, UNMERGED_CURE)
+        elif what in (BLOCKED, "unreadable"):
+            yield Trouble("in-the-way", path, f"{what}: {detail}", IN_THE_WAY)
+        elif path.startswith(f"{LOG.folder}/") or what != "missing":
+            yield Trouble("drift", path, f"{what}: {detail}", _REBUILT, REBUILD)
+        else:
+            yield Trouble("drift", path, f"{what}: {detail}", _NEXT, SYNC)
+    for path, _, _, problem in evidence.projected():
+        if problem is not None and path not in told:
+            name = "mode" if problem.startswith("has mode") else "drift"
+            yield Trouble(name, path, problem, cure, mends)
+    for path in sorted(kept - told):
+        if evidence.disk is not None and not evidence.disk.is_file(path):
+            yield Trouble("evidence", path, "is missing, and was kept as evidence", _GIVEN_BACK)
+
+
+def _logs(evidence: Evidence) -> Iterator[Trouble]:
+    """Logs of workers that are, or at an end were, not what their programs wrote."""
+    for found in logs_altered(evidence):
+        yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
+
+
+def _inputs(evidence: Evidence) -> Iterator[Trouble]:
+    """What people write, and was not understood."""
+    for path, problems in evidence.query("SELECT path, problems FROM inputs ORDER BY path"):
+        for problem in json.loads(problems or "[]"):
+            where = f"{path}:{problem['line']}" if problem["line"] else path
+            what = ": ".join(filter(None, (problem["key"], problem["message"])))
+            yield Trouble("config", where, what, "mend the line; until then it counts for nothing")
+    for path, odd in evidence.team.found.odd.items():
+        yield Trouble("config", path, odd, "put a regular file there")
+
+
+# Visit ------------------------------------------------------------------------------------------
+
+
+class Examined(NamedTuple):
+    """What is wrong with the team directory ``root``; ``problem`` says why nothing can be told."""
+
+    root: str
+    troubles: tuple[Trouble, ...]
+    problem: str = ""
+
+
+def examine(path: str) -> Examined:
+    """Look at everything and change nothing; nothing is raised for what is wrong.
+
+    Args:
+        path: the project, or its team directory.
+    """
+    root = team_of(path) if os.path.isdir(path) else None
+    if root is None:
+        return Examined(path, (), f"{path} is no team directory: it holds neither .nbs nor chat")
+    database = f"{root}/{DATABASE}"
+    if not os.path.lexists(database):
+        what = "there is no ledger in this team directory"
+        cure = f"if there was one, {RESTORE}; if not, `tripod init` begins one"
+        return Examined(root, (Trouble("no-ledger", DATABASE, what, cure, stops=True),))
+    with collect(root, asked=Asked(git=False)) as evidence:
+        if not evidence.problem and not evidence.rows:
+            what = "it holds no entry: whoever began it died, or it was emptied"
+            cure = f"if a ledger stood here, {RESTORE}; if not, `tripod init` begins it"
+            return Examined(root, (Trouble("empty-ledger", DATABASE, what, cure, stops=True),))
+        report = judged(evidence)
+        if report.problem or evidence.problem:
+            return Examined(root, (), report.problem or evidence.problem)
+        found = [*stored(evidence, report), *around(evidence)]
+        with busy(root) as holder:
+            if holder is None:
+                found += leftovers(root, evidence)
+            else:
+                what = f"{holder} holds the writer's place; every other command waits for it"
+                cure = "if it hangs, end it: the place is free at once, and nothing is lost"
+                found.append(Trouble("busy", f"{DATABASE}.lock", what, cure, stops=True))
+    return Examined(root, tuple(together(found)))
+
+
+def mend(found: Examined) -> Examined:
+    """Do what existing acts do about it, then look again; what is left is what is given.
+
+    Files that lag are written first, and looked at again before anything is rebuilt.
+
+    Raises:
+        LedgerError: the disk refuses, or the ledger changed under our hands.
+        TripodError: an act refuses; its message says why.
+    """
+    if found.problem or any(one.stops for one in found.troubles):
+        return found
+    wanted = {one.mends for one in found.troubles}
+    if wanted & {SYNC, CLEAR, IGNORE}:
+        with _alone(found.root):
+            remove(f"{found.root}/{DATABASE}.{RENEWING}")
+        _act(found.root, adopt.sync)
+        with opened_at(found.root) as team, _alone(found.root):
+            ignore(team)
+        found = examine(found.root)
+    if REBUILD in {one.mends for one in found.troubles}:
+        if found.problem or any(one.stops for one in found.troubles):
+            return found
+        _act(found.root, recover.rebuild)
+        found = examine(found.root)
+    return found
+
+
+def _act(root: str, act: Callable[[Team], object]) -> None:
+    """Have an act done; where pages of the database are damaged, on one written anew."""
+    try:
+        with opened_at(root) as team:
+            act(team)
+    except PagesDamagedError:
+        from tripod.recovery.repair import renew_aloud
+
+        renew_aloud(root)
+        with opened_at(root) as team:
+            act(team)
+
+
+@contextmanager
+def _alone(root: str) -> Iterator[None]:
+    """Hold the writer's place for what no act does."""
+    lock = FileLock(f"{root}/{DATABASE}.lock")
+    try:
+        with lock:
+            yield
+    finally:
+        lock.close()
+
+
+# Doctor -----------------------------------------------------------------------------------------

@@ -1,0 +1,434 @@
+"""Redaction: a body is erased everywhere we hold it, and every hash still holds.
+
+In one transaction: for each entry a ``redacted`` one that says who, when and why; its body, salt
+and blobs erased; all tables folded anew with what stands for it. Then the files that showed it are
+written, and the sweep makes the database's file and its log anew (``Team.sweep``). Where we die on
+the way, the next command that acts finishes both.
+
+What was copied by machinery is erased with it: events that tell of the entry, and bytes that were
+kept of files. What people said about it is theirs, and is only named.
+
+Finds what a redaction is after: the texts of a body, of a blob, of a file, and copies of them.
+
+A chat file holds its messages in base64, and bytes that were kept of one hold them so as well: its
+lines are searched as what they say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64decode
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.ledger.entry import Entry
+from tripod.ledger.files import read_plain
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.locator import DATABASE
+from tripod.ledger.sqlite.erase import REDACTED, redaction_id
+from tripod.ledger.sqlite.reader import read_entries
+from tripod.projections import CHAT, LOG, manifest
+from tripod.projections.chat.format import parse_line
+from tripod.projections.engine import desired, refold
+from tripod.projections.erasure import is_erasable, places, stand_in
+from tripod.projections.projection import Source, content_bytes
+from tripod.projections.text import line_problem
+from tripod.team.act import Act
+from tripod.team.team import Team
+from tripod.trust.export import forget
+
+COPIES = frozenset(
+    (
+        "agent.ended",
+        "agent.requested",
+        "bus.published",
+        "chat.header-seen",
+        "chat.unreadable",
+        "delivered",
+        "evidence.kept",
+        "file.displaced",
+        "file.seen",
+        "log.noted",
+        "worker.ended",
+        "worker.written",
+    )
+)
+"""Kinds that hold copies of what was said elsewhere: kept bytes, what agents were given and
+printed, and events, which are signals."""
+
+LEAST = 16
+"""Bytes from which on a text is known again wherever it stands; a shorter one only as a line."""
+
+_CONTENT = ({"text"}, {"base64"}, {"sha256", "size"})
+_DIGESTS = ("argv_sha256", "digest", "leaf", "sha256")
+_SAID = {
+    "bus.published": ("payload",),
+    "chat.sent": ("text",),
+    "decision.logged": ("title", "rationale"),
+    "agent.ended": ("stdout", "stderr"),
+    "agent.requested": ("spec",),
+    "worker.spawned": ("task",),
+    "worker.continued": ("message",),
+    "worker.escalated": ("reason",),
+}
+
+
+def texts_in(data: bytes) -> Iterator[str]:
+    """What bytes say: themselves, and their lines where those are messages of a chat."""
+    yield data.decode("utf-8", "replace")
+    for line in data.split(b"\n"):
+        message = parse_line(line) if line else None
+        if message is not None:
+            yield f"{message.handle}|{message.time}: {message.text}"
+
+
+def texts_of(source: Source, value: Any) -> Iterator[str]:
+    """Every text of a body, what stands in its blobs included, and no digest."""
+    if isinstance(value, dict):
+        if value.keys() in _CONTENT:
+            yield from texts_in(content_bytes(source, value))
+            return
+        for name, inner in value.items():
+            if name not in _DIGESTS:
+                yield from texts_of(source, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts_of(source, inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
+    """What is erased with a body of this kind and is looked for elsewhere."""
+    fields = _SAID.get(kind, ("content", "header", "archive_header", "raw"))
+    seen = body.get("observed", {})
+    values = [body[name] for name in fields if name in body]
+    values += [seen["raw"]] if "raw" in seen else []
+    texts = [_plain(source, value) for value in map(_unwrapped, values) if value is not None]
+    if kind == "chat.sent":
+        texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
+    return [text for text in dict.fromkeys(texts) if text.strip()]
+
+
+def _unwrapped(value: Any) -> Any:
+    """What a program wrote is kept in a content of its own; None where it was too much to keep."""
+    if isinstance(value, dict) and value.keys() not in _CONTENT:
+        return value.get("content")
+    return value
+
+
+def _plain(source: Source, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if "base64" in value:
+        return b64decode(value["base64"]).decode("utf-8", "replace")
+    return content_bytes(source, value).decode("utf-8", "replace")
+
+
+def pattern_for(texts: list[str]) -> re.Pattern[str] | None:
+    """What finds copies of texts: long ones anywhere, a message's whole line as a line alone."""
+    parts = [re.escape(text.strip("\n")) for text in texts if _is_long(text)]
+    parts += [rf"\A{re.escape(t)}\Z" for t in texts if not _is_long(t) and "|" in t and ": " in t]
+    return re.compile("|".join(parts)) if parts else None
+
+
+def _is_long(text: str) -> bool:
+    return len(text.strip("\n").encode()) >= LEAST
+
+
+# Redact -----------------------------------------------------------------------------------------
+
+
+MAX_REASON = 1000  # bytes
+READ_LIMIT = 64 * 1024 * 1024
+_LIVE = frozenset(DATABASE + end for end in ("", "-wal", "-shm", "-journal", ".lock"))
+QUOTED = 200  # characters of an erased text by which an event that tells of it is known
+
+
+@dataclass(frozen=True)
+class Erased:
+    """An entry that is erased, and what it was found by."""
+
+    seq: int
+    kind: str
+    stream: str
+    why: str
+
+
+@dataclass
+class Redaction:
+    """What a redaction erased (or would), what it cannot erase, and where it still stands."""
+
+    erased: list[Erased] = field(default_factory=list)
+    cannot: list[str] = field(default_factory=list)
+    quoted: list[int] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: entries by number, or all that match; by whom and why."""
+
+    seqs: Sequence[int] = ()
+    match: str | None = None
+    reason: str = ""
+    by: str = ""
+
+    def pattern(self) -> re.Pattern[str] | None:
+        """The expression (BadArgumentError: it is none)."""
+        if (self.match is None) != bool(self.seqs):
+            raise BadArgumentError("give the numbers of entries, or --match with an expression")
+        try:
+            return None if self.match is None else re.compile(self.match)
+        except re.error as error:
+            raise BadArgumentError(f"--match: no regular expression: {error}") from error
+
+
+def redact(
+    team: Team, request: Request, *, dry_run: bool = False, exports: Iterable[str] = ()
+) -> Redaction:
+    """Erase the bodies of entries; ``dry_run`` only says which.
+
+    Args:
+        team: the team whose ledger it is.
+        request: what, by whom and why.
+        dry_run: change nothing.
+        exports: folders of exports that the bodies are erased from as well.
+
+    Raises:
+        BadArgumentError: an argument breaks its rule.
+        NotFoundError: no entry has that number, or nothing matches.
+        RefusedError: an entry cannot be erased; nothing was recorded.
+    """
+    pattern = request.pattern()
+    folders = list(exports)
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise BadArgumentError(f"--export: {folder} is no folder")
+    if dry_run:
+        team.refresh()
+        return _plan(team, request, pattern, [])[0]
+    _judge(request)
+    again = [seq for seq in request.seqs if _redaction_of(team, seq) is not None] if folders else []
+    rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
+    plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
+    for folder in folders:
+        forget(folder, [*again, *(target.seq for target in plan.erased)])
+    plan.done = not team.files.failed and not team.files.late and not team.store.unswept()
+    return plan
+
+
+def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Redaction:
+    channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
+    locks = [f"{CHAT.folder}/{name}.chat" for name in channels]
+    searched: list[re.Pattern[str]] = []
+    locks += [f"{LOG.folder}/{name}" for name in LOG.live(team.source)]
+    with team.act(full=True, locks=locks, by=request.by) as act:
+        plan, entries = _plan(team, request, pattern, searched)
+        told = f"{request.reason}\n{request.by}"
+        if any(one.search(told) for one in searched):
+            raise BadArgumentError(
+                "--reason, --by: they say what is to be erased, and would stay; say it else"
+            )
+        for entry in entries:
+            _erase_one(act, entry, request)
+        tables = act.transaction.tables
+        refold(tables, read_entries(tables))
+        manifest.save(tables, act.writer.known)
+        act.transaction.tables_changed()
+    plan.left = list(_left(team, searched))
+    plan.cannot += [
+        f"{path} is over {READ_LIMIT >> 20} MiB and was not searched" for path in _large(team)
+    ]
+    return plan
+
+
+def _judge(request: Request) -> None:
+    problem = line_problem(request.reason, "--reason", MAX_REASON)
+    if not request.reason.strip():
+        problem = "--reason: say why; it stays in the ledger"
+    if problem is None and not request.by:
+        problem = "--by: say who erases it; it stays in the ledger"
+    if problem is not None:
+        raise BadArgumentError(problem)
+
+
+def _erase_one(act: Act, entry: Entry, request: Request) -> None:
+    for path in places(act.source, entry.kind, entry.data):
+        shown = desired(act.source, path)
+        if shown is not None:  # what we rendered ourselves may be written over
+            act.writer.account(path, sha256(shown.data).hexdigest())
+    draft = drafts.redacted(
+        seq=entry.seq,
+        kind=entry.kind,
+        cause=entry.id,
+        reason=request.reason,
+        by=request.by,
+        keep=stand_in(entry.kind, entry.data),
+    )
+    act.erase(draft)
+
+
+def _redaction_of(team: Team, seq: int) -> int | None:
+    row = team.store.db.execute(
+        "SELECT seq FROM entries WHERE id = ?", (redaction_id(seq),)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+# Finding ---------------------------------------------------------------------------------------
+
+
+def _plan(
+    team: Team,
+    request: Request,
+    pattern: re.Pattern[str] | None,
+    searched: list[re.Pattern[str]],
+) -> tuple[Redaction, list[Entry]]:
+    """What is to be erased; ``searched`` are then the expressions that find what it says."""
+    plan = Redaction()
+    chosen: dict[int, Entry] = {}
+    if pattern is not None:
+        searched.append(pattern)
+        _take_matching(team, pattern, plan, chosen)
+        if not chosen and not plan.cannot:
+            raise NotFoundError("nothing in the ledger matches")
+    else:
+        _take_named(team, request.seqs, plan, chosen)
+        _take_copies(team, plan, chosen, searched)
+    plan.erased.sort(key=lambda target: target.seq)
+    return plan, [chosen[seq] for seq in sorted(chosen)]
+
+
+def _take(plan: Redaction, chosen: dict[int, Entry], entry: Entry, why: str) -> None:
+    chosen[entry.seq] = entry
+    plan.erased.append(Erased(entry.seq, entry.kind, entry.stream, why))
+
+
+def _take_named(team: Team, seqs: Iterable[int], plan: Redaction, chosen: dict[int, Entry]) -> None:
+    for seq in dict.fromkeys(seqs):
+        entry = next(team.store.read(seq, seq + 1), None)
+        if entry is None:
+            raise NotFoundError(f"no entry {seq}; `tripod show` lists the newest")
+        there = _redaction_of(team, seq)
+        problem = f"it was redacted before, see entry {there}" if there is not None else None
+        problem = problem or _hindrance(team, entry)
+        if problem is not None:
+            raise RefusedError(f"entry {seq} cannot be redacted: {problem}")
+        _take(plan, chosen, entry, "named")
+
+
+def _hindrance(team: Team, entry: Entry) -> str | None:
+    """Why an entry cannot be erased (now)."""
+    if not is_erasable(entry.kind):
+        return f"a {entry.kind} holds names and numbers alone, which the rules need"
+    if entry.kind == "config.changed":
+        path = entry.data["path"]
+        newest = team.store.db.execute("SELECT seq FROM inputs WHERE path = ?", (path,)).fetchone()
+        if newest is not None and newest[0] == entry.seq and team.disk.is_file(path):
+            return f"{path} still says so, and people write it: take it out there first"
+    return None
+
+
+def _take_matching(
+    team: Team, pattern: re.Pattern[str], plan: Redaction, chosen: dict[int, Entry]
+) -> None:
+    for entry in team.store.read():
+        if pattern.search(entry.actor) or pattern.search(entry.stream):
+            plan.cannot.append(f"entry {entry.seq}: its header says it, and stays")
+        found = {text for text in texts_of(team.source, entry.data) if pattern.search(text)}
+        if not found:
+            continue
+        problem = _hindrance(team, entry)
+        keep = stand_in(entry.kind, entry.data) if problem is None else {}
+        kept = found.intersection(texts_of(team.source, keep))
+        if problem is None and kept:
+            plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")
+        if problem is None and found > kept:
+            _take(plan, chosen, entry, "matches")
+        elif problem is not None:
+            plan.cannot.append(f"entry {entry.seq}: {problem}")
+
+
+def _take_copies(
+    team: Team, plan: Redaction, chosen: dict[int, Entry], searched: list[re.Pattern[str]]
+) -> None:
+    """Events that tell of the named entries, and bytes that were kept of files that show them."""
+    said = [text for e in chosen.values() for text in erased_texts(team.source, e.kind, e.data)]
+    pattern = pattern_for(said)
+    searched += [] if pattern is None else [pattern]
+    causes = {entry.id for entry in chosen.values()}
+    starts = {text[:QUOTED] for text in said}
+    for entry in team.store.read():
+        if entry.seq in chosen or entry.body is None or entry.kind == REDACTED:
+            continue
+        if _tells_of(team, entry, causes, starts):
+            _take(plan, chosen, entry, "tells of it")
+        elif pattern is not None and any(map(pattern.search, texts_of(team.source, entry.data))):
+            if entry.kind in COPIES:
+                _take(plan, chosen, entry, "holds a copy")
+            else:
+                plan.quoted.append(entry.seq)
+
+
+def _tells_of(team: Team, entry: Entry, causes: Collection[str], starts: Collection[str]) -> bool:
+    if entry.kind != "bus.published":
+        return False
+    cause = _cause(entry)
+    if cause not in causes:
+        return False
+    said = "\n".join(texts_of(team.source, entry.data.get("payload", {})))
+    return any(start in said for start in starts)
+
+
+def _cause(entry: Entry) -> str | None:
+    head: dict[str, Any] = orjson.loads(entry.header)
+    return head.get("cause")
+
+
+def _left(team: Team, searched: Sequence[re.Pattern[str]]) -> Iterator[str]:
+    """Files of the team directory that still say it: none that we write.
+
+    A database that a restore or a rebuild put aside is one that is only named: it was kept because
+    nobody vouched for the ledger in its place, and when to let go of it is for people to say.
+    """
+    for path in _files(team):
+        if _says(path, searched):
+            yield os.path.relpath(path, team.root)
+
+
+def _large(team: Team) -> Iterator[str]:
+    for path in _files(team):
+        if os.path.lexists(path) and os.lstat(path).st_size > READ_LIMIT:
+            yield os.path.relpath(path, team.root)
+
+
+def _files(team: Team) -> Iterator[str]:
+    """Every file of the team but its open database."""
+    logs = [f"{LOG.folder}/{name}" for name in team.disk.places.logs() if name]
+    added = (front for front in team.disk.places.added if f"{front}/" not in logs)
+    fronts = ("events", "chat", *added)
+    away = [os.path.normpath(team.disk.full(front)) for front in fronts]
+    for root in (team.root, *(one for one in away if not one.startswith(f"{team.root}/"))):
+        for folder, _, names in os.walk(root):
+            yield from (os.path.join(folder, name) for name in sorted(names) if name not in _LIVE)
+    # Of a folder in which a log was met, the rest is nothing of the team's.
+    paths = (path for path in LOG.paths(team.source) if path.startswith(tuple(logs)))
+    yield from (os.path.normpath(team.disk.full(path)) for path in paths if logs)
+
+
+def _says(path: str, searched: Sequence[re.Pattern[str]]) -> bool:
+    try:
+        data = read_plain(path, READ_LIMIT)
+    except OSError:
+        return False
+    if len(data) > READ_LIMIT:
+        return False
+    return any(one.search(text) for text in texts_in(data) for one in searched)

@@ -1,0 +1,1 @@
+"""One team: where it is, opening it, acting on it, keeping its files."""

@@ -1,0 +1,501 @@
+"""Beginning a ledger: for a new team, or for one that has a past (``tripod init``).
+
+Adoption takes the whole past in, in time order, and changes no byte of it: what we add to the
+directory is the database, ``counts.json`` and lines of ``.gitignore`` (design, "Foreign writes").
+
+Keeps what is no part of the record out of git: lines of ``.nbs/.gitignore``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, count
+from types import MappingProxyType
+
+from tripod.bus.events import settings
+from tripod.errors import BadArgumentError, RefusedError, TripodError
+from tripod.ledger.entry import Draft
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.ids import fresh_ids, now_at
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.locator import DATABASE, FOLDER, root_in
+from tripod.ledger.places import ARCHIVE, PROCESSED, added_problem, place_problem, places_problem
+from tripod.projections import BUS, CHAT, LOG, text
+from tripod.projections.decisions.tables import LIVE
+from tripod.projections.disk import Disk, UnreadableError, in_the_way, merge_marker
+from tripod.projections.layout import Places, recorded
+from tripod.projections.pieces import names_in_bodies
+from tripod.projections.projection import File
+from tripod.projections.team.tables import PATH as COUNTS
+from tripod.projections.team.tables import ahead_of
+from tripod.team.act import Act
+from tripod.team.team import Team
+
+PATH = ".gitignore"
+LINES = ("ledger.db*", "*.lock", "spool/", "record.replaced-*/")
+_LIMIT = 1024 * 1024
+
+
+def lacking(disk: Disk) -> list[str] | None:
+    """Our lines that the file does not have; None where it cannot be read as a file.
+
+    Only ``.nbs/.gitignore`` is ours: of a team directory by another name none are asked for.
+    """
+    if os.path.basename(os.path.realpath(disk.root)) != FOLDER:
+        return []
+    old = _read(disk)
+    if old is None:
+        return None
+    have = old.decode("utf-8", "replace").splitlines()
+    return [line for line in LINES if line not in have]
+
+
+def ignore(team: Team) -> None:
+    """Add what is lacking; lines that are there already stay as they are."""
+    missing = lacking(team.disk)
+    old = None if missing is None else _read(team.disk)
+    if old is None or missing is None:
+        lines = " and ".join(LINES)
+        team.warnings.append(f"{PATH}: cannot be read as a file; put the lines {lines} into it")
+    elif missing:
+        start = old if not old or old.endswith(b"\n") else old + b"\n"
+        new = start + "".join(f"{line}\n" for line in missing).encode()
+        stat = team.disk.stat(PATH)
+        team.disk.write(PATH, File(new, 0o644 if stat is None else stat.mode))
+
+
+def _read(disk: Disk) -> bytes | None:
+    """The file's bytes, none where nothing has its name; None where something else has."""
+    try:
+        old = disk.read(PATH, _LIMIT)
+    except UnreadableError:
+        return None
+    return b"" if old is None and not os.path.lexists(disk.full(PATH)) else old
+
+
+# Adopt ------------------------------------------------------------------------------------------
+
+
+FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
+MERGE_LIMIT = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """What an ``init`` or ``sync`` took in: entries by kind, and what it left where it was.
+
+    ``key`` is the vkey that seals the ledger, where one was made.
+    """
+
+    root: str
+    begun: bool
+    files: int
+    kinds: dict[str, int]
+    left_alone: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    key: str = ""
+
+    @property
+    def entries(self) -> int:
+        """Entries that were appended."""
+        return sum(self.kinds.values())
+
+
+def team_root(path: str) -> str:
+    """Where the team directory of a project is, or that directory itself if it is given.
+
+    Raises:
+        RefusedError: ``path`` is no folder.
+    """
+    full = os.path.abspath(path)
+    if not os.path.isdir(full):
+        raise RefusedError(f"{path} is no folder: make the project's folder first")
+    return root_in(full)
+
+
+def init(
+    path: str,
+    *,
+    project: str | None = None,
+    origin: str | None = None,
+    scribe: str | None = None,
+    events: str | None = None,
+    chat: str | None = None,
+    key: bool | None = None,
+) -> Adoption:
+    """Begin a ledger in the project folder ``path``; where there is one, take in what is new.
+
+    Args:
+        path: the project's folder, or its team directory.
+        project: its name; the folder's by default.
+        origin: the ledger's own name, unique for ever; made up by default.
+        scribe: the handle that logs decisions; ``scribe`` by default.
+        events: the folder of the events, where it is not ``events`` of the team directory.
+        chat: the folder of the chats, in the same way.
+        key: whether a new ledger gets a key; by default in a git repository, and not elsewhere.
+
+    Raises:
+        BadArgumentError: a name breaks its rule, or a folder cannot be taken.
+        RefusedError: ``path`` is no folder, lost its ledger, or has one that records otherwise.
+    """
+    root = team_root(path)
+    places = _places(root, events, chat)
+    for front, folder in ((BUS.folder, events), (CHAT.folder, chat)):
+        if folder is None or os.path.exists(os.path.join(root, DATABASE)):
+            continue
+        problem = strange(front, folder)
+        if problem is not None:
+            raise BadArgumentError(f"--{front}: {problem}")
+    names = {"project": project, "origin": origin, "scribe": scribe}
+    return init_at(root, places, names, key=key)
+
+
+def init_at(
+    root: str,
+    places: dict[str, str],
+    names: Mapping[str, str | None] = MappingProxyType({}),
+    *,
+    key: bool | None = None,
+    met: bool = False,
+) -> Adoption:
+    """Begin a ledger in the team directory ``root``, or take in what is new; else as ``init``.
+
+    Args:
+        root: the team directory itself.
+        places: where events and chats are, as it is recorded, where they are not in it.
+        names: ``project``, ``origin`` and ``scribe``, where they are given.
+        key: as ``init`` has it.
+        met: the places were met, not given: nothing is made in them.
+
+    Raises:
+        BadArgumentError: a name breaks its rule.
+        RefusedError: the directory lost its ledger, or has one that records otherwise.
+    """
+    with alone(root):
+        if os.path.exists(os.path.join(root, DATABASE)):
+            with Team(root) as team:
+                if team.store.head().size:
+                    if not met:  # else another command met its own folder first, and began
+                        _same_as_recorded(team, names, places)
+                    ignore(team)
+                    return sync(team)
+        _check_not_ahead(root)
+        _check_log(root)
+        _check_unmerged(root, places)
+        opened = _opening(root, names, places)
+        key = _in_git(root) if key is None else key
+        return _begin(root, opened, places, key=key, met=met)
+
+
+@contextmanager
+def alone(root: str) -> Iterator[None]:
+    """Of several who begin a ledger in ``root`` at once one does, and the others find it begun.
+
+    The lock is on the folder around, so that no file of it stays.
+    """
+    try:
+        fd = os.open(os.path.dirname(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:  # it can be entered but not listed, or is to be made: nobody is waited for
+        yield
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _begin(
+    root: str, opened: list[Draft], places: dict[str, str], *, key: bool, met: bool
+) -> Adoption:
+    """Make the ledger, and what is missing of the team directory."""
+    is_new = not os.path.isdir(root)
+    if is_new:
+        os.makedirs(root)
+    with Team(root, create=True) as team:
+        team.disk.places = Places(root, places)
+        if is_new:
+            for folder in FOLDERS:
+                if not met or team.disk.places.full(folder) is None:
+                    team.disk.make_folder(folder)
+        ignore(team)  # before there is anything that must not be committed
+        # In one transaction: a ledger that is begun has its whole past, or there is none yet.
+        with team.act(full=True, opened=opened) as act:
+            taken = _taken(act)
+            act.displace(COUNTS, "it stood where the counts of the ledger belong")
+            act.append([drafts.adopted(act.files, _shortened(act.left_alone))])
+            act.rewrite.add(COUNTS)
+            files, left = act.files, act.left_alone
+        settings(team)  # says what it could not take of the configuration
+        vkey = _first_key(team) if key else ""
+        return Adoption(
+            root,
+            begun=True,
+            files=files,
+            kinds=taken,
+            left_alone=left,
+            warnings=team.warnings,
+            key=vkey,
+        )
+
+
+def _in_git(root: str) -> bool:
+    """Whether the project lies in a git repository: seals are committed there with the work."""
+    folder = os.path.dirname(os.path.realpath(root))
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+    return True
+
+
+def _first_key(team: Team) -> str:
+    """Make the ledger's key; without one the ledger is no worse than it was, so that is told."""
+    from tripod.trust.seal import new_key
+
+    try:
+        return new_key(team)
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"no key was made, so nothing is sealed: {error}; `tripod key new`")
+        return ""
+
+
+def _check_not_ahead(root: str) -> None:
+    """Refuse to begin anew over files of ours that show a ledger which is gone."""
+    ahead = ahead_of(None, Disk(root))
+    if ahead is not None:
+        raise RefusedError(
+            f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
+            f"files as somebody else's, move {root}/{COUNTS} away first"
+        )
+
+
+def _check_log(root: str) -> None:
+    """Refuse to begin beside a log that cannot be read in its place: its past would be lost."""
+    disk = Disk(root)
+    links = [name for name, what in disk.walk(LOG.folder) if what == "other"]
+    for name in sorted(name for name in links if name.endswith(LIVE)):
+        path = f"{LOG.folder}/{name}"
+        odd = in_the_way(disk, path)
+        if odd is None or disk.is_file(f"{LOG.folder}/{disk.alias(path)}"):
+            continue  # another name of a log that is there
+        raise RefusedError(
+            f"{root}/{path} is {odd}: no decision can be taken in through it, and no ledger was "
+            "begun. Move the file itself there, and link to it from where you want to have it"
+        )
+
+
+def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
+    """Refuse to begin with half of a merge: the other half would be no part of the past."""
+    disk = Disk(root, places=places)
+    for folder in ("", CHAT.folder, LOG.folder, "workers", BUS.folder):
+        for name in disk.names(folder):
+            path = f"{folder}/{name}".lstrip("/")
+            if not name.endswith((".chat", ".md", ".yaml")):
+                continue
+            try:
+                line = merge_marker(path, disk.read(path, MERGE_LIMIT) or b"")
+            except UnreadableError:
+                continue  # the intake says so
+            if line is not None:
+                raise RefusedError(
+                    f"{disk.full(path)}: line {line} is a conflict marker of a merge that is not "
+                    "finished, so no ledger was begun: keep the lines of both sides, remove the "
+                    "marker lines, then `tripod init`"
+                )
+
+
+def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
+    """The folders that were given, as they are recorded: from the team directory, or absolute."""
+    places: dict[str, str] = {}
+    for front, given in ((BUS.folder, events), (CHAT.folder, chat)):
+        if given is not None:
+            place, problem = recordable(os.path.realpath(root), given)
+            if problem is not None:
+                raise BadArgumentError(f"--{front}: {problem}")
+            places[front] = place
+    whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
+    problem = places_problem(whole[BUS.folder], whole[CHAT.folder])
+    if problem is not None:
+        raise BadArgumentError(f"{' and '.join(f'--{front}' for front in places)}: {problem}")
+    return places
+
+
+def recordable(root: str, given: str, holds: str = CHAT.folder) -> tuple[str, str | None]:
+    """How a folder is recorded (below the project from the team directory), and what is wrong."""
+    if not given or "\0" in given or not os.path.isdir(given):
+        return "", f"{given!r} is no folder: make it first"
+    full = os.path.realpath(given)
+    if f"{root}/".startswith(f"{full.rstrip('/')}/"):
+        return full, f"{given!r} holds the team directory itself: give a folder apart from it"
+    place = full
+    for outer, front in ((os.path.dirname(root), "../"), (root, "")):
+        if full.startswith(f"{outer.rstrip('/')}/"):
+            place = front + os.path.relpath(full, outer)
+    return place, place_problem(place, holds)
+
+
+def add_place(team: Team, front: str, folder: str, log: str | None = None) -> None:
+    """Have a folder of chats or events belong to the team, and take in what it holds.
+
+    Of several that add it at once one does. ``log`` is the file name of a decision log in a folder
+    of such: it is taken in with its archives, and nothing else there.
+
+    Raises:
+        RefusedError: it cannot be such a folder; nothing was recorded.
+    """
+    full = os.path.realpath(folder)
+    place, problem = addable(team.root, front, folder)
+    if problem is not None:
+        raise RefusedError(f"no folder of the team in {team.root}: {problem}")
+    with team.act(full=True) as act:
+        kept = [front, *(one for one in team.disk.places.added if one.startswith(f"{front}/"))]
+        same = next((one for one in kept if _is_same(team.disk.full(one), full)), None)
+        if same is None:
+            name = free_name(full, {one.rpartition("/")[2] for one in kept})
+            problem = added_problem(front, name, place)
+            if problem is not None:
+                raise RefusedError(f"no folder of the team in {team.root}: {problem}")
+            act.append([drafts.place_added(front, name, place)])
+            team.settle_places()
+            same = f"{front}/{name}"
+        elif log is None:
+            return
+        if log is not None:
+            team.disk.places.met.add(f"{same}/{log}".removeprefix(f"{LOG.folder}/"))
+        act.take_in()
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def addable(root: str, front: str, folder: str) -> tuple[str, str | None]:
+    """How a folder of chats or events is recorded that is added, and what is wrong with it."""
+    root, full = os.path.realpath(root), os.path.realpath(folder)
+    problem = None
+    place = {root: ".", os.path.dirname(root): ".."}.get(full, full)
+    if not f"{root}/".startswith(f"{full.rstrip('/')}/"):
+        place, problem = recordable(root, folder, front)
+    if problem is None and front == BUS.folder:
+        problem = strange(front, folder)
+        if os.path.basename(full) == PROCESSED:
+            problem = f"{folder!r} is where a queue keeps what was acknowledged: give the queue"
+    return place, problem
+
+
+def free_name(folder: str, taken: set[str]) -> str:
+    """A name for a folder that is added: its own, as far as that is one word."""
+    own = os.path.basename(folder)
+    word = re.sub(r"[^A-Za-z0-9_-]+", "-", own).strip("-_")[:32] or "place"
+    names = chain((word,), (f"{word}-{number}" for number in count(2)))
+    return next(name for name in names if name not in {*taken, PROCESSED, ARCHIVE})
+
+
+def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[str, str]) -> None:
+    """Refuse to be told of other names and folders than those recorded once and for all."""
+    have = team.source.body(0)
+    for option, name in names.items():
+        if name is not None and have.get(option) != name:
+            raise RefusedError(
+                f"--{option}: this ledger records {have.get(option)!r}, which cannot change: "
+                "leave the option out"
+            )
+    folders = recorded(team.store.db)
+    for front, place in places.items():
+        if folders.get(front) != place:
+            raise RefusedError(
+                f"--{front}: this ledger records {folders.get(front)!r}, which cannot change: "
+                "leave the option out, and put the folder where it was"
+            )
+
+
+def strange(front: str, folder: str) -> str | None:
+    """What tells that a folder was named by mistake, since we would fill it with ours.
+
+    Gives None for one that is empty, or holds something of what belongs into ``front``.
+    """
+    try:
+        names = sorted(set(os.listdir(folder)) - _EMPTY)
+    except OSError as error:
+        return f"{folder!r} cannot be read: {error.strerror}"
+    ends, what = _OURS[front]
+    ours = any(name.endswith(ends) for name in names)
+    if front == BUS.folder:
+        ours = ours or "config.yaml" in names or os.path.isdir(os.path.join(folder, "processed"))
+    if ours or not names:
+        return None
+    return (
+        f"{folder!r} holds {len(names)} files or folders ({names[0]!r} is the "
+        f"first) and {what}: give an empty folder, or the path of the right one"
+    )
+
+
+_EMPTY = {".gitkeep", ".gitignore", FOLDER}
+"""What stands in a folder that git is to keep though it is empty; and a ledger begun there."""
+_OURS: dict[str, tuple[tuple[str, ...], str]] = {
+    BUS.folder: ((".event",), "no *.event, no processed/ and no config.yaml"),
+    CHAT.folder: ((".chat", ".chat.cursors", ".chat.lock"), "no *.chat"),
+}
+"""The endings of names that tell a folder of ours, and what is said of one without any."""
+
+
+def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> list[Draft]:
+    project, origin, scribe = (names.get(name) for name in ("project", "origin", "scribe"))
+    name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
+    origin = origin if origin is not None else _make_origin(name)
+    scribe = scribe if scribe is not None else "scribe"
+    problem = (
+        text.line_problem(name, "project", 200)
+        or text.word_problem(scribe, "scribe", 63, "[|:,()=/")
+        or text.word_problem(origin, "origin", 200, "+")
+    )
+    if problem is not None:
+        raise BadArgumentError(problem)
+    first = drafts.opened(
+        project=name,
+        origin=origin,
+        created=now_at()[:19] + "Z",
+        scribe=scribe,
+        events=places.get(BUS.folder, BUS.folder),
+        chat=places.get(CHAT.folder, CHAT.folder),
+    )
+    added = (front.partition("/") for front in places if "/" in front)
+    return [first, *(drafts.place_added(h, name, places[f"{h}/{name}"]) for h, _, name in added)]
+
+
+def sync(team: Team) -> Adoption:
+    """Take in all that other programs wrote, evidence included."""
+    with team.act(full=True) as act:
+        taken, files, left = _taken(act), act.files, act.left_alone
+    settings(team)  # says what it could not take of the configuration
+    return Adoption(
+        team.root, begun=False, files=files, kinds=taken, left_alone=left, warnings=team.warnings
+    )
+
+
+def _taken(act: Act) -> dict[str, int]:
+    return dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
+
+
+def _shortened(paths: list[str]) -> list[str]:
+    """As many of the paths as an entry holds, and how many there are besides."""
+    first = next(names_in_bodies(paths), [])
+    left = len(paths) - len(first)
+    return [*first, f"({left} more)"] if left else first
+
+
+def _make_origin(project: str) -> str:
+    """A name that no other ledger has: also a restored copy must get its own."""
+    slug = re.sub(r"[^a-z0-9]+", "-", project.lower()).strip("-")[:40] or "team"
+    return f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"

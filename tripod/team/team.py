@@ -1,0 +1,468 @@
+"""A team directory at work: its ledger, its tables and its files, kept in step.
+
+``Team.act`` is the one way in which anything is done:
+
+1. take the writer's place and begin the transaction (``tripod.ledger.sqlite.store`` has the order
+of
+   durability in words);
+2. take in what other programs wrote to the files since (observed entries);
+3. the caller decides, over tables that stand at the head, and appends;
+4. COMMIT: from here the entries are the truth;
+5. write the files that the entries changed (``tripod.team.files``), still in the writer's place. If
+we
+   die here, or the disk refuses, the cursor ``head.files`` stays behind and the next command does
+   it by this same code. Where another program wrote to such a file since step 2, the file is left
+   alone, and we begin again at step 1 to take that in;
+6. where the team has a key, and a seal is due, the head as it is now is sealed
+   (``tripod.trust.seal``). If we die here, the next act does it.
+
+Lets files fall behind the ledger for a moment, where somebody does very much at once.
+
+What an act says is durable at its COMMIT; its files cost several times that, and a chat that gets a
+hundred messages in a moment is written a hundred times to be read once. See ``Team.files_later``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Self
+
+from tripod.errors import NoTeamError
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.errors import LedgerDamagedError, UnwritableError
+from tripod.ledger.ids import format_at, now_us
+from tripod.ledger.locator import DATABASE
+from tripod.ledger.places import PLACE_IDS
+from tripod.ledger.sqlite.erase import REDACTED
+from tripod.ledger.sqlite.reader import sound_entries
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.projections import BUS, CHAT, OWN, manifest
+from tripod.projections.disk import RACY_NS, Disk
+from tripod.projections.engine import agreed_chats, fold_into, refold, source_of, tables_current
+from tripod.projections.layout import Places, recorded
+from tripod.projections.manifest import is_quiet
+from tripod.projections.team.tables import PATH as COUNTS_PATH
+from tripod.team.act import Act
+from tripod.team.files import Files, has_foreign_lock, is_live_log
+
+if TYPE_CHECKING:
+    from tripod.trust.actors import Signing
+
+
+class Lag:
+    """When the files were last written, and what else is to be done behind them."""
+
+    def __init__(self, seconds: float) -> None:
+        """They may be ``seconds`` behind."""
+        self.seconds = seconds
+        self.over = False
+        self._written = time.monotonic()
+        self._later: dict[tuple[str, ...], Callable[[], None]] = {}
+
+    def is_fresh(self) -> bool:
+        """Whether the files were written, and looked at, so lately that both can wait."""
+        return not self.over and time.monotonic() - self._written < self.seconds
+
+    def look(self, act: Act) -> None:
+        """Take in the read positions of files that are to be written, perhaps behind this act."""
+        from tripod.team.positions import take_positions
+
+        for channel in {what[1] for what in self._later if what[0] == "cursors"}:
+            take_positions(act, channel)
+
+    def puts_off(self, act: Act) -> bool:
+        """Whether this act's files can wait; if not, it does what was put off behind its own."""
+        if act.blind or (act.may_lag and self.is_fresh() and not act.rewrite):
+            self._later |= act.later
+            return True
+        act.later = self._later | act.later
+        self._later = {}
+        self._written = time.monotonic()
+        return False
+
+
+# Team -------------------------------------------------------------------------------------------
+
+
+FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
+LAG_S = 0.25  # how far files may fall behind an act, where that is allowed
+MAX_TRIES = 5  # how often we begin again because others write the same file
+
+
+class Team:
+    """One team directory, opened for work.
+
+    ``queue`` is the queue that acts on events work on: '' the team's own, else ``<name>/``.
+    """
+
+    def __init__(self, root: str, *, create: bool = False) -> None:
+        """Open the ledger in the team directory ``root``.
+
+        Raises:
+            LedgerError: it is not there, damaged, or cannot be written.
+        """
+        self.root = root
+        self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
+        self.disk = Disk(root)
+        try:
+            self.settle_places()
+        except BaseException:
+            self.store.close()
+            raise
+        self.source = source_of(self.store.db)
+        self.files = Files(self.disk, self.store, self.source)
+        self.warnings: list[str] = []
+        self.queue = ""
+        self.healed = 0
+        self._signs: Signing | None = None
+        self._lag: Lag | None = None
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def settle_places(self) -> None:
+        """Look for events and chats where the ledger's entries say that they are."""
+        try:
+            self.disk.places = Places(self.root, recorded(self.store.db))
+        except ValueError as error:
+            raise LedgerDamagedError(
+                f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
+            ) from error
+
+    def _are_more_places(self, db: sqlite3.Connection) -> bool:
+        """Whether another process added a folder since we looked."""
+        sql = "SELECT count(*) FROM entries WHERE id >= ? AND id < ?"
+        return db.execute(sql, PLACE_IDS).fetchone()[0] != len(self.disk.places.added)  # type: ignore[no-any-return]
+
+    def _check_places(self) -> None:
+        """A folder elsewhere that is gone may be a disk that is not there: it is not made anew."""
+        gone = self.disk.places.absent()
+        for front, full in gone.items():
+            what = {BUS.folder: "events", CHAT.folder: "chats"}.get(front.partition("/")[0], "logs")
+            if "/" in front:  # the work in the other folders goes on
+                self.warnings.append(
+                    f"the team keeps {what} in {full}, and no folder is there: what is in it is "
+                    "left as the ledger has it. Put it back; or, if it is lost, `tripod rebuild` "
+                    "writes it anew"
+                )
+                continue
+            raise NoTeamError(
+                f"the team keeps its {what} in {full}, and no folder is there (a symbolic link "
+                "is none); nothing was recorded. Put it back; or, if it is lost, `tripod rebuild` "
+                "writes it anew"
+            )
+
+    # Acting ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def act(
+        self,
+        *,
+        locks: Iterable[str] = (),
+        full: bool = False,
+        anew: bool = False,
+        hasty: bool = False,
+        adds: bool = False,
+        opened: Sequence[Draft] = (),
+        by: str | None = None,
+    ) -> Iterator[Act]:
+        """Do something: see the module.
+
+        Args:
+            locks: files whose original tools' lock is to be held meanwhile.
+            full: also take in evidence, read positions and what is unknown.
+            anew: fold all tables again first, and trust no file unread.
+            hasty: do not count a full queue for what came in the very tick of our last write.
+            adds: it decides nothing by what others may just have written (see ``files_later``).
+            opened: the first entries, for a ledger that has none yet.
+            by: who acts. Their key, if they have one, is fetched before others have to wait.
+
+        Raises:
+            NoTeamError: the ledger holds no entry, and none are ``opened``.
+            RefusedError: who acts has a key, and it cannot be used here; nothing was recorded.
+            UnwritableError: the disk refuses; nothing was recorded.
+        """
+        signing = self._signing() if by else None
+        if signing is not None and by is not None:
+            signing.fetch(by)
+        blind = adds and self._lag is not None and self._lag.is_fresh()
+        with self._once(
+            locks=locks, full=full, anew=anew, hasty=hasty, blind=blind, opened=opened
+        ) as act:
+            yield act
+        for _ in range(MAX_TRIES):
+            if not self.files.late:
+                break
+            late = list(self.files.late)
+            with self._once(locks=late, late=late):
+                pass
+        if self.files.failed or self.files.late or self.files.is_weak:
+            from tripod.team.files import unwritten
+
+            for remark in unwritten(self.files, full=act.full):
+                act.warn(remark)
+        if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
+            from tripod.trust.seal import seal_if_due
+
+            seal_if_due(self, act.entries)
+        if self.store.unswept() and not self.files.failed and not self.files.late:
+            from tripod.trust.export import sweep
+
+            erased = any(entry.kind == REDACTED for entry in act.entries)
+            self.warnings += sweep(self.store, self.root, patient=erased)
+
+    @contextmanager
+    def files_later(self) -> Iterator[None]:
+        """For who does much at once: within this, the files may be a quarter of a second behind.
+
+        What an act says is durable and seen by every command at once, as always, but by who reads
+        the files later. If we die within, the next command writes them, as after any crash.
+        What others write to the files meanwhile is taken in that much later, too, where an act
+        only adds.
+        """
+        if self._lag is not None:
+            yield
+            return
+        self.refresh()
+        self._lag = lag = Lag(LAG_S)
+        try:
+            yield
+        finally:
+            lag.over = True
+            try:
+                with self.act():
+                    pass
+            finally:
+                self._lag = None
+
+    @property
+    def scribe(self) -> str | None:
+        """The handle that logs decisions; None before the tables are folded."""
+        with suppress(sqlite3.OperationalError):
+            row = self.store.db.execute("SELECT scribe FROM team").fetchone()
+            return row and str(row[0])
+        return None
+
+    def _signing(self) -> Signing | None:
+        """What signs for actors, if any actor of this ledger ever had a key."""
+        with suppress(sqlite3.OperationalError):  # an older version's tables: about to be folded
+            if self.store.db.execute("SELECT 1 FROM actors LIMIT 1").fetchone():
+                from tripod.trust.actors import Signing
+
+                self._signs = self._signs or Signing(self.store.db)
+                return self._signs
+        return None
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Append what changes no file, without a look at any of them.
+
+        ``make`` gives the drafts; it is called in the writer's place, where the ledger's head is
+        the committed one.
+        """
+        with self.store.transaction() as transaction:
+            size = transaction.size
+            entries = transaction.append(make())
+            if entries:
+                transaction.tables.execute("UPDATE head SET files = size WHERE files = ?", (size,))
+        return entries
+
+    @contextmanager
+    def _once(
+        self,
+        *,
+        locks: Iterable[str],
+        full: bool = False,
+        anew: bool = False,
+        hasty: bool = False,
+        blind: bool = False,
+        opened: Sequence[Draft] = (),
+        late: Sequence[str] = (),
+    ) -> Iterator[Act]:
+        pending: list[Act] = []
+        with ExitStack() as held:
+            names = [path for path in sorted(locks) if has_foreign_lock(path)]
+            for path in () if blind else names:
+                self._lock_foreign(held, path)
+            write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
+            with self.store.transaction(after=write, mends=anew) as transaction:
+                act = Act(transaction, self.store, self.files, self.warnings, full=full)
+                act.blind, act.queue = blind, self.queue
+                self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)
+                if self._lag is not None and not blind:
+                    self._lag.look(act)
+                pending.append(act)
+                try:
+                    yield act
+                    act.refuse_blocked()
+                    act.keep_displaced()
+                except BaseException:
+                    self.files.give_back()
+                    raise
+                held.push(lambda kind, *_: self._settle_takes(act) if kind else None)
+
+    def _settle_takes(self, act: Act) -> None:
+        """Where a COMMIT failed, events that were taken go back to the queue."""
+        if self.files.taken and act.entries:
+            sql = "SELECT 1 FROM entries WHERE id = ?"
+            with suppress(sqlite3.Error):  # nobody knows: then the next command finds them moved
+                if self.store.db.execute(sql, (act.entries[-1].id,)).fetchone() is None:
+                    self.files.give_back()
+
+    def _lock_foreign(self, held: ExitStack, path: str) -> None:
+        if self.disk.stat(path.rpartition("/")[0]) is None:
+            return  # no folder: the original tools cannot be at work in it
+        try:
+            held.enter_context(self.disk.foreign_lock(path))
+        except OSError as error:
+            raise UnwritableError(
+                f"{self.disk.full(path)}.lock: {error.strerror}; nothing was recorded"
+            ) from error
+
+    def refresh(self) -> None:
+        """Take in what is new on disk, if anything is; for commands that only read."""
+        db = self.store.db
+        now = time.time_ns()
+        looked: list[str] = []
+        if self._are_more_places(db):
+            self.settle_places()
+        folded = tables_current(db)
+        current = folded and not self._files_behind()
+        known = manifest.load(db) if current else {}
+        if not current or not self._is_quiet(known, looked=looked):
+            try:
+                with self.act():
+                    pass
+            except UnwritableError as error:
+                if not folded:
+                    raise
+                text = f"{error}; what other programs wrote meanwhile is not shown"
+                self.warnings.append(text)
+            return
+        old_enough = [path for path in looked if now - known[path].stat.mtime_ns > RACY_NS]
+        if old_enough:
+            try:
+                with self.store.derived() as tables:
+                    settled = {path: known[path]._replace(noted_ns=now) for path in old_enough}
+                    manifest.save(tables, settled)
+            except sqlite3.OperationalError:
+                return  # it only saves the next command a look
+
+    def _begin(
+        self,
+        act: Act,
+        held: Iterable[str],
+        *,
+        anew: bool,
+        hasty: bool,
+        late: Sequence[str],
+        opened: Sequence[Draft],
+    ) -> None:
+        transaction = act.transaction
+        if transaction.size == 0 and opened:
+            refold(transaction.tables, ())
+            act.append(opened)
+        if opened or self._are_more_places(transaction.tables):
+            self.settle_places()
+        if transaction.size == 0:
+            raise NoTeamError(f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it")
+        if not (anew or act.blind):
+            self._check_places()
+        if transaction.at > format_at(now_us() + FUTURE_US):
+            self.warnings.append(
+                f"the newest entry is dated {transaction.at}, in this host's future: entries are "
+                "never dated back, so new ones get that time until the clock is there"
+            )
+        written: manifest.Manifest = {}
+        if anew:
+            from tripod.ledger.sqlite.schema import put_back
+
+            act.triggers = put_back(transaction.tables)
+        if anew or not tables_current(transaction.tables):
+            written = manifest.load_any(transaction.tables)
+            entries = self.store.read()
+            refold(transaction.tables, sound_entries(entries) if anew else entries)
+        act.signing = self._signing()
+        if act.blind:
+            self.files.begin({}, ())
+            return
+        self.files.begin(manifest.load(transaction.tables), held)
+        for path, known in written.items():
+            self.files.account(path, known.digest)
+        act.ahead = act.refuse_if_ahead(anew=anew)
+        if act.ahead:
+            return
+        behind = act.full or anew or late or (self._lag is None and self._files_behind())
+        uncounted: list[str] | None = [] if hasty else None
+        if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
+            self.files.uncounted.update(uncounted or ())
+            act.may_lag = True
+            return
+        if anew:  # all chats are compared once, for the intake and for who compares behind it
+            self.files.agreed = agreed_chats(self.source, self.disk)
+        act.take_in()
+        for entry in act.entries:
+            self.files.agreed.pop(CHAT.live(entry.stream), None)
+        act.settle(late)
+
+    def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
+        return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known, **lists)
+
+    def _files_behind(self) -> bool:
+        row = self.store.db.execute("SELECT size, files FROM head").fetchone()
+        return row is not None and row[0] > row[1]
+
+    # Files -------------------------------------------------------------------------------------
+
+    def _write_files(self, act: Act, *, again: bool = False) -> None:
+        """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
+        if self._lag is not None and self._lag.puts_off(act):
+            return
+        db = self.store.db
+        size, files = db.execute("SELECT size, files FROM head").fetchone()
+        first_new = act.entries[0].seq if act.entries else size
+        behind = self.store.read(files, first_new) if files < first_new else iter(())
+        healed = 0
+
+        def entries() -> Iterator[Entry]:
+            nonlocal healed
+            for entry in behind:
+                healed += "observed" not in entry.data and not again and self._lag is None
+                yield entry
+            yield from (entry for entry in act.entries if "observed" not in entry.data)
+
+        for own in OWN:  # also what others did is shown in the files that are ours alone
+            for entry in act.entries:
+                if entry.kind in own.kinds:
+                    act.rewrite.update(own.touched(entry))
+        late = files < first_new
+        grows = not late or self._lag is not None
+        self.files.project(entries(), act.rewrite, grows=grows, behind=late)
+        for work in act.later.values():
+            work()
+        if healed or act.full:
+            self.files.clear()
+        noted = self.files.note(act.seen_ns, act.conflicts)
+        shown = files if self.files.late or self.files.failed else size
+        if shown < size:  # these entries come again: nothing is to be added behind a log then
+            noted = {path: known for path, known in noted.items() if not is_live_log(path)}
+        if shown > files or noted:
+            try:
+                with self.store.derived() as derived:
+                    manifest.save(derived, noted, self.files.settled)
+                    derived.execute("UPDATE head SET files = ?", (shown,))
+            except sqlite3.DatabaseError as error:
+                # The entries are on the disk, and so are the files: only that is not noted.
+                act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")
+                return
+        if shown == size:
+            self.healed += healed

@@ -1,0 +1,1 @@
+"""Keys, seals, actors, anchors, exports, proofs."""

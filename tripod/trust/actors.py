@@ -1,0 +1,303 @@
+"""Actors' keys: enrolled on the chain, held outside every team directory, used by whoever acts.
+
+A private key is a file of its own (``tripod.trust.keys`` has the place and the form), named by the
+vkey, so that it is found under whatever name the ledger goes on. An actor's entries are signed
+within the act that makes them: what is signed does not say where an entry comes to stand, but what
+most acts say is decided in the writer's place.
+
+Hot commands import this where an actor of the ledger has a key, and cryptography where they sign.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tripod.errors import NotFoundError, RefusedError, TripodError
+from tripod.ledger.actors import OBSERVED, sign_drafts
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.ids import fresh_ids
+from tripod.ledger.kinds import team as drafts
+
+if TYPE_CHECKING:
+    from tripod.ledger.sqlite.store import SQLiteStore
+    from tripod.ledger.tlog.note import SigningKey
+    from tripod.trust.keys import Passphrase
+
+MAX_REASON = 1000  # bytes
+
+
+class Authored(Protocol):
+    """What a change of keys needs of a team (``tripod.team.team`` is above this module)."""
+
+    root: str
+    store: SQLiteStore
+    warnings: list[str]
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Append what changes no file; ``make`` is called over the committed head."""
+
+
+class Actor(NamedTuple):
+    """A handle's newest key: its vkey, the entry of its newest change, and how many there were."""
+
+    handle: str
+    vkey: str
+    since: int
+    number: int
+    revoked: bool
+
+
+def listed(db: sqlite3.Connection) -> list[Actor]:
+    """Every handle that ever had a key, in their order."""
+    sql = "SELECT handle, vkey, seq, max(number), revoked FROM actors GROUP BY handle ORDER BY 1"
+    return [Actor(row[0], row[1], row[2], row[3], bool(row[4])) for row in db.execute(sql)]
+
+
+def key_path(vkey: str) -> str:
+    """Where the private part of an actor's key lies."""
+    from tripod.trust.keys import place_of
+
+    return place_of(vkey, "actors", ".pem")
+
+
+def _newest(db: sqlite3.Connection, handle: str) -> Actor | None:
+    row = db.execute(
+        "SELECT handle, vkey, seq, number, revoked FROM actors WHERE handle = ?"
+        " ORDER BY number DESC LIMIT 1",
+        (handle,),
+    ).fetchone()
+    return None if row is None else Actor(row[0], row[1], row[2], row[3], bool(row[4]))
+
+
+# Signing ---------------------------------------------------------------------------------------
+
+
+class Signing:
+    """Signs what actors do who have a key, with the private keys that are on this host."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        """Nothing is read yet."""
+        self._db = db
+        self._keys: dict[str, SigningKey] = {}
+
+    def fetch(self, handle: str) -> None:
+        """Have the key of a handle ready, if it has one (RefusedError: it cannot be used here)."""
+        held = _newest(self._db, handle)
+        if held is not None and not held.revoked:
+            self._key(held)
+
+    def sign(self, acts: Sequence[Draft]) -> list[Draft]:
+        """The drafts, those of actors with a key signed; each actor's together.
+
+        Raises:
+            RefusedError: a key is not on this host, or cannot be used.
+        """
+        done = list(acts)
+        places: dict[str, list[int]] = {}
+        for place, draft in enumerate(acts):
+            if OBSERVED not in draft.body:  # whose word that is, nobody here can vouch for
+                places.setdefault(draft.actor, []).append(place)
+        for handle, its in places.items():
+            held = _newest(self._db, handle)
+            if held is None or held.revoked:
+                continue
+            origin = self._db.execute("SELECT origin FROM head").fetchone()[0]
+            signed = sign_drafts(
+                origin, [done[place] for place in its], fresh_ids(len(its)), self._key(held)
+            )
+            for place, draft in zip(its, signed, strict=True):
+                done[place] = draft
+        return done
+
+    def _key(self, held: Actor) -> SigningKey:
+        if held.vkey not in self._keys:
+            from tripod.trust.keys import from_file
+
+            self._keys[held.vkey] = _private(held, from_file)
+        return self._keys[held.vkey]
+
+
+def _private(held: Actor, passphrase: Passphrase) -> SigningKey:
+    """The private part of a key.
+
+    Raises:
+        RefusedError: it is not on this host, or cannot be used.
+    """
+    from tripod.trust import keys
+
+    path = key_path(held.vkey)
+    what = f"entries of {held.handle!r} are signed since entry {held.since}"
+    if not os.path.exists(path):
+        raise RefusedError(
+            f"{what}, and the private key {path} is not there: nothing was recorded. Act under "
+            f"another handle, or put the file there; if it is lost, `tripod actor enrol "
+            f"{held.handle}` puts another in its place"
+        )
+    try:
+        key = keys.load(path, held.handle, passphrase)
+    except keys.LockedKeyError as error:
+        raise keys.LockedKeyError(
+            f"{what}, and {path} is encrypted: name a file that holds its passphrase in "
+            f"{keys.PASSPHRASE_FILE}; nothing was recorded"
+        ) from error
+    if key.verifier().format() != held.vkey:
+        raise RefusedError(f"{path} holds another key than {held.vkey}: put the right file there")
+    return key
+
+
+# Changing keys ---------------------------------------------------------------------------------
+
+
+def enrol(team: Authored, handle: str, ask: Passphrase, passphrase: bytes | None = None) -> str:
+    """Make a key for a handle and put it in force, in the place of an older one; give its vkey.
+
+    1. The private key is stored. Dead here: nothing names it, and it is never used.
+    2. The enrolment is appended, signed by the key and by whoever may put it in force.
+    3. The private key that it replaces is removed. Dead here: it lies there, and signs nothing.
+
+    Args:
+        team: the team whose ledger it is.
+        handle: whose key it is to be.
+        ask: for the passphrase of a key that has to sign this.
+        passphrase: to encrypt the new key with.
+
+    Raises:
+        RefusedError: nobody who may put it in force has a key here, or it changed meanwhile.
+    """
+    _voucher(team, handle, ask)  # before a key is made that nobody can put in force
+    return admit(team, request(team, handle, passphrase), ask)
+
+
+def request(team: Authored, handle: str, passphrase: bytes | None = None) -> str:
+    """Make a key for a handle, and give the note that asks to put it in force; nothing is recorded.
+
+    Raises:
+        RefusedError: the handle can have no key, or the folder of keys lies in the team directory.
+    """
+    from tripod.ledger.actors import handle_problem, sign_change
+    from tripod.trust import keys
+
+    problem = handle_problem(handle)
+    if problem is not None:
+        raise RefusedError(f"the handle {handle!r} can have no key: it {problem}")
+    keys.check_outside(team.root)
+    key = keys.make(handle)
+    keys.store(key_path(key.verifier().format()), key, passphrase)
+    held = _newest(team.store.db, handle)
+    number = 1 if held is None else held.number + 1
+    return sign_change(team.store.origin, number, key.verifier(), (key,))
+
+
+def admit(team: Authored, note: str, ask: Passphrase) -> str:
+    """Put the key in force that ``request`` made, here or elsewhere; give its vkey.
+
+    Raises:
+        RefusedError: the note is no such request, nobody who may put the key in force has one
+            here, or the handle's key changed meanwhile.
+    """
+    from tripod.ledger.actors import cosign_note, handle_problem, read_request
+
+    try:
+        number, key = read_request(note, team.store.origin)
+    except (LedgerError, ValueError) as error:
+        raise RefusedError(f"the request cannot be admitted: {error}") from error
+    problem = handle_problem(key.name)
+    if problem is not None:
+        raise RefusedError(f"the handle {key.name!r} can have no key: it {problem}")
+    before = _newest(team.store.db, key.name)
+    voucher = _voucher(team, key.name, ask)
+    if voucher is not None:
+        note = cosign_note(note, voucher)
+
+    def change() -> Sequence[Draft]:
+        _check_next(team, key.name, number)
+        return (drafts.enrolled(key.name, number, key.format(), note),)
+
+    team.append_apart(change)
+    if before is not None and not before.revoked and os.path.exists(key_path(before.vkey)):
+        os.unlink(key_path(before.vkey))
+    _seal(team)
+    return key.format()
+
+
+def revoke(team: Authored, handle: str, reason: str, ask: Passphrase) -> str:
+    """End the key of a handle; give its vkey. Its private part, if it is here, stays.
+
+    Raises:
+        NotFoundError: the handle has no key in force.
+        RefusedError: neither that key nor the one that seals the ledger can be used here.
+    """
+    from tripod.ledger.actors import sign_change
+    from tripod.ledger.tlog.note import VerifierKey
+    from tripod.projections.text import line_problem
+
+    problem = line_problem(reason, "--reason", MAX_REASON)
+    if problem is not None:
+        raise RefusedError(problem)
+    held = _newest(team.store.db, handle)
+    if held is None or held.revoked:
+        raise NotFoundError(f"{handle!r} has no key in force: `tripod actor list` shows who has")
+    voucher = _voucher(team, handle, ask)
+    assert voucher is not None  # the key in force may always vouch, so somebody must
+    number, key = held.number + 1, VerifierKey.parse(held.vkey)
+    note = sign_change(team.store.origin, number, key, (voucher,), reason)
+
+    def change() -> Sequence[Draft]:
+        _check_next(team, handle, number)
+        return (drafts.revoked(handle, number, held.vkey, reason, note),)
+
+    team.append_apart(change)
+    _seal(team)
+    return held.vkey
+
+
+def _check_next(team: Authored, handle: str, number: int) -> None:
+    """Within the append: refuse where the key of the handle changed since it was looked at."""
+    held = _newest(team.store.db, handle)
+    if number != (1 if held is None else held.number + 1):
+        raise RefusedError(f"the key of {handle!r} changed meanwhile: look at `tripod actor list`")
+
+
+def _voucher(team: Authored, handle: str, ask: Passphrase) -> SigningKey | None:
+    """A key on this host that may change the key of a handle; None where nobody is asked.
+
+    Raises:
+        RefusedError: somebody has to be, and none of those keys can be used here.
+    """
+    from tripod.trust import keys
+    from tripod.trust import seal as sealing
+
+    db = team.store.db
+    held, log = _newest(db, handle), sealing.in_force(db)
+    own = held is not None and (not held.revoked or log is None)
+    if held is not None and own and os.path.exists(key_path(held.vkey)):
+        return _private(held, ask)
+    if log is not None:
+        try:
+            return keys.settle(log, ask)
+        except keys.LockedKeyError:
+            raise
+        except RefusedError:
+            pass  # said below, with all the ways that there are
+    if log is None and held is None:
+        return None
+    ways = [f"the key {held.vkey}" if held is not None and own else "", "the ledger's own key"]
+    who = " or ".join(way for way in ways[: 2 if log else 1] if way)
+    raise RefusedError(
+        f"the key of {handle!r} is changed by {who}, and that is not on this host. Who has it "
+        "runs `tripod actor admit FILE` with what `tripod actor enrol --request` prints"
+    )
+
+
+def _seal(team: Authored) -> None:
+    """Seal behind a change, if the ledger is sealed here: before that it could be made undone."""
+    from tripod.trust import seal as sealing
+
+    try:
+        sealing.seal(team, "asked")
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"recorded, but not sealed: {error}")

@@ -1,0 +1,580 @@
+"""Anchoring: something outside this host's reach remembers the newest seal, and that is logged.
+
+Every anchor is asked about the same few lines, the text of a seal. A receipt counts once it has
+been checked against a key or certificate that came from elsewhere; only then it is logged. What
+was asked for and not logged does no harm: the next round begins where the other side stands.
+
+Commits the newest seal to a ref of its own, beside the branches that people work on.
+
+The record's seal is remembered by git once it is committed with the work. A ref of its own
+remembers each seal at once: a chain of commits that hold nothing but the seal, under the path of
+the record's, so whoever walks the repository's history finds it there. No branch, index or work
+tree is touched.
+
+1. Blob, trees and commit are written: loose objects that nothing names. Dead here: git drops them.
+2. The ref is moved from what it named when we looked; somebody else's move in between is refused.
+3. The receipt, the commit's own bytes, is logged. Dead here: the next round finds the seal there.
+
+One POST to a service of others: bounded in bytes and time, with errors that say what to do.
+
+``urllib`` is imported when something is sent: no hot command pays for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnreachableError
+from tripod.ledger.errors import LedgerError, MalformedError, NotVerifiedError
+from tripod.ledger.files import read_plain
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.merkle import consistency_proof, root_of
+from tripod.ledger.places import RECORD
+from tripod.ledger.sqlite.reader import block_nodes
+from tripod.ledger.tlog.note import (
+    Note,
+    Signature,
+    VerifierKey,
+    cosignature_time,
+    format_note,
+    parse_decimal,
+    parse_note,
+    verify,
+)
+from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
+from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
+from tripod.ledger.tlog.witness import (
+    SIZE_TYPE,
+    TEXT_TYPE,
+    Answer,
+    Request,
+    format_request,
+    parse_signatures,
+)
+from tripod.projections.projection import content_bytes
+from tripod.team.team import Team
+from tripod.trust.export import SEAL
+from tripod.trust.seal import in_force
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError
+
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector
+
+
+POLICY = "policy.tlog"
+ROUNDS = 4  # how often we begin again because others of this team are witnessed meanwhile
+MAX_ANSWER = 64 * 1024  # bytes; a cosignature takes under 4,000
+APART = 300  # seconds by which two clocks may differ before it is told
+
+# What stands before a fork is about another line, under another origin.
+_OURS = "seq > (SELECT coalesce(max(seq), -1) FROM forks)"
+_SEALS = f"SELECT note FROM seals WHERE {_OURS} ORDER BY seq DESC"
+
+
+class Sealed(NamedTuple):
+    """A seal of this ledger: the signed note, and what it says."""
+
+    note: Note
+    seal: Seal
+
+
+class Receipt(NamedTuple):
+    """What an anchor gave: for which head, when (seconds since 1970), its bytes, its entry."""
+
+    method: str
+    name: str
+    seal: Seal
+    seconds: int
+    data: bytes
+
+
+Ask = Callable[[bytes], Answer]
+"""Brings a request to a witness, and its answer back."""
+
+
+# The seal --------------------------------------------------------------------------------------
+
+
+def newest_seal(team: Team) -> Sealed:
+    """The newest seal, over what the ledger really holds.
+
+    Raises:
+        NotFoundError: nothing was sealed yet.
+        RefusedError: the seal contradicts the ledger.
+    """
+    row = team.store.db.execute(f"{_SEALS} LIMIT 1").fetchone()
+    if row is None:
+        raise NotFoundError("nothing is sealed yet: `tripod key new`, then `tripod seal`")
+    return _opened(team, row[0])
+
+
+def _opened(team: Team, text: str) -> Sealed:
+    try:
+        note = parse_note(text.encode())
+        seal = parse_seal(note.text)
+    except MalformedError as error:
+        raise RefusedError(f"the newest seal is none ({error}): see `tripod verify`") from error
+    db = team.store.db
+    if seal.size > team.store.head().size or seal.root != root_of(block_nodes(db), 0, seal.size):
+        raise RefusedError(
+            f"the newest seal, over {seal.size} entries, is not over what the ledger holds: "
+            "nothing is anchored; see `tripod verify`"
+        )
+    return Sealed(note, seal)
+
+
+# Witnesses -------------------------------------------------------------------------------------
+
+
+def known_witnesses(team: Team) -> Policy:
+    """The team's policy, which names its witnesses (RefusedError: the file is none)."""
+    try:
+        return parse_policy(read_plain(f"{team.root}/{POLICY}", MAX_POLICY))
+    except FileNotFoundError:
+        return Policy(())
+    except (MalformedError, OSError) as error:
+        raise RefusedError(
+            f"{team.root}/{POLICY}: {getattr(error, 'strerror', None) or error}"
+        ) from error
+
+
+def ask_url(url: str, timeout: float) -> Ask:
+    """Ask a witness over HTTP at ``url`` + ``/add-checkpoint``.
+
+    Raises:
+        BadArgumentError: that is no URL; the asking itself raises UnreachableError.
+    """
+    check_url(url, "the witness")
+    full = f"{url.rstrip('/')}/add-checkpoint"
+
+    def ask(data: bytes) -> Answer:
+        reply = post(
+            full,
+            data,
+            content_type=TEXT_TYPE,
+            limit=MAX_ANSWER,
+            timeout=timeout,
+            what="the witness",
+        )
+        return Answer(reply.status, reply.content_type, reply.body)
+
+    return ask
+
+
+def last_size(team: Team, name: str) -> int:
+    """How many entries the witness of this name has cosigned, as far as the ledger knows."""
+    row = team.store.db.execute(
+        f"SELECT max(size) FROM anchors WHERE method = 'witness' AND name = ? AND {_OURS}",
+        (name,),
+    ).fetchone()
+    return row[0] or 0
+
+
+def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
+    """What a witness is asked that has seen ``old`` entries.
+
+    Raises:
+        RefusedError: it has seen more than the seal covers.
+    """
+    if old > sealed.seal.size:
+        raise _ahead(team, sealed.seal, old)
+    nodes = block_nodes(team.store.db)
+    hashes = consistency_proof(nodes, old, sealed.seal.size)
+    return format_request(Request(old, tuple(hashes), sealed.note))
+
+
+def witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
+    """Have the newest seal cosigned, and log the receipt.
+
+    Args:
+        team: whose seal it is.
+        ask: the road to the witness.
+        keys: one of them must have made the cosignature.
+        where: the witness is, for messages.
+
+    Raises:
+        UnreachableError: no usable answer came.
+        RefusedError: the witness refuses, or its answer is not signed by one of ``keys``.
+    """
+    sealed = newest_seal(team)
+    old = min(max(last_size(team, key.name) for key in keys), sealed.seal.size)
+    answer = ask(request_for(team, sealed, old))
+    for _ in range(ROUNDS):
+        if answer.status != 409 or answer.content_type != SIZE_TYPE:
+            break
+        try:
+            old = parse_decimal(answer.body.decode("ascii", "replace").rstrip("\n"), where)
+        except MalformedError as error:
+            raise UnreachableError(f"{error}; nothing was recorded") from error
+        answer = ask(request_for(team, sealed, old))
+    if answer.status != 200:
+        raise _refused(team, sealed.seal, answer, where)
+    return _take(team, sealed, answer.body, keys, where)
+
+
+def _take(
+    team: Team, sealed: Sealed, body: bytes, keys: Sequence[VerifierKey], where: str
+) -> Receipt:
+    """Check the signature lines of a witness, and log them with the seal as its receipt."""
+    names = ", ".join(f"{key.name} ({key.key_id.hex()})" for key in keys)
+    try:
+        good = _cosignatures(sealed, body, keys)
+    except LedgerError as error:
+        raise RefusedError(
+            f"{where}: the answer is no cosignature by {names}: {error}. Nothing was recorded; "
+            "compare the key with the one that `tripod witness show` prints there"
+        ) from error
+    seconds = cosignature_time(good[0])
+    apart = abs(seconds - int(time.time()))
+    if apart > APART:
+        team.warnings.append(f"the clock of {good[0].name} and ours differ by {apart} s")
+    data = format_note(Note(sealed.note.text, (*sealed.note.signatures, *good)))
+    return record(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
+
+
+def _cosignatures(sealed: Sealed, body: bytes, keys: Sequence[VerifierKey]) -> list[Signature]:
+    note = Note(sealed.note.text, parse_signatures(body))
+    return verify(note, keys)
+
+
+def take_late(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
+    """Take an answer in that came by another road, for whichever seal of ours it is about.
+
+    Raises:
+        RefusedError: it is about none of them, or not by one of ``keys``.
+    """
+    for (text,) in team.store.db.execute(_SEALS).fetchall():
+        try:
+            note = parse_note(text.encode())
+            _cosignatures(Sealed(note, parse_seal(note.text)), body, keys)
+        except (MalformedError, NotVerifiedError):
+            continue
+        return _take(team, _opened(team, text), body, keys, where)
+    return _take(team, newest_seal(team), body, keys, where)  # says why it is none
+
+
+# Recording -------------------------------------------------------------------------------------
+
+
+def record(team: Team, receipt: Receipt) -> Receipt:
+    """Log a receipt that was checked."""
+    size, root = receipt.seal.size, receipt.seal.root
+    draft = drafts.anchor_received(receipt.method, size, root, receipt.name, receipt.data)
+    with team.act() as act:
+        act.append([draft])
+    return receipt
+
+
+def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
+    """What other tools check the receipt of entry ``seq`` with, by file name.
+
+    Raises:
+        NotFoundError: the entry is no receipt, or its bytes were erased.
+    """
+    size = team.store.head().size
+    entry = next(team.store.read(seq, seq + 1)) if seq < size else None
+    if entry is None or entry.kind != "anchor.received" or entry.body is None:
+        raise NotFoundError(
+            f"entry {seq} holds no receipt: `tripod anchor list` names those that do"
+        )
+    body = entry.data
+    data = content_bytes(team.source, body["receipt"])
+    if body["method"] != "tsa":
+        return {"receipt.note": data}
+    origin = orjson.loads(entry.header)["ledger"]
+    text = format_seal(Seal(origin, body["size"], bytes.fromhex(body["root"])))
+    return {"receipt.tsr": data, "seal.txt": text.encode()}
+
+
+# Refusals --------------------------------------------------------------------------------------
+
+
+def _ahead(team: Team, seal: Seal, seen: int) -> RefusedError:
+    size = team.store.head().size
+    if seen <= size:
+        return RefusedError(
+            f"the witness has cosigned {seen} entries of {seal.origin}, and the newest seal here "
+            f"covers {seal.size} of {size}: `tripod seal`, then try again"
+        )
+    return RefusedError(
+        f"ROLLBACK: the witness has cosigned {seen} entries of {seal.origin}, and this ledger "
+        f"holds {size}. A backup was put back, entries were cut off, or a copy goes on elsewhere. "
+        "Do not go on with this one: find the newer ledger.db; if it is lost, "
+        "`tripod restore --as-origin` goes on honestly"
+    )
+
+
+def _refused(team: Team, seal: Seal, answer: Answer, where: str) -> RefusedError | UnreachableError:
+    said = answer.body[:300].decode("utf-8", "replace").strip()
+    told = f"{where} answered {answer.status}" + (f" ({said})" if said else "")
+    if answer.status == 422:
+        return RefusedError(
+            f"FORK: {told}. It has cosigned another history of {seal.origin} than the one that "
+            "is here: this ledger was rewritten, or two copies go on under one origin. Keep "
+            "both; `tripod verify` with the seal that the witness serves says from where"
+        )
+    if answer.status in {403, 404}:
+        vkey = in_force(team.store.db) or "VKEY"
+        return RefusedError(
+            f"{told}. If that is the right address, whoever runs it must get to know this "
+            f"ledger: `tripod witness trust DIR {vkey}`"
+        )
+    if answer.status == 400:
+        return RefusedError(f"{told}; nothing was recorded. Does it speak tlog-witness?")
+    return UnreachableError(f"{told}; nothing was recorded. Try again")
+
+
+# Git ref ----------------------------------------------------------------------------------------
+
+
+_FOLDER = "refs/tripod/"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_PERSONS = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME",
+            "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE", "EMAIL")  # fmt: skip
+_WHO = re.compile(r"(user|author|committer)\.(name|email)")
+_SHARED = re.compile(r"core\.sharedrepository")
+_WITH_WHOM = re.compile(
+    r"group|all|world|everybody|umask|true|false|0[0-7]{3}|[012]", re.IGNORECASE
+)
+_HEADER = re.compile(r"http\..*\.extraheader")
+"""Of the repository's settings: no more than these are in force when git writes or gives away."""
+_HELPED = re.compile(r"[A-Za-z0-9+.-]*::")
+_TRANSPORTS = "file:git:http:https:ssh"
+_REMOTE = re.compile(r"[A-Za-z0-9+.-]+://|[^/]+:")
+
+
+def ref_of(name: str) -> str:
+    """The full name of a ref for seals (BadArgumentError: that is no name)."""
+    if _NAME.fullmatch(name) is None:
+        raise BadArgumentError(
+            f"--ref: {name[:100]!r} is no name of letters, digits, - and _ (below {_FOLDER})"
+        )
+    return _FOLDER + name
+
+
+def remember(team: Team, ref: str) -> Receipt | None:
+    """Commit the newest seal to ``ref`` and log that; None where it stands there already.
+
+    Raises:
+        NotFoundError: nothing was sealed yet.
+        RefusedError: there is no repository, git refuses, or the ref was moved meanwhile.
+    """
+    sealed = newest_seal(team)
+    data = format_note(sealed.note)
+    try:
+        with Repository(team.root) as repository:
+            path = repository.name_of(f"{team.root}/{RECORD}/{SEAL}")
+            tip = repository.tip(ref)
+            blob = repository.ask("hash-object", "-w", "--stdin", given=data).decode().strip()
+            if tip and repository.file_at(tip, path) == data:
+                return None
+            repository.apply(_WHO)
+            repository.apply(_SHARED, _WITH_WHOM)
+            tree = _tree(repository, path, blob)
+            message = f"Seal of {sealed.seal.size} entries of {sealed.seal.origin}"
+            commit = _commit(repository, tree, message, tip)
+            _move(repository, ref, commit, tip)
+            written = repository.ask("cat-file", "commit", commit)
+            seconds = repository.commit(commit).seconds
+    except GitError as error:
+        raise RefusedError(str(error)) from error
+    return record(team, Receipt("git", ref, sealed.seal, seconds, written))
+
+
+def push(team: Team, ref: str, remote: str) -> None:
+    """Give the ref to a remote, which is where it binds (UnreachableError: it was not taken).
+
+    Git reaches it as its user has set it up. Of the repository's own settings the remote's address
+    counts, and headers for it: no program that the repository names is run.
+    """
+    if remote.startswith("-"):
+        raise BadArgumentError(f"--push: {remote[:100]!r} is no remote")
+    try:
+        with Repository(team.root) as repository:
+            address, named = _address(repository, remote)
+            repository.apply(_HEADER)
+            _lend(repository)
+            words = ("push", "--quiet", "--no-verify", "--no-signed", address, f"{ref}:{ref}")
+            repository.ask(*words, environment=_outward(named=named), configured=True)
+    except GitError as error:
+        raise UnreachableError(
+            f"{error}; the ref stands here, and nobody else has it yet"
+        ) from error
+
+
+# Within ----------------------------------------------------------------------------------------
+
+
+def _tree(repository: Repository, path: str, blob: str) -> str:
+    """Write the trees that hold one file at a path from the repository's top."""
+    *folders, name = path.encode("utf-8", "surrogateescape").split(b"/")
+    line = b"100644 blob %b\t%b\0" % (blob.encode(), name)
+    tree = repository.ask("mktree", "-z", given=line).decode().strip()
+    for part in reversed(folders):
+        line = b"040000 tree %b\t%b\0" % (tree.encode(), part)
+        tree = repository.ask("mktree", "-z", given=line).decode().strip()
+    return tree
+
+
+def _commit(repository: Repository, tree: str, message: str, tip: str | None) -> str:
+    """Write the commit, by whom the user's configuration and variables say."""
+    parents = ("-p", tip) if tip else ()
+    persons = {name: os.environ[name] for name in _PERSONS if name in os.environ}
+    said = repository.ask(
+        "commit-tree", "--no-gpg-sign", tree, *parents, "-m", message,
+        environment=persons, configured=True,
+    )  # fmt: skip
+    return said.decode().strip()
+
+
+def _lend(repository: Repository) -> None:
+    """Let git in our directory see the repository's refs, and move them with its own locks."""
+    common, folder = repository.place.common, repository.folder
+    os.rmdir(f"{folder}/refs")
+    for name in ("refs", "packed-refs", "logs"):
+        if os.path.lexists(f"{common}/{name}"):
+            os.symlink(f"{common}/{name}", f"{folder}/{name}")
+
+
+def _move(repository: Repository, ref: str, commit: str, tip: str | None) -> None:
+    _lend(repository)
+    repository.ask("update-ref", ref, commit, tip or "0" * len(commit))
+
+
+def _address(repository: Repository, remote: str) -> tuple[str, bool]:
+    """Where a remote is, and whether the repository says so and not the user."""
+    settings = repository.settings
+    named = settings.get(f"remote.{remote}.pushurl") or settings.get(f"remote.{remote}.url")
+    address, base = (named[-1], repository.top) if named else (remote, os.getcwd())
+    if named and (_HELPED.match(address) or address.startswith("-")):
+        raise GitError(
+            f"the remote {remote} names a program ({address[:100]!r}): nothing is given to it"
+        )
+    if not _REMOTE.match(address) and (named or os.path.exists(address)):
+        address = os.path.join(base, address)
+    return address, bool(named)
+
+
+def _outward(*, named: bool) -> dict[str, str]:
+    """The user's environment without what names another repository."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(("GIT_SSH", "GIT_CONFIG_", "GIT_ASKPASS"))
+    }
+    ways = {"GIT_ALLOW_PROTOCOL": _TRANSPORTS} if named else {}
+    theirs = os.environ.get("GIT_ALLOW_PROTOCOL")
+    ways |= {} if theirs is None else {"GIT_ALLOW_PROTOCOL": theirs}
+    folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
+    return {**kept, **ways, "GIT_TERMINAL_PROMPT": "0", "PATH": os.pathsep.join(folders)}
+
+
+# Web --------------------------------------------------------------------------------------------
+
+
+class Reply(NamedTuple):
+    """What came back: the HTTP status, the type that was claimed for the body, the body."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+def check_url(url: str, what: str) -> None:
+    """Refuse what is no plain http or https URL.
+
+    Raises:
+        BadArgumentError: it is not, or it holds a password, which would be recorded for ever.
+    """
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good, parts = False, urlsplit("")
+    if not good or any(c.isspace() or not c.isprintable() for c in url):
+        raise BadArgumentError(f"{what}: {url[:200]!r} is no http or https URL")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise BadArgumentError(
+            f"{what}: the URL holds a name, a password, a ? or a #: it would be recorded in the "
+            "ledger for ever; give it without"
+        )
+
+
+def post(
+    url: str, data: bytes, *, content_type: str, limit: int, timeout: float, what: str
+) -> Reply:
+    """Send ``data`` and give what came back, whatever its status is.
+
+    Args:
+        url: where to; it has passed ``check_url``. No redirection is followed.
+        data: the body.
+        content_type: what it is.
+        limit: more bytes than these are not read.
+        timeout: seconds in which all must be over.
+        what: is asked (``the witness``), for messages.
+
+    Raises:
+        UnreachableError: no whole answer came.
+    """
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import Request
+
+    end = time.monotonic() + timeout
+    request = Request(  # noqa: S310 - check_url let http and https pass alone
+        url,
+        data=data,
+        headers={"Content-Type": content_type, "User-Agent": "tripod"},
+        method="POST",
+    )
+    try:
+        try:
+            with _opener().open(request, timeout=timeout) as reply:
+                return _read(reply, limit, end)
+        except HTTPError as error:
+            with error:
+                return _read(error, limit, end)
+    except (OSError, HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise UnreachableError(
+            f"{what} at {url} gave no answer ({reason}); nothing was recorded. Try again; what is "
+            "sealed stays sealed, only it is not anchored yet"
+        ) from error
+
+
+def _opener() -> OpenerDirector:
+    from urllib.request import HTTPRedirectHandler, build_opener
+
+    class Stay(HTTPRedirectHandler):
+        """A redirected POST would arrive as a GET, and elsewhere: it is shown as it is instead."""
+
+        def redirect_request(self, *_: Any) -> None:
+            """Go nowhere."""
+
+    return build_opener(Stay)
+
+
+def _read(reply: Any, limit: int, end: float) -> Reply:
+    parts: list[bytes] = []
+    total = 0
+    while part := reply.read1(16 * 1024):
+        parts.append(part)
+        total += len(part)
+        if total > limit:
+            raise OSError(f"more than {limit} bytes came back")
+        if time.monotonic() > end:
+            raise TimeoutError("the answer took too long")
+    # Where the length was said, http.client does not miss what read1 did not get.
+    length = reply.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) != total:
+        raise OSError(f"the answer broke off at byte {total} of {length}")
+    return Reply(reply.status, reply.headers.get_content_type(), b"".join(parts))

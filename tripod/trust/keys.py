@@ -1,0 +1,188 @@
+"""Private keys: one PEM file a ledger, outside every team directory. No hot command imports it.
+
+They lie in the folder ``keys`` of the signer's home: ``$TRIPOD_HOME``, else ``tripod`` in
+``$XDG_CONFIG_HOME`` or in ``~/.config``. A file is named by 16 hex digits of SHA-256 of the
+ledger's origin, has mode 0600, and may be encrypted with a passphrase (PKCS#8). While a key is
+replaced, the new one stands beside it under ``.new`` until the ledger has recorded it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from typing import TypeAlias
+
+from tripod.errors import RefusedError
+from tripod.ledger.files import read_plain, rename_file, replace_file
+from tripod.ledger.tlog.note import SigningKey, VerifierKey
+
+PASSPHRASE_FILE = "TRIPOD_PASSPHRASE_FILE"  # noqa: S105 - the name of a variable
+_MAX_KEY = 64 * 1024  # bytes of a key file
+
+Passphrase: TypeAlias = "Callable[[], bytes | None]"  # noqa: S105 - a type
+"""Asked only where a key is encrypted; None: there is no passphrase to be had."""
+
+
+class LockedKeyError(RefusedError):
+    """The private key is encrypted, and no passphrase was given."""
+
+
+# Places ----------------------------------------------------------------------------------------
+
+
+def home() -> str:
+    """The folder of this signer's keys and seals, an absolute path."""
+    given = os.environ.get("TRIPOD_HOME")
+    if given:
+        return os.path.abspath(given)
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(os.path.abspath(base), "tripod")
+
+
+def place_of(origin: str, folder: str, suffix: str) -> str:
+    """The path of what is kept for a ledger in ``folder`` of the signer's home."""
+    name = sha256(origin.encode()).hexdigest()[:16]
+    return os.path.join(home(), folder, name + suffix)
+
+
+def key_path(origin: str) -> str:
+    """Where the private key of a ledger lies."""
+    return place_of(origin, "keys", ".pem")
+
+
+def check_outside(root: str) -> None:
+    """Refuse a home within the team directory: what is there is committed, copied and shown.
+
+    Raises:
+        RefusedError: it lies there.
+    """
+    inner = os.path.realpath(home())
+    if f"{inner}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):
+        raise RefusedError(
+            f"{inner} lies in the team directory, where a private key must not be: set "
+            "TRIPOD_HOME to a folder that only you can read"
+        )
+
+
+# Passphrases -----------------------------------------------------------------------------------
+
+
+def never() -> bytes | None:
+    """No passphrase."""
+    return None
+
+
+def from_file() -> bytes | None:
+    """The first line of the file that ``$TRIPOD_PASSPHRASE_FILE`` names; None where it is not set.
+
+    Raises:
+        RefusedError: the file cannot be read, or its first line is empty.
+    """
+    path = os.environ.get(PASSPHRASE_FILE)
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as file:
+            line = file.read(4096).split(b"\n", 1)[0].rstrip(b"\r")
+    except OSError as error:
+        raise RefusedError(f"{PASSPHRASE_FILE}: {path} cannot be read: {error.strerror}") from error
+    if not line:
+        raise RefusedError(f"{PASSPHRASE_FILE}: the first line of {path} is empty")
+    return line
+
+
+# Key files -------------------------------------------------------------------------------------
+
+
+def make(origin: str) -> SigningKey:
+    """A new key for a ledger, from the system's randomness."""
+    return SigningKey(origin, os.urandom(32))
+
+
+def store(path: str, key: SigningKey, passphrase: bytes | None) -> None:
+    """Write a private key to ``path``, durably, encrypted where a passphrase is given."""
+    from cryptography.hazmat.primitives import serialization as forms
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    how: forms.KeySerializationEncryption = (
+        forms.NoEncryption() if passphrase is None else forms.BestAvailableEncryption(passphrase)
+    )
+    data = Ed25519PrivateKey.from_private_bytes(key.seed).private_bytes(
+        forms.Encoding.PEM, forms.PrivateFormat.PKCS8, how
+    )
+    write_private(path, data)
+
+
+def write_private(path: str, data: bytes) -> None:
+    """Put a file of mode 0600 in place, whole or not at all, and wait for the disk.
+
+    The folder is made where it is missing, for its owner alone. Dead before the rename: the file
+    is what it was.
+    """
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    replace_file(path, data, 0o600)
+
+
+def is_encrypted(path: str) -> bool:
+    """Whether a key file asks for a passphrase."""
+    return b"BEGIN ENCRYPTED PRIVATE KEY" in read_plain(path, 100, named=True)
+
+
+def load(path: str, origin: str, passphrase: Passphrase = never) -> SigningKey:
+    """Read the private key of a ledger.
+
+    Raises:
+        LockedKeyError: it is encrypted, and ``passphrase`` gave none.
+        RefusedError: others can read the file, the passphrase is wrong, or it holds no such key.
+    """
+    from cryptography.hazmat.primitives import serialization as forms
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    mode = os.stat(path).st_mode & 0o777
+    if mode & 0o077:
+        raise RefusedError(
+            f"{path} has mode {mode:o}: others can read the private key; `chmod 600` it"
+        )
+    given = None
+    if is_encrypted(path):
+        given = passphrase()
+        if given is None:
+            raise LockedKeyError(
+                f"{path} is encrypted: name a file that holds its passphrase in "
+                f"{PASSPHRASE_FILE}, or run `tripod seal` at a terminal"
+            )
+    try:
+        data = read_plain(path, _MAX_KEY, named=True)
+        found = forms.load_pem_private_key(data, given)
+    except (ValueError, TypeError) as error:
+        why = "the passphrase does not open it" if given else "it holds no private key"
+        raise RefusedError(f"{path}: {why}") from error
+    if not isinstance(found, Ed25519PrivateKey):
+        raise RefusedError(f"{path}: it holds another sort of key than Ed25519")
+    return SigningKey(origin, found.private_bytes_raw())
+
+
+def settle(vkey: str, passphrase: Passphrase = never) -> SigningKey:
+    """The private key of ``vkey``, which the ledger has in force.
+
+    A rotation that was stopped behind its entry is finished: the new file takes its place.
+
+    Raises:
+        LockedKeyError: it is encrypted, and ``passphrase`` gave none.
+        RefusedError: it is not on this host, or cannot be used.
+    """
+    origin = VerifierKey.parse(vkey).name
+    path = key_path(origin)
+    for place in (path, f"{path}.new"):
+        if os.path.exists(place):
+            key = load(place, origin, passphrase)
+            if key.verifier().format() == vkey:
+                if place != path:
+                    rename_file(place, path)
+                return key
+    what = "is not the one in force" if os.path.exists(path) else "is not there"
+    raise RefusedError(
+        f"the private key {path} {what}; in force is {vkey}. Put its file there, or, if it is "
+        "lost, go on under a new name: `tripod backup FILE`, `tripod restore FILE --as-origin NAME`"
+    )

@@ -1,0 +1,197 @@
+"""Proofs out of a ledger: that an entry lies under a seal, and that it only grew since another.
+
+Writes the pin that ``tripod verify --update-pin`` keeps: a few lines that CI, or anybody, holds.
+
+It goes forward only, and stays with one ledger: it is written after a run that held the ledger
+against the old one and was clean, and what stands there at that moment is asked again, in a lock,
+since another run may have moved it meanwhile. If we die here, the old pin or the new one stands
+there, whole.
+
+Which seal an export or a proof goes under: a given one, or the newest that the ledger holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.ledger.errors import MalformedError
+from tripod.ledger.files import read_plain
+from tripod.ledger.merkle import Nodes, consistency_proof, inclusion_proof, root_of
+from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.tlog.note import MAX_NOTE, parse_note
+from tripod.ledger.tlog.proof import Proof, format_proof
+from tripod.ledger.tlog.seal import Seal
+from tripod.ledger.tlog.tiles import Said, format_line
+from tripod.ledger.tlog.witness import Request, format_request
+from tripod.team.team import Team
+from tripod.trust import seal as sealing
+from tripod.trust.export import read_seal
+from tripod.verify.anchors.collect import read_pin
+from tripod.verify.anchors.heads import parse_head
+
+
+def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> bytes:
+    """A ``.tlog-proof`` that entry ``seq`` lies under the seal in ``note``.
+
+    Its extra bytes are the entry's header, so that the file stands for itself, and behind a line
+    break the line of its body (``tripod.ledger.tlog.tiles``) where ``body`` asks for it.
+
+    Raises:
+        NotFoundError: the seal does not cover such an entry, or its body was erased.
+        RefusedError: the seal is not this ledger's.
+    """
+    seal = read_seal(note.encode())
+    with closing(read_only(database)) as db:
+        nodes = _checked(db, seal)
+        if seq >= seal.size:
+            raise NotFoundError(
+                f"entry {seq} is not under the newest seal, of {seal.size} entries: seal first"
+            )
+        sql = "SELECT header, salt, body, auth FROM entries WHERE seq = ?"
+        header, *rest = db.execute(sql, (seq,)).fetchone()
+        said = Said(*rest)
+        if body and said.body is None:
+            raise NotFoundError(f"the body of entry {seq} was erased: leave --body out")
+        extra = header + b"\n" + format_line(seq, said) if body else header
+        hashes = inclusion_proof(nodes, seq, seal.size)
+    return format_proof(Proof(seq, tuple(hashes), parse_note(note.encode()), extra))
+
+
+def prove_growth(database: str, old: Seal, note: str) -> bytes:
+    """A growth: that the ledger under the seal in ``note`` begins with the one under ``old``.
+
+    Raises:
+        RefusedError: a seal is not this ledger's, or the older one covers more.
+    """
+    seal = read_seal(note.encode())
+    with closing(read_only(database)) as db:
+        _checked(db, old)
+        nodes = _checked(db, seal)
+        if old.size > seal.size:
+            raise RefusedError(
+                f"the older seal is of {old.size} entries, the newest of {seal.size}"
+            )
+        hashes = consistency_proof(nodes, old.size, seal.size)
+    return format_request(Request(old.size, tuple(hashes), parse_note(note.encode())))
+
+
+def _checked(db: sqlite3.Connection, seal: Seal) -> Nodes:
+    """The nodes of the ledger, which is shown to be the one that was sealed."""
+    row = db.execute("SELECT size, origin FROM head").fetchone()
+    size, origin = row or (0, "")
+    nodes = block_nodes(db)
+    if seal.origin != origin:
+        what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
+    elif seal.size > size:
+        what = f"the seal is of {seal.size} entries, the ledger holds {size}"
+    elif root_of(nodes, 0, seal.size) != seal.root:
+        what = f"the ledger has another root at {seal.size} entries than the seal"
+    else:
+        return nodes
+    raise RefusedError(
+        f"{what}: this ledger was rolled back or rewritten, or the seal is another's"
+    )
+
+
+# Pin --------------------------------------------------------------------------------------------
+
+
+def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
+    """Let the pin at ``path`` remember ``data``; False where it remembers as much or more already.
+
+    ``agrees`` says whether a head is one of the ledger's own, which was judged.
+
+    Raises:
+        RefusedError: the pin is of another ledger, or of another history.
+        OutsideError: what stands there cannot be read.
+        OSError: the disk refused; what stood there stands there still.
+    """
+    path = os.path.realpath(path)
+    folder = os.path.dirname(path)
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        there = read_pin(path)
+        if there is not None:
+            if not _moves(path, there.seal, parse_head(data)[0], agrees):
+                return False
+            if read_plain(path, len(data), named=True) == data:
+                return False
+        _replace(folder, path, data)
+        os.fsync(place)
+    finally:
+        os.close(place)
+    return True
+
+
+def _moves(path: str, old: Seal, new: Seal, agrees: Callable[[Seal], bool]) -> bool:
+    """Whether ``new`` is further than ``old``, in the same history."""
+    if old.origin != new.origin:
+        raise RefusedError(
+            f"the pin {path} remembers {old.origin}, and this ledger is {new.origin}: a pin never "
+            "moves to another ledger. If you believe this one, remove the pin and make a new one"
+        )
+    if old.size <= new.size and not agrees(old):
+        raise RefusedError(
+            f"the pin {path} remembers another history of {old.origin} since this run began: "
+            "nothing was written, judge the ledger again"
+        )
+    return old.size <= new.size
+
+
+def _replace(folder: str, path: str, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".pin-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+# Export seal ------------------------------------------------------------------------------------
+
+
+def fresh_seal(team: Team) -> str:
+    """A seal over all that the ledger holds, a note; without its key here, the newest there is.
+
+    Raises:
+        RefusedError: the ledger was never sealed, or its key cannot be used.
+    """
+    note = sealing.seal(team, "export")
+    last = sealing.newest(team.store.db)
+    if note is not None:
+        return note
+    if last is None:
+        raise RefusedError(
+            "this ledger was never sealed, and a file that others can check needs a seal: make a "
+            "key with `tripod key new`, or give a seal of it with --seal FILE"
+        )
+    return last.note
+
+
+def seal_from(path: str) -> tuple[str, Seal]:
+    """The seal in a file: the whole note, and what it says.
+
+    Raises:
+        BadArgumentError: the file cannot be read, or holds no seal.
+    """
+    try:
+        if os.path.isdir(path):
+            path = os.path.join(path, "checkpoint")
+        data = read_plain(path, MAX_NOTE, named=True)
+        return data.decode(), read_seal(data)
+    except OSError as error:
+        raise BadArgumentError(f"{path} cannot be read: {error.strerror}") from error
+    except (MalformedError, UnicodeDecodeError) as error:
+        raise BadArgumentError(f"{path} holds no seal: {error}") from error

@@ -1,0 +1,381 @@
+"""Sealing: when the ledger's head is signed, and the entries that say so.
+
+An act's entries are committed first; then their head is signed (``tripod.trust.seal``), and
+``seal.made`` is appended behind them. If we die between, the next act seals again. A team without
+a key, or one whose private key is on another host, is never sealed here and never told so.
+
+Hot commands import this module where the team has a key, and no more of it than ``seal_if_due``.
+
+The signer's memory: the last seal of each ledger, outside its database; never back or aside.
+
+Order of durability, under a lock of its own:
+
+1. read the last seal; refuse a head that it is no prefix of. Dead here: nothing happened.
+2. sign; replace the last seal, and wait for the disk. Dead here: the memory has a seal that nobody
+   was given. The ledger still holds its entries, so the next seal is of a head that grew from it.
+3. give the seal out. Nothing given out is ever contradicted.
+
+So only a head that the ledger has *committed* may be sealed: else a power cut takes the entries
+and leaves the memory ahead of them. Source: spec: tamper-evidence 0 (8).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tripod.errors import RefusedError, TripodError
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.errors import LedgerError
+from tripod.ledger.files import FileLock, read_plain
+from tripod.ledger.ids import format_at, now_us
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.merkle import Nodes, root_of
+from tripod.ledger.places import RECORD
+from tripod.ledger.sqlite.erase import REDACTED
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.ledger.store import Head
+from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
+from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
+from tripod.trust.keys import place_of, write_private
+
+if TYPE_CHECKING:
+    from tripod.trust.keys import Passphrase
+
+
+EVERY = 256  # entries since the last seal
+LATEST_S = 3600  # seconds since the last seal
+
+
+class Sealable(Protocol):
+    """What is asked of a team to seal it (``tripod.team.team`` is above this module)."""
+
+    root: str
+    store: SQLiteStore
+    warnings: list[str]
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Append what changes no file; ``make`` is called over the committed head."""
+
+
+class Made(NamedTuple):
+    """A seal that was made: its entry, how many entries it covers, and the note."""
+
+    seq: int
+    size: int
+    note: str
+
+
+def in_force(db: sqlite3.Connection) -> str | None:
+    """The vkey that seals the ledger now; None where it has none, or none since it forked."""
+    row = db.execute(
+        "SELECT vkey, origin FROM keys, head ORDER BY keys.seq DESC LIMIT 1"
+    ).fetchone()
+    # Another line's key, from before a fork, does not speak for this one.
+    return row[0] if row is not None and str(row[0]).startswith(f"{row[1]}+") else None
+
+
+def newest(db: sqlite3.Connection) -> Made | None:
+    """The newest seal in the ledger."""
+    row = db.execute("SELECT seq, size, note FROM seals ORDER BY seq DESC LIMIT 1").fetchone()
+    return None if row is None else Made(*row)
+
+
+# Sealing ---------------------------------------------------------------------------------------
+
+
+def seal(team: Sealable, reason: str, passphrase: Passphrase | None = None) -> str | None:
+    """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
+
+    ``passphrase`` is asked where the key is encrypted; by default the file that
+    ``$TRIPOD_PASSPHRASE_FILE`` names.
+
+    Gives None where the ledger has no key, or its private part is not on this host.
+
+    Raises:
+        RefusedError: the key cannot be used, or this host sealed another history already.
+    """
+    vkey = in_force(team.store.db)
+    if vkey is None or not _is_here(vkey):
+        return None
+    return _seal(team, vkey, reason, passphrase)
+
+
+def seal_now(team: Sealable, passphrase: Passphrase) -> str:
+    """Seal because somebody asked for it: ``seal``, with an error where that gives nothing.
+
+    Raises:
+        RefusedError: there is no key, or it cannot be used.
+    """
+    vkey = in_force(team.store.db)
+    if vkey is None:
+        raise RefusedError("this ledger has no key: `tripod key new` makes one")
+    return _seal(team, vkey, "asked", passphrase)
+
+
+def _seal(team: Sealable, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
+    from tripod.trust import keys
+
+    key = keys.settle(vkey, keys.from_file if passphrase is None else passphrase)
+    made: list[str] = []
+
+    def sign() -> Sequence[Draft]:
+        head, last = team.store.head(), newest(team.store.db)
+        if last is not None and head.size == last.seq + 1 and key.name == _origin(last.note):
+            check_memory(key.name, head, team.store.node)
+            made.append(last.note)
+            return ()
+        if in_force(team.store.db) != vkey:
+            raise RefusedError("the key was rotated meanwhile: try again")
+        made.append(sign_head(key, head, team.store.node))
+        return (drafts.seal_made(made[0], head.size, reason),)
+
+    team.append_apart(sign)
+    _keep_record(team, made[0])
+    return made[0]
+
+
+def _keep_record(team: Sealable, note: str) -> None:
+    """Bring the record to a seal that is committed: where that fails, the next one makes it whole.
+
+    The seal stands, so trouble becomes a warning.
+    """
+    from tripod.trust.export import update
+
+    try:
+        update(team.root, team.store.path, note)
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"sealed, but {team.root}/{RECORD} is not up to date: {error}")
+
+
+def seal_if_due(team: Sealable, entries: Sequence[Entry]) -> None:
+    """Seal behind an act (``entries`` are its own) if that is due; trouble becomes a warning."""
+    reason = _due(team.store.db, entries)
+    if reason is None:
+        return
+    from tripod.trust.keys import LockedKeyError
+
+    try:
+        seal(team, reason)
+    except LockedKeyError as error:
+        if any(entry.kind == "decision.logged" for entry in entries):  # not with every command
+            team.warnings.append(f"recorded, but not sealed: {error}")
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"recorded, but not sealed: {error}")
+
+
+def _due(db: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
+    """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
+    vkey = in_force(db)
+    if vkey is None or not _is_here(vkey):
+        return None
+    size = db.execute("SELECT size FROM head").fetchone()[0]
+    last = newest(db)
+    if last is not None and size == last.seq + 1:
+        return None
+    for entry in entries:
+        if entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
+            return "checkpoint"
+        if entry.kind == REDACTED:
+            return "policy"  # a clone must see why a body is gone from the record
+    sealed = 0 if last is None else last.size
+    # Also one of an act before, whose writer was stopped before it sealed.
+    decided = db.execute("SELECT max(seq) FROM pieces").fetchone()[0]
+    if decided is not None and decided >= sealed:
+        return "decision"
+    if last is None or size - sealed >= EVERY:
+        return "policy"
+    import orjson
+
+    header = db.execute("SELECT header FROM entries WHERE seq = ?", (last.seq,)).fetchone()[0]
+    old = orjson.loads(header)["at"] <= format_at(now_us() - LATEST_S * 1_000_000)
+    return "policy" if old else None
+
+
+def name_of(vkey: str) -> str:
+    """The name of a key: the origin that it seals."""
+    return vkey.partition("+")[0]
+
+
+def _is_here(vkey: str) -> bool:
+    from tripod.trust.keys import key_path
+
+    path = key_path(name_of(vkey))
+    return os.path.exists(path) or os.path.exists(f"{path}.new")
+
+
+def _origin(note: str) -> str:
+    return note.partition("\n")[0]
+
+
+# Keys ------------------------------------------------------------------------------------------
+
+
+def new_key(team: Sealable, passphrase: bytes | None = None) -> str:
+    """Make the ledger's first key, put it in force, seal; give its vkey.
+
+    A key file that is there already (of an attempt that was stopped) is used as it is.
+
+    Raises:
+        RefusedError: a key is in force, or the file cannot be used.
+    """
+    from tripod.trust import keys
+
+    keys.check_outside(team.root)
+    origin = team.store.origin
+    path = keys.key_path(origin)
+    if os.path.exists(path):
+        key = keys.load(path, origin, lambda: passphrase or keys.from_file())
+    else:
+        key = keys.make(origin)
+        keys.store(path, key, passphrase)
+    vkey = key.verifier().format()
+
+    def begin() -> Sequence[Draft]:
+        have = in_force(team.store.db)
+        if have is not None:
+            raise RefusedError(
+                f"a key is in force: {have}; `tripod key rotate` puts another in its place"
+            )
+        return (drafts.key_set(vkey, None),)
+
+    team.append_apart(begin)
+    seal(team, "asked", lambda: passphrase or keys.from_file())
+    return vkey
+
+
+def rotate_key(team: Sealable, old: Passphrase, new: bytes | None) -> str:
+    """Put a new key in the place of the one in force, vouched for by both; give its vkey.
+
+    1. The new key is stored beside the old one. Dead here: it is never used.
+    2. ``key.set`` is appended. Dead here: the next seal finds the new key under ``.new``.
+    3. The new file takes the place of the old one, whose private part is gone with that.
+
+    Raises:
+        RefusedError: no key is in force, or its private part cannot be used.
+    """
+    from tripod.ledger.tlog.seal import sign_rotation
+    from tripod.trust import keys
+
+    vkey = in_force(team.store.db)
+    if vkey is None:
+        raise RefusedError("no key is in force: `tripod key new` makes one")
+    before = keys.settle(vkey, old)
+    after = keys.make(before.name)
+    path = keys.key_path(before.name)
+    keys.store(f"{path}.new", after, new)
+    note = sign_rotation(before.name, before, after)
+
+    def change() -> Sequence[Draft]:
+        if in_force(team.store.db) != vkey:
+            raise RefusedError("the key was rotated meanwhile: look at `tripod key show`")
+        return (drafts.key_set(after.verifier().format(), note),)
+
+    team.append_apart(change)
+    result = keys.settle(after.verifier().format(), lambda: new).verifier().format()
+    seal(team, "asked", lambda: new)
+    return result
+
+
+# Signer -----------------------------------------------------------------------------------------
+
+
+_GO_ON = (
+    "Put the newer ledger.db back; or, to go on from this one under a new name, `tripod backup "
+    "FILE` and `tripod restore FILE`"
+)
+
+
+def seal_path(origin: str) -> str:
+    """Where the last seal of a ledger is remembered."""
+    return place_of(origin, "seals", ".note")
+
+
+def last_note(origin: str) -> str | None:
+    """The note of the last seal that was signed here for a ledger; raises as ``last_seal`` does."""
+    last = _last(origin)
+    return None if last is None else last[0]
+
+
+def last_seal(origin: str) -> Seal | None:
+    """The last seal that was signed here for a ledger, None where none was.
+
+    Raises:
+        RefusedError: what stands there cannot be read as that.
+    """
+    last = _last(origin)
+    return None if last is None else last[1]
+
+
+def _last(origin: str) -> tuple[str, Seal] | None:
+    """The note and what it says.
+
+    Raises:
+        RefusedError: what stands there cannot be read as that.
+    """
+    path = seal_path(origin)
+    try:
+        data = read_plain(path, MAX_NOTE, named=True)
+    except FileNotFoundError:
+        return None
+    try:
+        seal = parse_seal(parse_note(data).text)
+    except LedgerError as error:
+        raise RefusedError(
+            f"{path} remembers what was sealed last, and cannot be read: {error}"
+        ) from error
+    if seal.origin != origin:
+        raise RefusedError(f"{path} is the last seal of {seal.origin!r}, not of {origin!r}")
+    return data.decode(), seal
+
+
+def continues(old: Seal, size: int, nodes: Nodes) -> str | None:
+    """What is wrong with a ledger of ``size`` entries behind the seal ``old``; None: nothing."""
+    if old.size > size:
+        return (
+            f"the seal that this host made last is of {old.size} entries, and the ledger holds "
+            f"{size}: a backup was restored, or the database swapped"
+        )
+    if root_of(nodes, 0, old.size) != old.root:
+        return (
+            f"the seal that this host made last is of {old.size} other entries than the first "
+            f"{old.size} of this ledger: another copy of it went on, or its entries were changed"
+        )
+    return None
+
+
+def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
+    """Refuse a ledger of which this host sealed more already, or other entries.
+
+    Raises:
+        RefusedError: it did, or what it sealed cannot be read.
+    """
+    old = last_seal(origin)
+    problem = None if old is None else continues(old, head.size, nodes)
+    if problem is not None:
+        raise RefusedError(
+            f"{problem}. Nothing is sealed: two seals of one ledger must never contradict each "
+            f"other. {_GO_ON}"
+        )
+
+
+def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
+    """Seal a committed head with the ledger's key; see the module. ``nodes`` are its tree's.
+
+    Raises:
+        RefusedError: this host sealed more of this ledger already, or other entries.
+    """
+    path = seal_path(key.name)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    lock = FileLock(f"{path}.lock")
+    try:
+        with lock:
+            check_memory(key.name, head, nodes)
+            seal = Seal(key.name, head.size, head.root)
+            note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+            write_private(path, note)
+    finally:
+        lock.close()
+    return note.decode()

@@ -1,0 +1,1 @@
+"""Workers: start, end, read."""

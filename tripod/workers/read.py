@@ -1,0 +1,216 @@
+"""Reading about workers: their states, logs and findings, of those that other tools run too.
+
+What we know of a worker of another tool is its files, and what stands in them is its own word.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tripod.agents.jobs import newest, recorded, spool_of
+from tripod.agents.spool import RUNNING
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.projections import FILES, WORKERS
+from tripod.projections.disk import UnreadableError
+from tripod.projections.projection import content_bytes
+from tripod.projections.workers.format import parse_worker
+from tripod.projections.workers.tables import FOLDER, worker_of
+from tripod.team.team import Team
+from tripod.workers.life import ROLE, judge_name, logs_of
+from tripod.workers.run import look_after
+
+MAX_LOG = 256 * 1024 * 1024
+_STYLE = re.compile(
+    rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]"
+)
+_LOOK_S = 1.0  # how often a watch asks for workers that began meanwhile
+
+
+class About(NamedTuple):
+    """A worker: its state, whether its program runs, size of its log (None: there is none).
+
+    ``ours`` says that we run it; of others the state is what its file says.
+    """
+
+    name: str
+    state: str
+    running: bool
+    log: int | None
+    ours: bool
+
+
+def every(team: Team) -> list[About]:
+    """All workers, by name."""
+    ours = {name for (name,) in team.store.db.execute("SELECT name FROM workers")}
+    paths = team.store.db.execute("SELECT path FROM files WHERE class = 'worker'")
+    names = ours | {worker_of(path) for (path,) in paths}
+    return [about(team, name) for name in sorted(names)]
+
+
+def about(team: Team, name: str) -> About:
+    """One worker.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    judge_name(name)
+    stat = team.disk.stat(logs_of(name)[0])
+    size = None if stat is None else stat.size
+    row = team.store.db.execute("SELECT state, open FROM workers WHERE name = ?", (name,))
+    found = row.fetchone()
+    if found is None:
+        claimed = parse_worker(_task_file(team, name)[1]).state
+        return About(name, claimed or "unknown", running=False, log=size, ours=False)
+    run = newest(team.store.db, ROLE, name) if found[1] else None
+    running = run is not None and spool_of(team, run.spawn).look().state == RUNNING
+    return About(name, found[0], running, size, ours=True)
+
+
+def _task_file(team: Team, name: str) -> tuple[str, bytes]:
+    judge_name(name)
+    path = f"{FOLDER}/{name}.md"
+    file = WORKERS.render(team.source, path) or FILES.render(team.source, path)
+    if file is None:
+        raise NotFoundError(f"no worker {name}: `tripod worker list` shows those that are there")
+    return path, file.data
+
+
+def findings(team: Team, name: str) -> str:
+    """What a worker wrote into its task file.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    return WORKERS.log(team.source, *_task_file(team, name))
+
+
+def answer(team: Team, name: str) -> str:
+    """What the program of a worker that we run answered when it last ended.
+
+    Raises:
+        NotFoundError: we run none of that name, or it has not ended.
+    """
+    run = newest(team.store.db, ROLE, name)
+    if run is None or run.state != "ended":
+        raise NotFoundError(f"{name}: no program of a worker of this name has ended")
+    return recorded(team, run).text
+
+
+def named(team: Team, handle: str) -> str:
+    """The name of a worker from its name or its handle (``parser`` for ``parser-a3f1``).
+
+    A handle stands for the newest worker that has it. What is neither is returned as it is, for
+    the caller to refuse.
+    """
+    row = team.store.db.execute(
+        "SELECT name FROM workers WHERE name = ?1"
+        " OR (length(name) = length(?1) + 5 AND substr(name, 1, length(?1) + 1) = ?1 || '-')"
+        " ORDER BY name = ?1 DESC, seq DESC LIMIT 1",
+        (handle,),
+    ).fetchone()
+    return handle if row is None else str(row[0])
+
+
+def session(team: Team, name: str) -> str:
+    """The program's own session, where it named one.
+
+    Raises:
+        NotFoundError: we run none of that name, or its program named none.
+    """
+    run = newest(team.store.db, ROLE, name)
+    found = None if run is None or run.state != "ended" else recorded(team, run).session
+    if found is None:
+        raise NotFoundError(f"{name}: its program named no session")
+    return found
+
+
+def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
+    """Lines of a worker's logs that match, with ``context`` lines around; ``--`` between groups.
+
+    Raises:
+        BadArgumentError: the pattern is no regular expression.
+        NotFoundError: there is no log.
+    """
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise BadArgumentError(f"{pattern!r} is no regular expression: {error}") from error
+    judge_name(name)
+    logs = [data for path in logs_of(name) if (data := _log(team, path)) is not None]
+    if not logs:
+        raise NotFoundError(f"{name} has no log: `tripod worker list` shows who has")
+    printed = False
+    for data in logs:
+        text = _STYLE.sub(b"", data).decode("utf-8", "replace")
+        lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+        last = -1
+        hits = [number for number, line in enumerate(lines) if wanted.search(line)]
+        for hit in hits:
+            first = max(last + 1, hit - context)
+            if (printed and first > last + 1) or (printed and last < 0):
+                yield "--"
+            stop = min(len(lines), hit + context + 1)
+            yield from lines[max(first, last + 1) : stop]
+            printed, last = True, max(last, stop - 1)
+
+
+def _log(team: Team, path: str) -> bytes | None:
+    """A log as it is; one that is gone as it was kept."""
+    try:
+        data = team.disk.read(path, MAX_LOG)
+    except UnreadableError as error:
+        raise NotFoundError(str(error)) from error
+    if data is not None:
+        return data
+    row = team.store.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
+    return None if row is None else content_bytes(team.source, team.source.body(row[0])["content"])
+
+
+def watch(team: Team, timeout_s: float | None = None) -> Iterator[About]:
+    """Each worker whose program ends, as soon as it does, until none is at work any more.
+
+    Ends early, with workers still at work, when the time is over.
+    """
+    until = None if timeout_s is None else time.monotonic() + timeout_s
+    over: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watched: set[str] = set()
+    while True:
+        rows = team.store.db.execute("SELECT name FROM workers WHERE open = 1 ORDER BY name")
+        at_work = [name for (name,) in rows]
+        if not at_work:
+            return
+        for name in at_work:
+            run = newest(team.store.db, ROLE, name)
+            if run is not None and run.spawn not in watched:
+                watched.add(run.spawn)
+                _wait_for(team, name, run.spawn, over)
+        left = None if until is None else until - time.monotonic()
+        if left is not None and left <= 0:
+            return
+        try:
+            over.get(timeout=_LOOK_S if left is None else min(left, _LOOK_S))
+        except queue.Empty:
+            continue
+        look_after(team)
+        for name in at_work:
+            found = about(team, name)
+            if not team.store.db.execute(
+                "SELECT 1 FROM workers WHERE name = ? AND open = 1", (name,)
+            ).fetchone():
+                yield found
+
+
+def _wait_for(team: Team, name: str, spawn: str, over: queue.SimpleQueue[str]) -> None:
+    """Say in ``over`` when nobody runs it any more; a thread, for a lock cannot be polled."""
+    spool = spool_of(team, spawn)
+
+    def wait() -> None:
+        spool.wait()
+        over.put(name)
+
+    threading.Thread(target=wait, daemon=True).start()

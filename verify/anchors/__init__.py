@@ -1,0 +1,1 @@
+"""Remembered heads from outside the ledger (pins, seals, receipts, git) and their policy."""

@@ -1,0 +1,309 @@
+"""Collects what lies outside the ledger and vouches for it: pins, seals in git, policies.
+
+It reads files and git's history, and judges nothing. What is given by option wins over what stands
+in the team directory, since whoever can write the ledger can write that, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.files import read_plain
+from tripod.ledger.tlog.policy import parse_policy
+from tripod.ledger.tlog.timestamp import parse_authorities
+from tripod.projections import LOG
+from tripod.projections.decisions.format import is_log, parse_log_archive_name
+from tripod.projections.decisions.tables import LIVE
+from tripod.verify.anchors import policy as rules_format
+from tripod.verify.anchors.git import Repository
+from tripod.verify.anchors.git_folder import GitError, find
+from tripod.verify.anchors.growth import read_history, words
+from tripod.verify.anchors.heads import MAX_HEAD, POLICY, RULES, Known, Outside, parse_head
+
+AUTHORITIES = "policy.pem"
+CHECKPOINT = "record/checkpoint"
+_SHALLOW = (
+    "this clone is shallow: seals before its first commit are not known here; `git fetch "
+    "--unshallow` brings them (in CI: fetch-depth: 0)"
+)
+_MAX_FILE = 4 * 1024 * 1024  # the certificates of a whole system; each form has its own limit
+
+
+class OutsideError(Exception):
+    """Something that was asked for cannot be read, so nothing may be called clean."""
+
+
+class Asked(NamedTuple):
+    """What the caller wants looked at besides.
+
+    ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
+    what is behind it. ``policies``: files to take in place of the team's own. ``git``: whether to
+    walk the history of the repository that the team directory lies in.
+    """
+
+    pin: str | None = None
+    first: bool = False
+    new_only: bool = False
+    policies: tuple[str, ...] = ()
+    git: bool = True
+
+
+USUAL = Asked()
+"""No pin, the team's own policies, the history of the repository that it lies in."""
+
+
+def gather(
+    root: str | None,
+    asked: Asked,
+    *,
+    live: bool = True,
+    logs: Mapping[str, str] = MappingProxyType({}),
+) -> Outside:
+    """Everything that is known outside of the ledger of the team directory ``root``.
+
+    ``logs`` are the paths of decision logs in other folders than its own, by their names.
+
+    ``live``: its database is there, and git does not keep that, so every seal in git is of its own
+    past, on whichever branch. A record is as old as the commit that is checked out.
+
+    Raises:
+        OutsideError: the pin or a policy that was given cannot be read.
+    """
+    outside = Outside()
+    _policies(outside, root, asked.policies)
+    if asked.pin is not None:
+        pin = read_pin(asked.pin)
+        if pin is None and not asked.first:
+            raise OutsideError(
+                f"no pin at {asked.pin}: --update-pin makes the first one, from a ledger that you "
+                "believe"
+            )
+        if pin is not None:
+            outside.known += (pin,)
+            outside.pin = pin.seal if asked.new_only else None
+    if not asked.git:
+        outside.history = "left alone, as was asked"
+    elif root is not None:
+        _walk(outside, root, {} if asked.new_only else logs, log=not asked.new_only, live=live)
+    return outside
+
+
+def read_pin(path: str) -> Known | None:
+    """The head that a pin file holds; None where there is no such file.
+
+    Raises:
+        OutsideError: it is there and cannot be read as a head.
+    """
+    data = _read(path, named=True)
+    if data is None:
+        return None
+    try:
+        seal, note = parse_head(data)
+    except LedgerError as error:
+        raise OutsideError(
+            f"{path} holds neither a seal nor a head: {error}; nothing was compared with it"
+        ) from error
+    return Known("pin", f"the pin {path}", seal, int(os.stat(path).st_mtime), note)
+
+
+# Policies --------------------------------------------------------------------------------------
+
+
+def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> None:
+    """The files given, by the ends of their names; the team's own for each kind not given."""
+    demands = [path for path in given if path.endswith((".yaml", ".yml"))]
+    stamping = [path for path in given if path.endswith(".pem")]
+    trusted = [path for path in given if path not in (*demands, *stamping)]
+    kinds: tuple[tuple[list[str], str, str, Callable[[Outside, bytes], None]], ...] = (
+        (trusted, POLICY, "whose signatures count", _trust),
+        (demands, RULES, "what must be there", _rules),
+        (stamping, AUTHORITIES, "whose timestamps count", _authorities),
+    )
+    for paths, name, what, take in kinds:
+        if len(paths) > 1:
+            raise OutsideError(
+                f"--policy: {paths[0]} and {paths[1]} both say {what}; give one of them"
+            )
+        path = paths[0] if paths else None if root is None else f"{root}/{name}"
+        data = None if path is None else _read(path, named=bool(paths))
+        if path is None or data is None:
+            if paths:
+                raise OutsideError(f"--policy: there is no file {path}")
+            continue
+        try:
+            take(outside, data)
+        except MalformedError as error:
+            message = f"{error}; a policy that is not understood is not passed over"
+            if paths:
+                raise OutsideError(f"{path}: {message}") from error
+            outside.broken += ((path, message),)
+            continue
+        if paths and not _inside(root, path):
+            outside.given |= {name}
+
+
+def _inside(root: str | None, path: str) -> bool:
+    """Whether a path leads into the team directory: what is there is the team's own word."""
+    if root is None:
+        return False
+    return f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(root).rstrip('/')}/")
+
+
+def _trust(outside: Outside, data: bytes) -> None:
+    outside.policy = parse_policy(data)
+
+
+def _rules(outside: Outside, data: bytes) -> None:
+    outside.rules = rules_format.parse(data)
+
+
+def _authorities(outside: Outside, data: bytes) -> None:
+    outside.authorities = parse_authorities(data)
+
+
+# Git -------------------------------------------------------------------------------------------
+
+
+def _walk(outside: Outside, root: str, others: Mapping[str, str], *, log: bool, live: bool) -> None:
+    """Every seal that the repository ever held, on any branch, and the history of the logs."""
+    try:
+        place = find(root)
+        if place is None and os.path.islink(root):
+            root = os.path.realpath(root)  # a link outside of any repository may lead into one
+            place = find(root)
+        if place is None:
+            outside.history = "no git repository is around it"
+            return
+        outside.repository = place.top
+        with Repository(root) as repository:
+            _vouch(repository, root)
+            # Nothing may be committed to the branch that is checked out, and much to others.
+            head = repository.tip("HEAD")
+            here = () if head is None else (head,)
+            tips = repository.everything()
+            paths = [f"{root}/{CHECKPOINT}"]
+            paths += [os.path.join(repository.top, name) for name in outside.rules.seals]
+            names = [repository.name_of(path) for path in paths]
+            outside.known += tuple(_seals(outside, repository, names, here, tips, live=live))
+            if repository.shallow and outside.known:
+                outside.unread += (("git", _SHALLOW),)
+            if log and here:
+                own = _logs(repository, root, here)
+                named = {name: f"{root}/{LOG.folder}/{name}" for name in own}
+                named |= _committed(repository, others, here)
+                outside.logs = tuple(
+                    read_history(path)._replace(log=name) for name, path in named.items()
+                )
+            outside.history = f"{repository.at}; {len(tips)} tips of refs and reflogs"
+            if place.outer is not None:
+                outside.history += f"; {place.outer}, a repository around it, was not looked at"
+    except GitError as error:
+        outside.history = f"not read: {error}"
+        message = f"{error}; --no-git leaves the history alone"
+        outside.untold += (("git", message),)
+
+
+def _vouch(repository: Repository, root: str) -> None:
+    """Refuse a team directory that the repository does not keep as one (GitError)."""
+    if not repository.place.inside:  # the team directory is the work tree itself
+        return
+    other = repository.folders_but(repository.name_of(root))
+    if other is not None:
+        raise GitError(
+            f"{other}, and a folder here: the history of {repository.top} cannot vouch for it; "
+            "commit what stands there as a folder"
+        )
+
+
+def _logs(repository: Repository, root: str, here: tuple[str, ...]) -> list[str]:
+    """The files of the Scribe's folder that were a decision log when they were committed.
+
+    Their first version tells, or the newest: a log that was made to look like none is one.
+    """
+    folder = repository.name_of(f"{root}/{LOG.folder}")
+    versions: dict[str, list[str]] = {}
+    for change in repository.changes((folder,), here):
+        above, _, name = change.path.rpartition("/")
+        if above == folder and name.endswith(".md") and parse_log_archive_name(name) is None:
+            versions.setdefault(name, []).extend([change.new] if change.new else [])
+    logs = []
+    for name, blobs in sorted(versions.items()):
+        ends = dict.fromkeys([*blobs[:1], *blobs[-1:]])
+        if name == LIVE or any(is_log(name, repository.blob(blob) or b"") for blob in ends):
+            logs.append(name)
+    return logs
+
+
+def _committed(
+    repository: Repository, others: Mapping[str, str], here: tuple[str, ...]
+) -> dict[str, str]:
+    """Those of the logs in other folders that the repository has, or had, a version of."""
+    top = f"{os.path.realpath(repository.top)}/"
+    inside = {
+        name: path
+        for name, path in others.items()
+        if f"{os.path.realpath(os.path.dirname(path))}/".startswith(top)
+    }
+    names = {name: repository.name_of(path) for name, path in inside.items()}
+    if not names:
+        return {}
+    versions = {change.path for change in repository.changes(tuple(names.values()), here)}
+    return {name: path for name, path in inside.items() if names[name] in versions}
+
+
+def _seals(
+    outside: Outside,
+    repository: Repository,
+    names: list[str],
+    here: tuple[str, ...],
+    tips: list[str],
+    *,
+    live: bool,
+) -> Iterator[Known]:
+    """Each seal once, by the first commit that has it; see ``gather`` for those that bind."""
+    mine = {change.new for change in (repository.changes(names, here) if here else ())}
+    seen: set[str] = set()
+    for change in repository.changes(names, dict.fromkeys((*tips, *here))):
+        if not change.new or change.new in seen:
+            continue
+        seen.add(change.new)
+        where = f"{words(change.commit)}, {change.path}"
+        if not change.regular:
+            outside.unread += ((where, "unreadable: it is no plain file there"),)
+            continue
+        data = repository.blob(change.new)
+        if data is None:
+            message = f"the object {change.new} is missing: run `git fsck`, or fetch it"
+            outside.untold += ((where, message),)
+            continue
+        try:
+            seal, note = parse_head(data[: MAX_HEAD + 1])
+        except LedgerError as error:
+            outside.unread += ((where, f"unreadable: {error}"),)
+            continue
+        binding = live or change.new in mine
+        recorded = change.path == names[0]
+        yield Known(
+            "git", where, seal, change.commit.seconds, note, binding=binding, recorded=recorded
+        )
+
+
+def _read(path: str, *, named: bool) -> bytes | None:
+    """A small file; None where there is none (OutsideError: it cannot be read).
+
+    One that was given may be a link; the team's own may not: whoever wrote the team's files would
+    say which file of this host is read.
+    """
+    try:
+        data = read_plain(path, _MAX_FILE, named=named)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OutsideError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(data) > _MAX_FILE:
+        raise OutsideError(f"{path} has more than {_MAX_FILE} bytes")
+    return data

@@ -1,0 +1,332 @@
+"""Brings the ledger and what is remembered outside together: roots, receipts, tail, level.
+
+What the ledger says of its keys, seals, receipts and forks: from the fold, or without one.
+
+Where only new entries are looked at nothing is folded. Then the ledger's own tables say where to
+look, and no more: each row is made anew from the entry that it names, if its body is the one that
+it committed to. A row that was left out lowers what the ledger can claim; one that was made up has
+no such entry.
+
+Reads the receipts that the ledger holds (``anchor.received``) and asks who signed them.
+
+What the ledger says of itself vouches for nothing: a receipt counts by the signature in it, of a
+witness or an authority whose key came from elsewhere. One that is not what its entry says was never
+logged by us, for each is checked before that.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from tripod.ledger.entry import Entry
+from tripod.ledger.errors import LedgerError, MalformedError, MissingExtraError, NotVerifiedError
+from tripod.ledger.ids import parse_at
+from tripod.ledger.tlog.note import VerifierKey, parse_note
+from tripod.ledger.tlog.seal import Seal, fork_signers, fork_text, format_seal, parse_seal
+from tripod.ledger.tlog.timestamp import open_receipt
+from tripod.projections import TRUST
+from tripod.projections.engine import source_of
+from tripod.projections.projection import Source, content_bytes
+from tripod.verify.anchors.heads import (
+    Fork,
+    Held,
+    Known,
+    Ledger,
+    Outside,
+    anchored,
+    compare,
+    demanded,
+    opened,
+    parse_head,
+    trusted,
+    wanted_size,
+)
+from tripod.verify.checks import bodies_present, canonical_bytes
+from tripod.verify.evidence import Evidence
+from tripod.verify.finding import Anchored, Scanned
+from tripod.verify.rows import all_rows, entry_of, one
+from tripod.verify.scan.roots import roots_at
+
+_NEWEST = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
+
+
+class Trust(NamedTuple):
+    """Rows of the tables of ``tripod.projections.team.tables``; of the seals the newest alone."""
+
+    keys: list[tuple[Any, ...]]
+    anchors: list[tuple[Any, ...]]
+    forks: list[tuple[Any, ...]]
+    seals: list[tuple[Any, ...]]
+
+
+def trust_of(evidence: Evidence, db: sqlite3.Connection) -> Trust:
+    """See the module; empty where an export holds headers alone."""
+    tables = {
+        "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
+        "anchors": "SELECT seq, method, name, size, root FROM anchors ORDER BY seq",
+        "forks": "SELECT seq, origin, size, root FROM forks ORDER BY seq",
+        "seals": _NEWEST,
+    }
+    if evidence.folded is not None:
+        return Trust(**{name: evidence.query(sql) for name, sql in tables.items()})
+    return Trust(**{name: _anew(db, name, sql) for name, sql in tables.items()})
+
+
+def _anew(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]:
+    try:
+        named = db.execute(sql).fetchall()
+        return [row for seq, *_ in named for row in _folded(db, table, seq)]
+    except sqlite3.Error:
+        return []
+
+
+def _folded(db: sqlite3.Connection, table: str, seq: object) -> list[tuple[Any, ...]]:
+    """What the entry ``seq`` gives for a table; nothing where it is none of them."""
+    entry = entry_at(db, seq)
+    try:
+        if entry is not None and entry.kind in TRUST.kinds:
+            return [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
+    return []
+
+
+def entry_at(db: sqlite3.Connection, seq: object) -> Entry | None:
+    """The entry ``seq`` with the body that it committed to; None where that is not there.
+
+    Raises:
+        sqlite3.Error: the database cannot be read there.
+    """
+    if type(seq) is not int:
+        return None
+    for row in all_rows(db, seq, seq + 1):
+        header = canonical_bytes.read_header(row[4])
+        if isinstance(header, str) or header.seq != seq:
+            continue
+        if bodies_present.body_problem(header, *row[5:7]) is None:
+            return entry_of(db, row)
+    return None
+
+
+# Receipts ---------------------------------------------------------------------------------------
+
+
+_MICROS = 1_000_000  # in a second
+
+
+def read_receipts(
+    evidence: Evidence, db: sqlite3.Connection, told: Trust, outside: Outside
+) -> None:
+    """Add what the receipts remember to ``outside.known``, and what is wrong with them beside."""
+    source = source_of(db) if evidence.folded is None else evidence.source
+    for seq, method, name, size, root in told.anchors:
+        where = f"the receipt of {method} {name} in entry {seq}"
+        try:
+            seal = Seal(_line(db, seq), size, bytes.fromhex(root))
+            text = format_seal(seal)
+        except (MalformedError, ValueError):
+            continue  # `kinds-known` names it
+        known = Known("receipt", where, seal, seq=seq)
+        try:
+            if size > seq:
+                raise MalformedError(f"it is of {size} entries, and {seq} were there")
+            known = _opened(known, method, _bytes(source, seq), text, outside)
+        except LookupError:
+            pass  # erased, or gone: `bodies-present` tells
+        except (MissingExtraError, NotVerifiedError) as error:
+            outside.unread += ((where, f"not believed: {error}"),)
+        except LedgerError as error:
+            outside.forged += ((where, str(error)),)
+            continue
+        outside.known += (known,)
+
+
+def _opened(known: Known, method: str, data: bytes, text: str, outside: Outside) -> Known:
+    """What the bytes of a receipt add; a LedgerError where they are none of this head."""
+    if method == "witness":
+        note = parse_note(data)
+        if note.text != text:
+            there = parse_seal(note.text, extensions=True)
+            raise MalformedError(
+                f"it is of {there.size} entries of {there.origin} with root "
+                f"{there.root.hex()[:16]}…, and the entry says {known.seal.size} with root "
+                f"{known.seal.root.hex()[:16]}…"
+            )
+        return known._replace(note=note)
+    if method == "tsa" and outside.authorities:
+        stamp = open_receipt(data, text, outside.authorities)
+        seconds, rest = divmod(stamp.micros, _MICROS)
+        give = -(-(rest + stamp.accuracy) // _MICROS)
+        return known._replace(seconds=seconds, stamped=True, give=give)
+    return known
+
+
+def _bytes(source: Source, seq: int) -> bytes:
+    try:
+        return content_bytes(source, source.body(seq)["receipt"])
+    except (ValueError, TypeError) as error:
+        raise LookupError(seq) from error
+
+
+def _line(db: sqlite3.Connection, seq: int) -> str:
+    """The line that an entry belongs to, '' where that cannot be read."""
+    row = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
+    try:
+        return str(orjson.loads(row[0])["ledger"])
+    except (TypeError, ValueError, LookupError):
+        return ""
+
+
+# Comparing --------------------------------------------------------------------------------------
+
+
+# Seals and receipts only say what became of entries before them: no tail of these needs an anchor.
+_KEPT = (
+    "SELECT seq FROM seals WHERE seq >= ? UNION ALL SELECT seq FROM anchors WHERE seq >= ?"
+    " ORDER BY 1"
+)
+_BEHIND = (
+    "SELECT count(*), min(seq) FROM entries"
+    " WHERE seq >= ? AND kind NOT IN ('seal.made', 'anchor.received')"
+)
+
+
+def hold(evidence: Evidence) -> Held | None:
+    """Hold the ledger against every head that is known; None where nothing was scanned."""
+    db, scan = evidence.db, evidence.scan
+    if db is None or scan is None or not scan.head[0]:
+        return None
+    outside, trust = replace(evidence.outside), trust_of(evidence, db)
+    read_receipts(evidence, db, trust, outside)
+    roots = roots_at(db, scan, (known.seal.size for known in outside.known))
+    keys = list(dict.fromkeys(_keys(evidence, trust)))
+    ledger = Ledger(
+        scan.origin,
+        scan.head[0],
+        roots,
+        [_fork(evidence, db, row, trusted(outside, keys, row[1])) for row in trust.forks],
+        keys,
+        len(trust.seals) or int(evidence.loaded),  # what was read from files has the seal there
+        evidence.bodies,
+        evidence.keys,
+    )
+    told = compare(outside, ledger)
+    reached = anchored(told.agreeing, outside.policy)
+    size = max((size for size, _ in reached.sizes.values()), default=0)
+    tail = _tail(evidence, db, size, scan)
+    told.anchored = Anchored(reached.level, reached.sizes, *tail)
+    wanted = wanted_size(outside.rules, reached)
+    if wanted != size:
+        tail = _tail(evidence, db, wanted, scan)
+    demanded(told, outside.rules, reached, tail)
+    return told
+
+
+def _fork(
+    evidence: Evidence, db: sqlite3.Connection, row: Sequence[Any], keys: Sequence[VerifierKey]
+) -> Fork:
+    """A row of the forks, with those of ``keys`` that signed that the old line ends there."""
+    seq, origin, size, root = row[:4]
+    signers: list[VerifierKey] = []
+    entry = entry_at(db, seq)
+    if entry is not None and keys:
+        try:
+            text = fork_text(origin, size, bytes.fromhex(root), evidence.heads.line(seq))
+        except (LedgerError, ValueError):
+            return Fork(seq, origin, size)
+        signers = fork_signers(str(entry.data.get("note", "")), text, keys)
+    return Fork(seq, origin, size, signers)
+
+
+def agreeing(evidence: Evidence) -> list[Known]:
+    """Every head that is known and is this ledger's, by its stored tree: no row is read for it."""
+    db, outside = evidence.db, replace(evidence.outside)
+    if db is None:
+        return []
+    trust = trust_of(evidence, db)
+    read_receipts(evidence, db, trust, outside)
+    ours = list(_keys(evidence, trust))
+    found = []
+    for known in outside.known:
+        if evidence.heads.root_at(known.seal.size) == known.seal.root:
+            keys = trusted(outside, ours, known.seal.origin)
+            one, problem = opened(known, keys, outside.policy)
+            if not problem:
+                found.append(one)
+    return found
+
+
+def pin_of(evidence: Evidence) -> bytes | None:
+    """What a pin should hold: all that this run has seen; None where there is nothing.
+
+    It is the newest seal where nothing of substance stands behind it, so that others can check who
+    signed it; else the plain head, which covers more.
+    """
+    db, scan = evidence.db, evidence.scan
+    if db is None or scan is None or not scan.head[0]:
+        return None
+    size, root = scan.head
+    trust = trust_of(evidence, db)
+    before = max(
+        (known.seal.size for known in evidence.outside.known if known.method == "pin"), default=0
+    )
+    for _, sealed, _, note in trust.seals:
+        roots = roots_at(db, scan, [sealed]) if before <= sealed <= size else {}
+        want = Seal(scan.origin, sealed, roots.get(sealed, b""))
+        if _signed(evidence, trust, note, want) and not _tail(evidence, db, sealed, scan)[0]:
+            return str(note).encode()
+    return format_seal(Seal(scan.origin, size, bytes.fromhex(root))).encode()
+
+
+def agrees(evidence: Evidence, seal: Seal) -> bool:
+    """Whether a head is one of the ledger's own line, which was judged."""
+    db, scan = evidence.db, evidence.scan
+    if db is None or scan is None or seal.origin != scan.origin:
+        return False
+    return roots_at(db, scan, [seal.size]).get(seal.size) == seal.root
+
+
+def _signed(evidence: Evidence, trust: Trust, note: object, want: Seal) -> bool:
+    """Whether a note is the seal of this head, by a key that may have sealed it."""
+    try:
+        seal, signed = parse_head(str(note).encode())
+    except (LedgerError, ValueError):
+        return False
+    keys = trusted(evidence.outside, _keys(evidence, trust), want.origin)
+    return seal == want and not opened(Known("pin", "", seal, note=signed), keys, None)[1]
+
+
+def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) -> tuple[int, int]:
+    """How many entries stand behind ``size``, and for how many seconds the first of them has."""
+    if evidence.folded is not None:
+        kept = [seq for (seq,) in evidence.query(_KEPT, size, size)]
+        count, first = scan.head[0] - size - len(kept), size
+        for seq in kept:
+            if seq != first:
+                break
+            first += 1
+    else:
+        row = one(db, _BEHIND, (size,))
+        count, first = (scan.head[0] - size, size) if row is None else row
+    if count <= 0:
+        return 0, 0
+    try:
+        at = parse_at(evidence.at(first))
+    except ValueError:
+        return count, 0
+    return count, max(0, evidence.now_us - at) // 1_000_000
+
+
+def _keys(evidence: Evidence, trust: Trust) -> Iterator[VerifierKey]:
+    """Keys that were given, and those that the ledger says were in force."""
+    yield from evidence.keys
+    for _, vkey in trust.keys:
+        try:
+            yield VerifierKey.parse(vkey)
+        except (LedgerError, AttributeError):
+            continue  # `seals-open` names it

@@ -1,0 +1,637 @@
+"""Reads the history of a git repository by its plumbing, as one reads a stranger's disk.
+
+Git never sees the repository's configuration. It runs in an empty git directory of ours, which
+lies in a temporary folder and borrows the repository's objects alone: there is no setting, hook,
+attribute, alias, graft, replacement, reflog or remote that could name a program, an encoding or
+another work tree, and the same holds for the environment. What the repository names (HEAD, refs,
+reflogs) we read ourselves (``tripod.verify.anchors.git_folder``); of its settings a few are read as
+text. Answers are bounded and binary, paths are literal and stand behind ``--``. ``GitError`` says
+what could not be read. Nothing is written by reading; who writes objects and refs
+(``tripod.trust.anchor``) runs git in the same place.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from hashlib import sha1, sha256
+from typing import IO, NamedTuple, Self
+
+from tripod.verify.anchors.git_folder import (
+    GitError,
+    Refs,
+    find,
+    owner_differs,
+    read_config,
+    read_refs,
+    read_shallow,
+    store_problem,
+)
+
+MAX_BLOB = 256 * 1024 * 1024
+_MAX_ANSWER = 256 * 1024 * 1024
+_MAX_LINE = 64 * 1024
+_MAX_COMMIT = 64 * 1024  # bytes of a commit that are kept: who made it stands before its message
+_MAX_LOGS = 2000  # names of a reflog that are looked at
+_HEX = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_ANSWER = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|commit|tree|tag) ([0-9]{1,18})\n")
+_ANYTHING = re.compile(".*", re.DOTALL)
+_ZEROS = re.compile("0+")
+_PERSON = re.compile(rb"(.*?) ?(-?[0-9]+) [-+][0-9]+", re.DOTALL)
+_KNOWN = ("noop", "noop-v1", "partialclone", "preciousobjects", "worktreeconfig",
+          "relativeworktrees", "compatobjectformat")  # fmt: skip
+"""Extensions of a repository that change nothing about how its objects and refs are read."""
+_ENVIRONMENT = {
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_NO_CONFIGURATION = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "HOME": os.devnull,
+}
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 1
+\tbare = true
+\thooksPath = /dev/null
+\tattributesFile = /dev/null
+\texcludesFile = /dev/null
+\tfsmonitor = false
+\tcommitGraph = false
+\tmultiPackIndex = false
+[extensions]
+\tobjectFormat = {format}
+"""
+# The commit-graph and the index over packs are caches that nothing binds to the objects.
+
+
+class Commit(NamedTuple):
+    """A commit's full name, its parents', its author, and its own time (seconds since 1970)."""
+
+    name: str
+    parents: tuple[str, ...]
+    author: str
+    seconds: int
+
+
+class Change(NamedTuple):
+    """How a commit's file differs from that of one of its parents.
+
+    ``old`` and ``new`` name the bytes; '' where there is no such file. ``regular`` is whether the
+    new one is a plain file.
+    """
+
+    commit: Commit
+    path: str
+    old: str
+    new: str
+    regular: bool
+
+
+class Repository:
+    """The git repository that a path lies in; a context, since it keeps a reader of blobs open."""
+
+    def __init__(self, path: str) -> None:
+        """Find it above the folder of ``path``, which need not be there (any more).
+
+        Raises:
+            GitError: git is not installed, there is no repository with a work tree, it is another
+                user's, or what stands there is not read by us.
+        """
+        place = find(path)
+        if place is None:
+            raise GitError(f"{path}: there is no git repository around it")
+        self.place = place
+        self.top = place.top
+        self._git = _program()
+        self._reader: subprocess.Popen[bytes] | None = None
+        self._scratch = tempfile.TemporaryDirectory(prefix="tripod-git-")
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        """Make the git directory that git runs in."""
+        folder = self._scratch.name
+        for name in ("refs", "objects"):
+            os.mkdir(os.path.join(folder, name))
+        self._put("HEAD", b"ref: refs/heads/none\n")
+        self._put("config", _CONFIG.format(format="sha1").encode())
+        self._own()
+        problem = store_problem(self.place)
+        if problem is not None:
+            raise GitError(f"{problem}: the repository is not read")
+        shallow = read_shallow(self.place)
+        self.shallow = bool(shallow)
+        if shallow:
+            self._put("shallow", shallow)
+        self._put("config", _CONFIG.format(format=self._format()).encode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the reader of blobs, and remove what git ran in."""
+        self._end_reader()
+        self._scratch.cleanup()
+
+    # What it names -----------------------------------------------------------------------------
+
+    @cached_property
+    def refs(self) -> Refs:
+        """All that the repository names (GitError: it cannot be read)."""
+        return read_refs(self.place)
+
+    @cached_property
+    def settings(self) -> Mapping[str, tuple[str, ...]]:
+        """The repository's own settings as texts, without what they include; none is in force."""
+        self._put("theirs", read_config(self.place))
+        said = self.ask("config", "--file", "theirs", "--no-includes", "--null", "--list")
+        found: dict[str, tuple[str, ...]] = {}
+        for line in os.fsdecode(said).split("\0")[:-1]:
+            key, _, value = line.partition("\n")
+            found[key] = (*found.get(key, ()), value)
+        return found
+
+    def name_of(self, path: str, *, link: bool = False) -> str:
+        """A path as the repository calls it: from its top, with forward slashes.
+
+        Args:
+            path: need not be there.
+            link: whether it may be a symbolic link itself; no folder above it may.
+
+        Raises:
+            GitError: it lies outside, or holds a line break.
+        """
+        here = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
+        top = os.path.join(os.path.realpath(self.top), "")
+        if not here.startswith(top) or "\n" in path:
+            raise GitError(f"{path} is no path inside the repository {self.top}")
+        place = find(path)
+        if place is None or not os.path.samefile(place.top, self.top):
+            raise GitError(f"{path} lies in another repository than {self.top}")
+        if os.path.islink(path) and not link:
+            raise GitError(f"{path} is a symbolic link: git keeps no history of what it leads to")
+        return here[len(top) :] + os.path.basename(os.path.abspath(path))
+
+    def tip(self, revision: str) -> str | None:
+        """The commit that HEAD, or a ref by its full name, stands for; None where there is none.
+
+        Raises:
+            GitError: it names an object that is missing.
+        """
+        name = self.refs.head if revision == "HEAD" else self.refs.refs.get(revision)
+        return next(iter(self._commits_of([name], strict=True)), None) if name else None
+
+    def branch(self) -> str | None:
+        """The full name of the branch that is checked out; None where HEAD names a commit."""
+        return self.refs.branch
+
+    @property
+    def at(self) -> str:
+        """Where it stands, in words: the branch and commit that are checked out."""
+        head = self.tip("HEAD")
+        commit = "nothing committed" if head is None else f"commit {head[:12]}"
+        shallow = " (a shallow clone)" if self.shallow else ""
+        return f"{self.branch() or 'no branch'}, {commit}{shallow}"
+
+    def upstream(self) -> str | None:
+        """The full name of the remote branch that this one follows; None where there is none."""
+        branch = self.refs.branch or ""
+        short = branch.removeprefix("refs/heads/")
+        remote = "".join(self.settings.get(f"branch.{short}.remote", ())[-1:])
+        merge = "".join(self.settings.get(f"branch.{short}.merge", ())[-1:])
+        if not merge:
+            return None
+        for spec in ("refs/*:refs/*",) if remote == "." else self._fetched(remote):
+            source, _, target = spec.removeprefix("+").partition(":")
+            head, star, tail = source.partition("*")
+            if star and merge.startswith(head) and merge.endswith(tail) and "*" in target:
+                name = target.replace("*", merge[len(head) : len(merge) - len(tail)], 1)
+            elif source == merge:
+                name = target
+            else:
+                continue
+            if name in self.refs.refs:
+                return name
+        return None
+
+    def _fetched(self, remote: str) -> tuple[str, ...]:
+        return self.settings.get(f"remote.{remote}.fetch", ())
+
+    def everything(self) -> list[str]:
+        """Every commit that a ref, a HEAD or a reflog of the repository names.
+
+        Raises:
+            GitError: a ref or HEAD names an object that is missing. A reflog may.
+        """
+        refs = self.refs
+        found = self._commits_of([*refs.refs.values(), *refs.heads], strict=True)
+        logged = [tip for tips in refs.logs.values() for tip in tips]
+        return list(dict.fromkeys([*found, *self._commits_of(logged, strict=False)]))
+
+    def folders_but(self, path: str) -> str | None:
+        """The first part of ``path`` (see ``name_of``) that HEAD does not keep as a folder.
+
+        Given in words; None where it keeps each as one, or nothing at all by that name.
+        """
+        head = self.tip("HEAD")
+        parts = path.split("/")
+        for count in range(1, len(parts) + 1) if head else ():
+            name = "/".join(parts[:count])
+            said = self.ask("ls-tree", "-z", "--full-tree", head or "", "--", name)
+            mode = said[:6]
+            if said and mode != b"040000":
+                what = {b"120000": "a symbolic link", b"160000": "a submodule"}.get(mode, "a file")
+                return f"{name} is {what} in the commit that is checked out"
+        return None
+
+    # History -----------------------------------------------------------------------------------
+
+    def changes(self, paths: Iterable[str], commits: Iterable[str]) -> list[Change]:
+        """Every change of the files in the history of ``commits``, parents before children.
+
+        Nothing is simplified: both sides of each merge are walked, and a merge is compared with
+        each of its parents.
+        """
+        names = tuple(paths)
+        given = "".join(f"{name}\n" for name in commits).encode()
+        walk = ("rev-list", "--topo-order", "--reverse", "--full-history", "--stdin")
+        listed = self.ask(*walk, "--", *names, given=given) if given else b""
+        if not listed:
+            return []
+        said = self.ask(
+            "diff-tree", "--stdin", "--always", "-m", "-r", "--root", "--raw", "-z", "--no-abbrev",
+            "--no-renames", "--no-ext-diff", "--no-textconv", "--", *names,
+            given=listed,
+        )  # fmt: skip
+        seen: set[str] = set()
+        rows = list(_rows(said, seen))
+        for name in listed.split():
+            if name.decode() not in seen:  # git passes over a commit that it cannot believe
+                raise _altered(name)
+        commit = {one.name: one for one in self._read_commits(dict.fromkeys(r[0] for r in rows))}
+        return [Change(commit[row[0]], *row[1:]) for row in rows]
+
+    def commit(self, name: str) -> Commit:
+        """One commit by its name (GitError: there is none, or it does not hash to its name)."""
+        return next(self._read_commits([name]))
+
+    def descendants(self, commit: str, head: str) -> list[str]:
+        """The commits from ``commit`` on, without it, up to ``head``, that have it behind them."""
+        said = self.ask("rev-list", "--ancestry-path", "--stdin",
+                         given=f"{head}\n^{commit}\n".encode())  # fmt: skip
+        return said.decode("ascii").split()
+
+    def abandoned(self, ref: str) -> list[Commit]:
+        """Commits that the ref once named, as its reflog says, and that are not in its history.
+
+        The newest first. A clone has no reflog of what was before it.
+        """
+        logged = list(dict.fromkeys(self.refs.logs.get(ref, ())[: 2 * _MAX_LOGS]))
+        tips = self._commits_of(logged, strict=False)
+        now = self.tip(ref)
+        if not tips or now is None:
+            return []
+        given = "\n".join([*tips, f"^{now}"]) + "\n"
+        gone = set(self.ask("rev-list", "--stdin", given=given.encode()).decode().split())
+        return list(self._read_commits([tip for tip in tips if tip in gone]))
+
+    def file_at(self, revision: str, path: str) -> bytes | None:
+        """A file as it stands at HEAD, a ref by its full name, or a commit by its name.
+
+        None where there is none.
+
+        Raises:
+            GitError: as with ``blob``.
+        """
+        commit = revision if _HEX.fullmatch(revision) else self.tip(revision)
+        return None if commit is None or "\n" in path else self._object(f"{commit}:{path}")
+
+    def blob(self, name: str) -> bytes | None:
+        """The bytes of a blob by its name; None where there is none.
+
+        Raises:
+            GitError: it is larger than ``MAX_BLOB``, or does not hash to its name.
+        """
+        assert _HEX.fullmatch(name), name
+        return self._object(name)
+
+    # For those that write --------------------------------------------------------------------
+
+    @property
+    def folder(self) -> str:
+        """The git directory of ours, in which git runs; it is gone once this is closed."""
+        return self._scratch.name
+
+    def apply(self, keys: re.Pattern[str], allowed: re.Pattern[str] = _ANYTHING) -> None:
+        """Put settings of the repository in force whose whole names match ``keys``.
+
+        A value that does not match ``allowed`` is left out.
+        """
+        lines = []
+        for key, values in self.settings.items():
+            if keys.fullmatch(key):
+                section, _, name = key.rpartition(".")
+                section, _, below = section.partition(".")
+                head = f'[{section} "{_escaped(below)}"]' if below else f"[{section}]"
+                lines += [
+                    f'{head}\n\t{name} = "{_escaped(value)}"\n'
+                    for value in values
+                    if allowed.fullmatch(value)
+                ]
+        with open(os.path.join(self.folder, "config"), "ab") as file:
+            file.write(os.fsencode("".join(lines)))
+
+    # Within ------------------------------------------------------------------------------------
+
+    def _object(self, name: str) -> bytes | None:
+        reader = self._reader or self._start("cat-file", "--batch")
+        self._reader = reader
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        reader.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+        reader.stdin.flush()
+        line = reader.stdout.readline(_MAX_LINE)
+        found = _ANSWER.fullmatch(line)
+        if found is None:
+            if line.endswith((b" missing\n", b" ambiguous\n")):
+                return None
+            self._end_reader()
+            raise GitError(
+                f"git cannot give {name}: the repository is damaged (`git fsck` says more)"
+            )
+        words = found.groups()
+        size = int(words[2])
+        if size > MAX_BLOB:
+            self._end_reader()  # what it still says is no answer to a later question
+            raise GitError(f"{name} has {size} bytes, more than {MAX_BLOB}: it is not read")
+        data = reader.stdout.read(size + 1)[:-1]
+        if words[1] != b"blob":
+            return None
+        if len(data) != size or _name(b"blob", data, len(words[0])) != words[0].decode():
+            raise _altered(words[0])
+        return data
+
+    def _end_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.kill()
+            self._reader.communicate()
+            self._reader = None
+
+    def _own(self) -> None:
+        """Refuse another user's repository, unless the user's own configuration trusts it.
+
+        Only the configuration of the user and the system is asked, as git does it: a repository
+        cannot speak for itself.
+        """
+        other = owner_differs(self.place)
+        if other is None:
+            return
+        words = ("config", "--includes", "--type=path", "--null", "--get-all", "safe.directory")
+        said = b""
+        with suppress(GitError):  # nothing is set
+            said = self.ask(*words, configured=True)
+        trusted: list[str] = []
+        for path in os.fsdecode(said).split("\0")[:-1]:
+            trusted = [*trusted, path] if path else []
+        top = os.path.realpath(self.top)
+        if not any(_trusts(path, top) for path in trusted):
+            raise GitError(
+                f"{other} belongs to another user, and git does not read such a repository: `git "
+                f"config --global --add safe.directory {top}` says that you trust it"
+            )
+
+    def _format(self) -> str:
+        """The repository's hash (GitError: its format is one that is not read here)."""
+        settings = self.settings
+        version = settings.get("core.repositoryformatversion", ("0",))[-1]
+        kind = "sha1"
+        for key, values in settings.items():
+            name = key.removeprefix("extensions.")
+            value = values[-1].lower()
+            if name == key or name in _KNOWN or (name, value) == ("refstorage", "files"):
+                continue
+            if name == "objectformat" and value in ("sha1", "sha256") and version == "1":
+                kind = value
+                continue
+            message = f"{self.top}: the repository has {name} = {values[-1]}, which is not read"
+            raise GitError(f"{message} here: a clone with git's usual format can be judged")
+        if version not in ("0", "1"):
+            raise GitError(f"{self.top}: its format has version {version}, which is not read here")
+        return kind
+
+    def _put(self, name: str, data: bytes) -> None:
+        with open(os.path.join(self._scratch.name, name), "wb") as file:
+            file.write(data)
+
+    def _commits_of(self, names: Iterable[str], *, strict: bool) -> list[str]:
+        """The commits that objects are, or that tags lead to; other objects are left out.
+
+        ``strict``: a missing object is an error, and not left out.
+        """
+        wanted = list(dict.fromkeys(names))
+        given = "".join(f"{name}\n{name}^{{commit}}\n" for name in wanted).encode()
+        if not given:
+            return []
+        said = self.ask("cat-file", "--batch-check=%(objectname) %(objecttype)", given=given)
+        lines = said.decode("ascii", "replace").split("\n")[:-1]
+        found = []
+        for name, itself, peeled in zip(wanted, lines[::2], lines[1::2], strict=True):
+            if strict and itself.endswith(" missing"):
+                raise GitError(f"the object {name} that a ref names is missing: run `git fsck`")
+            if peeled.endswith(" commit"):
+                found.append(peeled.split(" ")[0])
+        return list(dict.fromkeys(found))
+
+    def _read_commits(self, names: Iterable[str]) -> Iterator[Commit]:
+        """Each commit by its own bytes, which must hash to its name."""
+        given = "".join(f"{name}\n" for name in names).encode()
+        with tempfile.TemporaryFile() as source:
+            source.write(given)
+            source.seek(0)
+            with self._start("cat-file", "--batch", stdin=source) as process:
+                assert process.stdout is not None
+                for wanted in given.split():
+                    words = process.stdout.readline(_MAX_LINE).split()
+                    if len(words) != 3 or words[:2] != [wanted, b"commit"]:
+                        process.kill()
+                        raise GitError(f"the commit {wanted.decode()} is missing: run `git fsck`")
+                    yield _commit(wanted, int(words[2]), process.stdout)
+
+    def _start(
+        self,
+        *arguments: str,
+        stdin: IO[bytes] | int = subprocess.PIPE,
+        errors: IO[bytes] | int = subprocess.DEVNULL,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        folder = self._scratch.name
+        try:
+            return subprocess.Popen(
+                (self._git, "--no-pager", *arguments),
+                cwd=folder,
+                env={
+                    **_ENVIRONMENT,
+                    "GIT_DIR": folder,
+                    "GIT_OBJECT_DIRECTORY": os.path.join(self.place.common, "objects"),
+                    "PATH": os.path.dirname(self._git),
+                    **(_NO_CONFIGURATION if environment is None else environment),
+                },
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
+        except OSError as error:
+            raise GitError(
+                f"git cannot be run: {error.strerror or error}; install it, or mend the PATH"
+            ) from error
+
+    def ask(
+        self,
+        *arguments: str,
+        given: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        configured: bool = False,
+    ) -> bytes:
+        """What git says on its standard output, run in the git directory of ours.
+
+        Args:
+            arguments: git's.
+            given: its standard input.
+            environment: variables beside the few that it has.
+            configured: whether the configuration of the user and the system is in force; that of
+                the repository never is.
+
+        Raises:
+            GitError: it fails, or says far too much.
+        """
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
+            source.write(given)
+            source.seek(0)
+            more = {**(_theirs() if configured else _NO_CONFIGURATION), **(environment or {})}
+            with self._start(*arguments, stdin=source, errors=errors, environment=more) as process:
+                assert process.stdout is not None
+                said = process.stdout.read(_MAX_ANSWER + 1)
+                if len(said) > _MAX_ANSWER:
+                    process.kill()
+                    raise GitError(
+                        f"git {arguments[0]} says more than {_MAX_ANSWER} bytes: not read"
+                    )
+                status = process.wait()
+            if status:
+                errors.seek(0)
+                lines = errors.read(20_000).decode("utf-8", "replace").strip().split("\n")
+                reason = lines[0] or f"exit {status}"
+                raise GitError(f"{self.top}: git {arguments[0]}: {reason}")
+        return said
+
+
+def _program() -> str:
+    """Where git is: a folder of the PATH that is named from the root, never the one we are in."""
+    folders = [name for name in os.get_exec_path() if os.path.isabs(name)]
+    found = shutil.which("git", path=os.pathsep.join(folders)) if folders else None
+    if found is None:
+        raise GitError(
+            "git cannot be run: it is on no folder of the PATH; install it, or mend the PATH"
+        )
+    return found
+
+
+def _theirs() -> dict[str, str]:
+    """The variables by which git finds the configuration of the user and the system."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("HOME", "XDG_CONFIG_HOME") or name.startswith("GIT_CONFIG_")
+    }
+
+
+def _trusts(path: str, top: str) -> bool:
+    """Whether a value of ``safe.directory`` names the repository at ``top``."""
+    if path.endswith("/*"):
+        return top.startswith(os.path.realpath(path[:-2]).rstrip("/") + "/")
+    return path == "*" or (os.path.isabs(path) and os.path.realpath(path) == top)
+
+
+def _escaped(text: str) -> str:
+    """A text as it stands between quotation marks in git's configuration."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _commit(name: bytes, size: int, source: IO[bytes]) -> Commit:
+    """Read one commit of ``size`` bytes from an answer of ``cat-file``."""
+    kind = sha1 if len(name) == 40 else sha256
+    digest = kind()
+    digest.update(b"commit %d\x00" % size)
+    kept, left = b"", size
+    while left:
+        part = source.read(min(left, _MAX_LINE))
+        if not part:
+            break
+        digest.update(part)
+        kept += part if len(kept) < _MAX_COMMIT else b""
+        left -= len(part)
+    source.read(1)
+    if digest.hexdigest() != name.decode():
+        raise _altered(name)
+    parents, author, seconds = [], "", 0
+    for line in kept.partition(b"\n\n")[0].split(b"\n"):
+        key, _, value = line.partition(b" ")
+        person = _PERSON.fullmatch(value)
+        if key == b"parent":
+            parents.append(value.decode("ascii", "replace"))
+        elif key == b"author" and not author:
+            author = (person[1] if person else value).decode("utf-8", "replace")
+        elif key == b"committer" and person and not seconds:
+            seconds = int(person[2][:20])
+    return Commit(name.decode(), tuple(parents), author, seconds)
+
+
+def _rows(said: bytes, seen: set[str]) -> Iterator[tuple[str, str, str, str, bool]]:
+    """Read the answer of ``diff-tree``: fields end in NUL; a commit's name, or modes and a path.
+
+    The commits that it names are added to ``seen``, whether anything changed there or not.
+    """
+    fields = iter(said.split(b"\x00")[:-1])
+    commit = ""
+    for field in fields:
+        if not field.startswith(b":"):
+            commit = field.decode("ascii")
+            seen.add(commit)
+            continue
+        _, mode, old, new, _ = field[1:].decode("ascii").split(" ")
+        path = next(fields).decode("utf-8", "surrogateescape")
+        gone, born = _ZEROS.fullmatch(new), _ZEROS.fullmatch(old)
+        yield commit, path, "" if born else old, "" if gone else new, mode.startswith("100")
+
+
+def _altered(name: bytes) -> GitError:
+    return GitError(f"the object {name.decode()} does not hash to its name: run `git fsck`")
+
+
+def _name(kind: bytes, data: bytes, length: int) -> str:
+    """The name that git gives to these bytes, in a repository of SHA-1 or of SHA-256."""
+    made = sha1 if length == 40 else sha256
+    return made(b"%b %d\x00" % (kind, len(data)) + data).hexdigest()

@@ -1,0 +1,359 @@
+"""Finds the git repository around a path, and reads its small files, without running git.
+
+The nearest ``.git`` above the path's own folder counts, and no other: not a repository that the
+path itself holds, not one that is named by ``core.worktree``, a bare repository among the files, or
+a variable of the environment. Whatever stands there may be a stranger's: each file is read as a
+regular file with a limit, and what is no plain part of a repository is refused in words.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tripod.ledger.files import read_plain
+
+_MAX_SMALL = 1024 * 1024
+_MAX_REFS = 256 * 1024 * 1024
+_MAX_DEPTH = 50
+_MAX_STEPS = 5
+_NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REFLOG = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ", re.MULTILINE)
+_NO_GIT = "--no-git leaves the history alone"
+
+
+class GitError(Exception):
+    """The repository cannot be asked; the text says why, and where it can be, what to do."""
+
+
+class Place(NamedTuple):
+    """Where a repository is, and where in its work tree a path lies.
+
+    ``top`` is the work tree's first folder, ``inside`` the path from there ('' where the path is
+    the top itself). ``git`` is the git directory of this work tree, ``common`` that which all work
+    trees of the repository share. ``outer`` is the top of another repository around this one.
+    """
+
+    top: str
+    inside: str
+    git: str
+    common: str
+    outer: str | None = None
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """What must belong to the caller, by git's own rule: ``.git``, the work tree, the rest."""
+        return (os.path.join(self.top, ".git"), self.top, self.git)
+
+
+class Refs(NamedTuple):
+    """What a repository names: its refs, the commits of all HEADs, and those of all reflogs.
+
+    ``head`` is what HEAD of this work tree stands for (None: nothing yet), ``branch`` the full name
+    of the branch that is checked out. ``logs`` gives each reflog by its ref, the newest first.
+    """
+
+    head: str | None
+    branch: str | None
+    refs: dict[str, str]
+    heads: tuple[str, ...]
+    logs: dict[str, tuple[str, ...]]
+
+
+# Where it is -----------------------------------------------------------------------------------
+
+
+def find(path: str) -> Place | None:
+    """The nearest repository above the folder that ``path`` lies in; None where there is none.
+
+    ``path`` need not be there. A path that is the top of a repository itself is in it only where no
+    other is around it.
+
+    Raises:
+        GitError: a symbolic link, or a repository inside of the repository, stands on the way.
+    """
+    full = os.path.abspath(path)
+    top, real = _nearest(os.path.dirname(full)), _nearest(os.path.realpath(os.path.dirname(full)))
+    if top is None and real is None:
+        return (
+            _place(os.path.realpath(full), "")
+            if os.path.lexists(os.path.join(full, ".git"))
+            else None
+        )
+    if top is None:  # we came in by a link that lies outside of the repository
+        assert real is not None
+        top, full = real, _real_parent(full)
+    elif real is None or not os.path.samefile(top, real):
+        raise GitError(
+            f"{path}: a symbolic link leads there, out of the repository {top}, whose history says "
+            f"nothing of it; name what it leads to ({os.path.realpath(full)}), or {_NO_GIT}"
+        )
+    inside = os.path.relpath(full, top)
+    _refuse_others(top, inside)
+    return _place(os.path.realpath(top), inside)
+
+
+def _real_parent(full: str) -> str:
+    return os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
+
+
+def _nearest(folder: str) -> str | None:
+    """The nearest folder, this one or above, that holds anything by the name ``.git``."""
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
+def _refuse_others(top: str, inside: str) -> None:
+    """Refuse what git does not keep as a folder of this repository, down to ``inside``."""
+    here = top
+    for part in inside.split("/"):
+        here = os.path.join(here, part)
+        if os.path.islink(here) and os.path.isdir(here):
+            what = "a symbolic link: git keeps the link, and no history of what it leads to"
+        elif os.path.lexists(os.path.join(here, ".git")):
+            what = "a repository (or submodule) of its own, which anybody can begin anew"
+        elif all(os.path.lexists(os.path.join(here, name)) for name in ("HEAD", "objects", "refs")):
+            what = "a bare git repository among the files"
+        else:
+            continue
+        raise GitError(
+            f"{here} is {what}; the history of {top} cannot vouch for it: put a plain folder there"
+            f", or {_NO_GIT}"
+        )
+
+
+def _place(top: str, inside: str) -> Place:
+    """Follow ``.git`` to the git directory and to what work trees share."""
+    entry = os.path.join(top, ".git")
+    folder = os.path.realpath(entry)
+    if not os.path.isdir(folder):
+        words = _read(entry, _MAX_SMALL).removesuffix(b"\n")
+        if not words.startswith(b"gitdir: ") or b"\n" in words or b"\0" in words:
+            raise _no_repository(entry)
+        folder = os.path.realpath(os.path.join(top, os.fsdecode(words[8:])))
+    if not os.path.isdir(folder):
+        raise _no_repository(entry)
+    common = folder
+    if os.path.lexists(os.path.join(folder, "commondir")):
+        words = _read(os.path.join(folder, "commondir"), _MAX_SMALL).removesuffix(b"\n")
+        if not words or b"\n" in words or b"\0" in words:
+            raise _no_repository(entry)
+        common = os.path.realpath(os.path.join(folder, os.fsdecode(words)))
+    if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
+        raise _no_repository(entry)
+    above = os.path.dirname(top)
+    return Place(top, inside, folder, common, None if above == top else _nearest(above))
+
+
+def _no_repository(entry: str) -> GitError:
+    message = f"{entry} names no git repository: mend or remove it (`git status` there says more)"
+    return GitError(message)
+
+
+def owner_differs(place: Place) -> str | None:
+    """What of the repository belongs to another user, as git itself judges that; None: nothing."""
+    for path in place.owned:
+        try:
+            owner = os.lstat(path).st_uid
+        except OSError as error:
+            raise GitError(f"{path} cannot be looked at: {error.strerror or error}") from error
+        mine = os.geteuid()
+        if mine == 0 and owner:
+            asked = os.environ.get("SUDO_UID", "")  # git lets root read what its caller owns
+            mine = int(asked) if re.fullmatch("[0-9]{1,10}", asked) else mine
+        if owner != mine:
+            return path
+    return None
+
+
+# What its small files say ----------------------------------------------------------------------
+
+
+def _read(path: str, limit: int) -> bytes:
+    """A regular file of a repository, whole (GitError: it is none, or too large)."""
+    try:
+        data = read_plain(path, limit)
+    except OSError as error:
+        raise GitError(f"{path} cannot be read: {error.strerror or error}") from error
+    if len(data) > limit:
+        raise GitError(f"{path} has more than {limit} bytes: it is not read")
+    return data
+
+
+def read_config(place: Place) -> bytes:
+    """The repository's own configuration as it stands there; b'' where there is none."""
+    path = os.path.join(place.common, "config")
+    return _read(path, _MAX_SMALL) if os.path.lexists(path) else b""
+
+
+def read_shallow(place: Place) -> bytes:
+    """The commits at which a shallow clone begins, one in a line; b'' where it is whole."""
+    path = os.path.join(place.common, "shallow")
+    if not os.path.lexists(path):
+        return b""
+    data = _read(path, _MAX_REFS)
+    if not all(_NAME.fullmatch(line) for line in data.splitlines()):
+        raise GitError(f"{path} holds something else than names of commits: `git fsck` says more")
+    return data
+
+
+def read_refs(place: Place) -> Refs:
+    """All refs, HEADs and reflogs.
+
+    Raises:
+        GitError: one of them is not as git writes it, so that what it names is not known.
+    """
+    loose: dict[str, str] = {}
+    symbolic: dict[str, str] = {}
+    folders = list(dict.fromkeys((place.common, place.git, *_work_trees(place))))
+    for folder in dict.fromkeys((place.common, place.git)):
+        for path, name in _walk(folder, "refs"):
+            target, named = _value(path)
+            (symbolic if named else loose)[name] = target
+    refs = _packed(place) | loose
+    refs |= _followed(symbolic, refs)
+    heads, head, branch = [], None, None
+    for folder in folders:
+        path = os.path.join(folder, "HEAD")
+        if folder != place.git and not os.path.lexists(path):
+            continue
+        target, named = _value(path)
+        found = refs.get(target) if named else target
+        heads += [found] if found else []
+        if folder == place.git:
+            head, branch = found, target if named else None
+    logs: dict[str, tuple[str, ...]] = {}
+    for folder in folders:
+        for path, name in _walk(folder, "logs"):
+            names = _REFLOG.findall(_read(path, _MAX_REFS))
+            tips = [tip.decode() for pair in reversed(names) for tip in reversed(pair)]
+            ref = name.removeprefix("logs/")
+            logs[ref] = logs.get(ref, ()) + tuple(tip for tip in tips if tip.strip("0"))
+    return Refs(head, branch, refs, tuple(heads), logs)
+
+
+def _followed(symbolic: dict[str, str], refs: dict[str, str]) -> dict[str, str]:
+    """What refs that name other refs stand for; as git, at most five steps away.
+
+    Raises:
+        GitError: one leads in a circle, or too far.
+    """
+    found = {}
+    for name in symbolic:
+        target = name
+        for _ in range(_MAX_STEPS):
+            target = symbolic.get(target, target)
+        if target in symbolic:
+            raise GitError(
+                f"{name} leads from ref to ref, and to no commit: `git symbolic-ref` sets it"
+            )
+        if target in refs:
+            found[name] = refs[target]
+    return found
+
+
+def _work_trees(place: Place) -> Iterator[str]:
+    folder = os.path.join(place.common, "worktrees")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if os.path.isdir(os.path.join(folder, name)):
+            yield os.path.join(folder, name)
+
+
+def _walk(folder: str, below: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Path and name of every file in a folder of refs; what git would not take for one is not."""
+    here = os.path.join(folder, below)
+    if depth > _MAX_DEPTH:
+        raise GitError(f"{here} is nested too deep: it is not read")
+    try:
+        entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise GitError(f"{here} cannot be read: {error.strerror or error}") from error
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name.endswith(".lock"):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(folder, f"{below}/{entry.name}", depth + 1)
+        else:
+            yield entry.path, f"{below}/{entry.name}"
+
+
+def _value(path: str) -> tuple[str, bool]:
+    """What a ref says: an object's name, or the name of another ref (then True)."""
+    if os.path.islink(path):
+        target = os.readlink(path)  # so git wrote symbolic refs long ago
+        if target.startswith("refs/"):
+            return target, True
+    data = _read(path, _MAX_SMALL).rstrip(b"\n ")
+    if data.startswith(b"ref:"):
+        return os.fsdecode(data[4:].strip()), True
+    first = data.split(b"\n")[0].split(b"\t")[0]
+    if not _NAME.fullmatch(first):
+        raise GitError(
+            f"{path} is no ref that can be read: `git fsck` says more, mend or remove it"
+        )
+    return first.decode(), False
+
+
+def _packed(place: Place) -> dict[str, str]:
+    path = os.path.join(place.common, "packed-refs")
+    found = {}
+    for line in (_read(path, _MAX_REFS) if os.path.lexists(path) else b"").split(b"\n"):
+        if not line or line.startswith((b"#", b"^")):
+            continue
+        name, _, ref = line.partition(b" ")
+        if not _NAME.fullmatch(name) or not ref.startswith(b"refs/"):
+            raise GitError(f"{path} holds a line that is no ref: `git fsck` says more")
+        found[os.fsdecode(ref)] = name.decode()
+    return found
+
+
+def store_problem(place: Place) -> str | None:
+    """Why git must not be let into the object store: something in it would make it wait for ever.
+
+    Alternates are looked into as git follows them, five deep.
+    """
+    stores = [(os.path.join(place.common, "objects"), 0)]
+    seen: set[str] = set()
+    while stores:
+        store, depth = stores.pop()
+        if store in seen or depth > 5:
+            continue
+        seen.add(store)
+        for folder in (store, *_folders(store)):
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not (entry.is_file() or entry.is_dir() or entry.is_symlink()):
+                        return f"{entry.path} is neither a file nor a folder"
+                    if entry.is_symlink() and _special(entry.path):
+                        return f"{entry.path} leads to what is neither a file nor a folder"
+        path = os.path.join(store, "info", "alternates")
+        for line in (_read(path, _MAX_SMALL) if os.path.lexists(path) else b"").split(b"\n"):
+            if line.startswith(b'"'):
+                return f"{path} has a quoted line, which is not read here"
+            if line and not line.startswith(b"#"):
+                other = os.path.realpath(os.path.join(store, os.fsdecode(line)))
+                stores += [(other, depth + 1)] if os.path.isdir(other) else []
+    return None
+
+
+def _folders(store: str) -> list[str]:
+    with os.scandir(store) as entries:
+        return [entry.path for entry in entries if entry.is_dir()]
+
+
+def _special(path: str) -> bool:
+    """Whether a link leads to a pipe, a device or a socket."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False  # nothing is there, so nothing is opened
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -1,0 +1,521 @@
+"""Holds every head that is remembered outside against the ledger: is it its beginning? Pure.
+
+Heads of the ledger that something outside remembers, and what they vouch for. Pure.
+
+A head comes as a signed seal or, where nothing is signed, as the seal's three lines alone (origin,
+size, root). Each comes from ``git``, from a ``pin``, or from a ``receipt`` in the ledger.
+
+Between which two moments an entry was appended, as far as others than this host say so. Pure.
+
+- *not before*: the newest receipt that stands in the ledger before the entry and names a time. A
+  signature that nobody could know in advance stands under it, so what follows was written later.
+- *not after*: the oldest head outside that covers the entry and names a time. What it covers was
+  there by then.
+
+The host's own ``at`` lies between them, or it is false. What each time is worth, its source says: a
+witness whose key the policy knows, or a commit, whose date is its author's own word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_text
+from tripod.ledger.tlog.policy import Policy
+from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
+from tripod.verify.anchors.growth import History
+from tripod.verify.anchors.policy import LEVELS, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
+from tripod.verify.finding import Anchored, Finding, Findings, Severity
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+
+MAX_HEAD = 64 * 1024  # bytes of a note with many signatures of witnesses
+_METHODS = {"git": PINNED, "pin": PINNED}
+POLICY = "policy.tlog"
+RULES = "policy.yaml"
+"""The files that say whose signatures count, and what must be there."""
+
+
+class Known(NamedTuple):
+    """A head that is remembered: by whom, in words, and when (seconds since 1970, None: unsaid).
+
+    ``note`` is None where nothing is signed. ``stamped``: an authority that is trusted here says
+    that it saw it then, give or take ``give`` seconds. ``cosigned`` says which witnesses that the
+    policy names did, once ``opened`` looked. ``binding``: the ledger must have all of its entries;
+    where a clone is judged by its record, another branch may hold a newer one. ``seq`` is the
+    entry that holds it, where it is a receipt in the ledger itself. ``recorded``: it stands where
+    the record has its seal, and no record was ever written with one that nobody signed.
+    """
+
+    method: str
+    where: str
+    seal: Seal
+    seconds: int | None = None
+    note: Note | None = None
+    stamped: bool = False
+    binding: bool = True
+    seq: int | None = None
+    give: int = 0
+    cosigned: tuple[Cosignature, ...] = ()
+    recorded: bool = False
+
+
+@dataclass
+class Outside:
+    """All that was collected beside the ledger and the team's files.
+
+    ``unread`` says (where, why) of what should hold a head and does not, ``untold`` of what may
+    hold one and cannot be read, ``forged`` of receipts that are not what they claim, ``broken`` of
+    a policy of the team's that is not understood. ``authorities`` are certificates of those whose
+    timestamps count. ``given`` has ``POLICY`` and ``RULES`` where that file came from
+    outside of the team directory. ``pin`` is the head to start from where only what is behind it
+    is looked at. ``logs`` is what git tells of each decision log that it holds. ``repository`` is
+    the top of the repository that was asked, ``history`` says in words what of it was looked at.
+    """
+
+    known: tuple[Known, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
+    untold: tuple[tuple[str, str], ...] = ()
+    forged: tuple[tuple[str, str], ...] = ()
+    broken: tuple[tuple[str, str], ...] = ()
+    policy: Policy | None = None
+    authorities: Sequence[Certificate] = ()
+    rules: Rules = field(default_factory=Rules)
+    given: frozenset[str] = frozenset()
+    pin: Seal | None = None
+    logs: tuple[History, ...] = ()
+    repository: str | None = None
+    history: str = ""
+
+
+def parse_head(data: bytes) -> tuple[Seal, Note | None]:
+    r"""Read a seal, or a plain head: the same three lines, signed by nobody.
+
+    >>> parse_head(b"example.com/log\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n")[0].size
+    0
+
+    Raises:
+        MalformedError: it is neither.
+    """
+    if b"\n\n" not in data:
+        return parse_seal(parse_text(data, MAX_HEAD, "head")), None
+    if len(data) > MAX_HEAD:
+        raise MalformedError(f"seal: {len(data)} bytes are more than {MAX_HEAD}")
+    note = parse_note(data)
+    return parse_seal(note.text, extensions=True), note
+
+
+def opened(known: Known, logs: Sequence[VerifierKey], policy: Policy | None) -> tuple[Known, str]:
+    """Ask who signed a head: it with the cosignatures that count, and what is wrong, or ''.
+
+    Whose cosignatures count, the policy says: no receipt can say it of itself.
+
+    Args:
+        known: the head; where nothing is signed, nothing is asked.
+        logs: keys that the log may have signed with.
+        policy: names the witnesses.
+    """
+    if known.note is None:
+        return known, ""
+    keys = [key for key in logs if key.name == known.seal.origin]
+    try:
+        seal = open_seal(known.note, keys, extensions=True)
+    except LedgerError as error:
+        return known, f"unsealed: {error}"
+    if policy is None or not policy.witnesses:
+        return known, ""
+    try:
+        witnesses = [witness.key for witness in policy.witnesses]
+        seal = open_seal(known.note, keys, witnesses, extensions=True)
+    except LedgerError as error:
+        return known, f"forged: {error}"
+    return known._replace(cosigned=seal.cosignatures), ""
+
+
+def anchored(agreeing: Iterable[Known], policy: Policy | None) -> Anchored:
+    """The best level, and the size up to which each is reached; the tail is not known here.
+
+    A witness remembers, so what is WITNESSED is PINNED as well. An authority stamps whatever it is
+    shown, and remembers nothing: TIMESTAMPED stands by itself.
+    """
+    best: dict[str, tuple[int, str]] = {}
+    seen: dict[str, tuple[int, str]] = {}
+    for known in agreeing:
+        levels = [_METHODS[known.method]] if known.method in _METHODS else []
+        if known.stamped:
+            levels.append(TIMESTAMPED)
+        for level in levels:
+            _raise(best, level, known)
+        for cosignature in known.cosigned:
+            _raise(seen, cosignature.key.format(), known)
+    witnessed = None if policy is None else _quorum(seen, policy)
+    if witnessed is not None:
+        best[WITNESSED] = witnessed
+        best[PINNED] = max(best.get(PINNED, (0, "")), witnessed, key=lambda one: one[0])
+    reached = [name for name in LEVELS if name in best]
+    return Anchored(reached[-1] if reached else SELF, {name: best[name] for name in reached})
+
+
+def _raise(best: dict[str, tuple[int, str]], name: str, known: Known) -> None:
+    if known.seal.size > best.get(name, (0, ""))[0]:
+        best[name] = (known.seal.size, known.where)
+
+
+def _quorum(seen: Mapping[str, tuple[int, str]], policy: Policy) -> tuple[int, str] | None:
+    """The largest size up to which enough witnesses saw the ledger; they need not come together.
+
+    Who cosigned more entries vouches for fewer as well. Without a quorum one witness is enough.
+    """
+    sizes = {w.name: seen[w.key.format()] for w in policy.witnesses if w.key.format() in seen}
+    for size in sorted({size for size, _ in sizes.values()}, reverse=True):
+        names = [name for name, (up_to, _) in sizes.items() if up_to >= size]
+        if policy.reached(names):
+            return size, "; ".join(dict.fromkeys(sizes[name][1] for name in names))
+    return None
+
+
+# Extends ----------------------------------------------------------------------------------------
+
+
+NAME = "pins-extend"
+
+_ROLLBACK = (
+    "the ledger was rolled back or cut off, or this is an old copy: find the newest one. A "
+    "restored backup goes on under a new origin (`tripod restore --as-origin`), and says so"
+)
+_FORK = (
+    "entries before this size were rewritten, or two ledgers go on under one name: compare with "
+    "the copy that the head comes from, entry by entry"
+)
+_UNKNOWN = (
+    "another ledger stands in this one's place, or the head belongs elsewhere: give the pin of "
+    "this ledger, and find out where the one that it remembers is"
+)
+_UNSEALED = (
+    "a signature that was there is gone or is somebody else's: compare the key with the one that "
+    "you know (`tripod key show`), and with a copy of the ledger"
+)
+_STALE = (
+    "have the newest head remembered: `tripod seal` and commit the record, run `verify` with a pin "
+    "and --update-pin where the team cannot write, or ask a witness"
+)
+
+_FORGED = (
+    "a receipt is checked before it is logged, so this was not logged by an anchor's round: find "
+    "out who appended it (`tripod show SEQ`), and ask the witness or authority itself"
+)
+_LEFT = (
+    "the entries between are lost here: find who has them. If the line is to end here, the old key "
+    "signs that (`tripod restore --sign-fork`), or whoever judges names it under `given-up` in a "
+    "policy from outside (`--policy FILE`)"
+)
+_GIVEN_UP = (
+    "the team's own policy gives it up, and that counts only in a policy from outside of the team "
+    "directory: whoever judges accepts it with `--policy FILE`"
+)
+_NOT_BELIEVED = (
+    "it binds nothing. Find out who committed it; a key that took the place of the one that you "
+    "know is to be named in the policy as well"
+)
+_UNREAD = (
+    "it vouches for nothing here: put back what stood there, or name who made it in the policy"
+)
+
+
+class Fork(NamedTuple):
+    """A line that the ledger left, as it says itself: its origin, and the head at the parting.
+
+    ``signers`` are those of the old line's keys that signed it.
+    """
+
+    seq: int
+    origin: str
+    size: int
+    signers: Sequence[VerifierKey] = ()
+
+
+class Ledger(NamedTuple):
+    """What heads are held against. ``roots`` lacks a size where rows are missing before it.
+
+    ``keys`` are those that may have sealed it, whatever a policy says; ``given`` those among them
+    that do not come from the ledger itself. ``seals`` counts those that it holds. ``bodies``: False
+    where it was read from headers alone, so that no key is known.
+    """
+
+    origin: str
+    size: int
+    roots: Mapping[int, bytes]
+    forks: Sequence[Fork] = ()
+    keys: Sequence[VerifierKey] = ()
+    seals: int = 0
+    bodies: bool = True
+    given: Sequence[VerifierKey] = ()
+
+
+@dataclass
+class Held:
+    """What came of it: findings, the heads that agree, and why others could not be held."""
+
+    heads: int = 0
+    findings: Findings = field(default_factory=Findings)
+    agreeing: list[Known] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
+    anchored: Anchored | None = None
+
+    def add(self, message: str, where: str, help_: str, severity: Severity = "failure") -> None:
+        """Add a finding."""
+        self.findings.add(Finding(NAME, message, where, (), help_, severity))
+
+
+def compare(outside: Outside, ledger: Ledger) -> Held:
+    """Judge every head that is known; what the policy demands besides is not asked here."""
+    told = Held(len(outside.known))
+    for where, problem in outside.unread:
+        told.add(problem, where, _UNREAD, "warning")
+    for where, problem in outside.forged:
+        told.add(f"forged: {problem}", where, _FORGED)
+    for where, problem in outside.broken:
+        told.add(problem, where, "mend it; `--policy FILE` takes one from elsewhere in its place")
+    told.untold += [f"{where}: {problem}" for where, problem in outside.untold]
+    problems = []
+    for known in outside.known:
+        keys = trusted(outside, ledger.keys, known.seal.origin)
+        one, problem = known, ""
+        if keys or ledger.bodies:
+            one, problem = opened(known, keys, outside.policy)
+        remark = _remark(known, problem, outside, ledger)
+        if remark:
+            told.add(f"not believed: {remark}", known.where, _NOT_BELIEVED, "warning")
+        if remark and not problem.startswith("forged"):
+            continue  # the log's own signature is missing or bad: the head binds nothing
+        _one(told, one, outside, ledger)
+        if problem and not remark and known.seal.origin == ledger.origin:
+            problems.append((problem, known.where))
+    for problem, where in problems:
+        told.add(problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
+    _sealed(told, outside, ledger)
+    return told
+
+
+def trusted(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[VerifierKey]:
+    """The keys that may have sealed the log ``origin``: the policy's, or else those ``keys``."""
+    named = [log.key for log in outside.policy.logs] if outside.policy is not None else []
+    ours = [key for key in named if key.name == origin]
+    return ours or [key for key in keys if key.name == origin]
+
+
+def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]:
+    """The keys of a log that whoever judges brought along; the ledger and its files do not count.
+
+    What is judged can name any key, so nothing that others remember is put aside on its word.
+    """
+    named = [log.key for log in outside.policy.logs] if outside.policy is not None else []
+    named = named if POLICY in outside.given else []
+    return [key for key in (*named, *ledger.given) if key.name == origin]
+
+
+def _remark(known: Known, problem: str, outside: Outside, ledger: Ledger) -> str:
+    """Why a head in git binds nothing, or '': anybody who can commit can commit three lines.
+
+    A head that nobody signed counts for a team without a key, where its policy says that such
+    heads are kept. In the record's place none was ever kept by a team that has a key.
+
+    A signature by a key that the ledger does not know is no proof of a forgery: a ledger that was
+    cut off before a rotation does not know its newer key. Keys that were given decide that.
+    """
+    if known.method != "git" or (known.note is not None and not problem):
+        return ""
+    if problem.startswith("forged"):
+        return problem  # of a cosignature: the log's own is good
+    if known.note is None and known.recorded and ledger.keys:
+        return "nobody signed it, and the seal of a record is always signed"
+    if not _vouched(outside, ledger, ledger.origin):
+        return ""
+    return problem or "nobody signed it, and the key of this ledger was given"
+
+
+def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
+    seal, where = known.seal, known.where
+    left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
+    given_up = seal.origin in outside.rules.given_up and seal.origin != ledger.origin
+    if given_up and RULES in outside.given:
+        told.add(
+            f"given up: it remembers {seal.origin} with {seal.size} entries, which the policy from "
+            "outside gives up",
+            where,
+            "whoever has that ledger can still show what it held",
+            "warning",
+        )
+        return
+    if seal.origin != ledger.origin and left is None:
+        told.add(
+            f"unknown log: it remembers {seal.origin} with {seal.size} entries, and this ledger is "
+            f"{ledger.origin}",
+            where,
+            _GIVEN_UP if given_up else _UNKNOWN,
+        )
+        return
+    if left is not None and seal.size > left.size:
+        told.add(
+            f"left behind: it remembers {seal.size} entries of {seal.origin}, and entry {left.seq} "
+            f"says that this ledger left that line at {left.size}",
+            where,
+            _LEFT,
+            "warning" if _may_leave(left, known, outside, ledger) else "failure",
+        )
+        return
+    if seal.size > ledger.size:
+        told.add(
+            f"rollback: it remembers {seal.size} entries, and the ledger has {ledger.size}",
+            where,
+            _ROLLBACK,
+            "failure" if known.binding else "warning",
+        )
+        return
+    root = ledger.roots.get(seal.size)
+    if root is None:
+        told.untold.append(f"{where}: entries before it are missing here")
+    elif root != seal.root:
+        told.add(
+            f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries, "
+            f"and here they have {root.hex()[:16]}…",
+            where,
+            _FORK,
+        )
+    else:
+        told.agreeing.append(known)
+
+
+def _may_leave(fork: Fork, known: Known, outside: Outside, ledger: Ledger) -> bool:
+    """Whether the old line's own key signed that it ends at the fork.
+
+    It is the key that signed what is remembered, or one that was given: whoever makes a ledger
+    anew can put a key of their own in force in it, and sign whatever they like.
+    """
+    if known.note is not None and not opened(known, fork.signers, None)[1]:
+        return True
+    given = _vouched(outside, ledger, fork.origin)
+    return any(key in given for key in fork.signers)
+
+
+def _sealed(told: Held, outside: Outside, ledger: Ledger) -> None:
+    """A ledger that was sealed once, or whose key the policy names, has a seal.
+
+    One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
+    from its record ends where its seal does, before the entry that would tell of it.
+    """
+    given = _vouched(outside, ledger, ledger.origin)
+    force = [key for key in ledger.keys if key.name == ledger.origin][-1:]
+    if given and force and force[0] not in given:
+        told.add(
+            f"unsealed: the key in force is {force[0].format()}, and it is none of those given",
+            "ledger",
+            _UNSEALED,
+        )
+    signed = [known for known in outside.known if known.note is not None]
+    if ledger.seals or any(known.note is not None for known in told.agreeing):
+        return
+    if signed:
+        told.add(
+            "unsealed: this ledger was sealed once, as is remembered outside, and holds no seal",
+            "ledger",
+            _UNSEALED,
+        )
+    elif outside.policy is not None and trusted(outside, (), ledger.origin):
+        message = "unsealed: the policy names the key of this ledger, which holds no seal"
+        told.add(message, "ledger", _UNSEALED)
+
+
+def wanted_size(rules: Rules, anchored: Anchored) -> int:
+    """Up to which size every level that the rules ask for is reached; without one, any level."""
+    sizes = {name: size for name, (size, _) in anchored.sizes.items()}
+    if not rules.level:
+        return max(sizes.values(), default=0)
+    return min(_reached(sizes, name) for name in rules.level)
+
+
+def _reached(sizes: Mapping[str, int], level: str) -> int:
+    """Up to which size a level is reached; nobody outside is needed for SELF."""
+    return max(sizes.values(), default=0) if level == SELF else sizes.get(level, 0)
+
+
+def demanded(told: Held, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
+    """Add where the ledger falls short of the levels or the freshness that the rules ask for.
+
+    ``tail`` is what stands behind ``wanted_size``.
+    """
+    missing = [name for name in rules.level if name != SELF and name not in anchored.sizes]
+    if missing:
+        told.add(
+            f"unanchored: the policy asks for {', '.join(missing)}, and what is known outside "
+            f"makes it {anchored.level}",
+            "policy",
+            _STALE,
+        )
+        return
+    limits = ((rules.tail_entries, "entries"), (rules.tail_seconds, "seconds"))
+    for (limit, word), have in zip(limits, tail, strict=True):
+        if limit is not None and have > limit:
+            level = f" of level {', '.join(rules.level)}" if rules.level else ""
+            told.add(
+                f"stale anchor: the tail behind the newest head{level} is {have} {word}, and the "
+                f"policy allows {limit}",
+                "policy",
+                _STALE,
+            )
+
+
+# Bounds -----------------------------------------------------------------------------------------
+
+
+class Bound(NamedTuple):
+    """A moment (seconds since 1970), who names it, and whether a key that is trusted signed it."""
+
+    seconds: int
+    by: str
+    signed: bool
+
+
+class Bounds(NamedTuple):
+    """The best of each side, of signed times and of claims; None where there is none."""
+
+    not_before: Bound | None
+    not_before_signed: Bound | None
+    not_after: Bound | None
+    not_after_signed: Bound | None
+
+
+def times(known: Known) -> list[Bound]:
+    """Every moment that a head names: its own date, and the cosignatures that count."""
+    found = []
+    if known.seconds is not None:
+        found.append(Bound(known.seconds, known.where, known.stamped))
+    for cosigned in known.cosigned:
+        by = f"the witness {cosigned.key.name} ({known.where})"
+        found.append(Bound(cosigned.seconds, by, signed=True))
+    return found
+
+
+def bounds(seq: int, agreeing: Iterable[Known]) -> Bounds:
+    """The bounds of the entry ``seq``; ``agreeing`` are heads that are those of this ledger.
+
+    What a source's clock may be off by, as it says itself, widens them.
+    """
+    before: list[Bound] = []
+    after: list[Bound] = []
+    for known in agreeing:
+        if known.seq is not None and known.seq < seq:
+            before += [one._replace(seconds=one.seconds - known.give) for one in times(known)]
+        if known.seal.size > seq:
+            after += [one._replace(seconds=one.seconds + known.give) for one in times(known)]
+    return Bounds(
+        max(before, default=None),
+        max((bound for bound in before if bound.signed), default=None),
+        min(after, default=None),
+        min((bound for bound in after if bound.signed), default=None),
+    )

@@ -1,0 +1,1 @@
+"""Exports, records and proof files, verified without the database."""

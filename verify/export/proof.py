@@ -1,0 +1,111 @@
+"""Judges a proof file by itself: no ledger is needed, only the log's key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+import orjson
+
+from tripod.ledger.entry import auth_of, commit, leaf_hash, parse_header
+from tripod.ledger.errors import LedgerError, MalformedError, NotVerifiedError
+from tripod.ledger.files import read_plain
+from tripod.ledger.merkle import check_consistency
+from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.policy import Log, Policy
+from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
+from tripod.ledger.tlog.seal import Seal, open_seal
+from tripod.ledger.tlog.tiles import parse_line
+from tripod.ledger.tlog.witness import parse_request
+from tripod.verify.finding import Coverage, Finding, Report, Subject, cannot_tell, outcome
+
+NAME = "proof"
+HELP = "ask who gave you the file for another one, and for the log's key by another way"
+_FRONTS = (b"c2sp.org/tlog-proof@", b"old ")
+
+
+def is_proof(path: str) -> bool:
+    """Whether a file begins as a proof does."""
+    try:
+        return read_plain(path, 32, named=True).startswith(_FRONTS)
+    except OSError:
+        return False
+
+
+def judge_proof(path: str, keys: Sequence[VerifierKey], old: Seal | None = None) -> Report:
+    """Judge the proof in a file.
+
+    Args:
+        path: of the file.
+        keys: the logs that are trusted; without one the verdict is *cannot tell*.
+        old: the older seal, which a proof of growth is held against.
+    """
+    told = _judged(path, keys, old)
+    return replace(told, subject=Subject("", os.path.realpath(path), None, ""))
+
+
+def _judged(path: str, keys: Sequence[VerifierKey], old: Seal | None) -> Report:
+    data = read_plain(path, MAX_PROOF, named=True)
+    head = None
+    if not keys:
+        reason = "no key is known to hold the seal against: give the log's with --key"
+        return Report(path, (cannot_tell(NAME, reason, required=True),))
+    try:
+        told: list[str] = []
+        if data.startswith(b"old "):
+            if old is None:
+                reason = "a proof of growth is held against an older seal: give it with --old"
+                return Report(path, (cannot_tell(NAME, reason, required=True),))
+            seal = _growth(data, keys, old, told)
+        else:
+            seal = _inclusion(data, keys, told)
+        head = (seal.size, seal.root.hex())
+        found = []
+    except LedgerError as error:
+        told, found = [], [Finding(NAME, str(error), path, help=HELP)]
+    seen: Coverage = {}
+    for word, _, value in (text.partition(" ") for text in told):
+        seen[word] = value
+    return Report(path, (outcome(NAME, found, seen, required=True),), head)
+
+
+def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Seal:
+    proof = parse_proof(data)
+    header, _, line = (proof.extra or b"").partition(b"\n")
+    if not header:
+        raise MalformedError(
+            "proof: it holds no entry (the extra line), so there is nothing to show"
+        )
+    head = parse_header(header)
+    policy = Policy(tuple(Log(key) for key in keys), (), (), None)
+    seal = verify_proof(proof, leaf_hash(header), policy).seal
+    if head.seq != proof.seq or head.ledger != seal.origin:
+        raise NotVerifiedError(f"proof: the entry says that it is {head.seq} of {head.ledger!r}")
+    told += [f"entry {proof.seq}", f"kind {head.kind}", f"actor {head.actor}", f"at {head.at}"]
+    if line:
+        salt, body, auth = parse_line(line, proof.seq)
+        if salt is None or body is None or commit(salt, head.kind, body) != head.body:
+            raise NotVerifiedError("proof: the body is not the one that the entry commits to")
+        if (None if auth is None else auth_of(auth)) != head.auth:
+            raise NotVerifiedError(
+                "proof: the signature record is not the one that the entry names"
+            )
+        told.append(f"body {orjson.dumps(orjson.loads(body)).decode()}")
+    return seal
+
+
+def _growth(data: bytes, keys: Sequence[VerifierKey], old: Seal, told: list[str]) -> Seal:
+    growth = parse_request(data)
+    seal = open_seal(growth.note, keys).seal
+    if (growth.old, seal.origin) != (old.size, old.origin):
+        raise NotVerifiedError(
+            f"growth: it is of {seal.origin!r} since {growth.old} entries, the older seal of "
+            f"{old.origin!r} at {old.size}"
+        )
+    if not check_consistency(old.size, old.root, seal.size, seal.root, growth.hashes):
+        raise NotVerifiedError(
+            "growth: the older log is not the beginning of the newer one: it was rewritten"
+        )
+    told += [f"from {old.size}", f"to {seal.size}"]
+    return seal

@@ -1,0 +1,372 @@
+"""Folds the evidence into tables in memory: what the ledger says, then what the files add to it.
+
+The tables of the ledger's own database are never started from; they are compared with these.
+
+Holds queue and chats against the ledger's *own* tables, beside the fold of a large ledger.
+
+Those tables are evidence, not truth. What is found here counts only once they turned out to equal
+the fold, over the same head; else the files are compared with what was folded, like all others.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import count
+from typing import Any, NamedTuple
+
+from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.ids import format_at
+from tripod.ledger.progress import over
+from tripod.ledger.sqlite.reader import read_only
+from tripod.projections import BUS, CHAT
+from tripod.projections.bus.intake import is_deletion
+from tripod.projections.disk import Disk
+from tripod.projections.engine import (
+    TABLES,
+    agreed_chats,
+    batches,
+    bulk,
+    compare,
+    create_tables,
+    fold_into,
+    folded_before,
+    own_files,
+    renders,
+    versions,
+)
+from tripod.projections.intake import take_in
+from tripod.projections.manifest import Manifest, load
+from tripod.projections.pieces import Found, sort_pieces
+from tripod.projections.projection import File, Render, Source
+from tripod.projections.team.intake import CONFIG
+from tripod.verify.advice import may_decide
+from tripod.verify.rows import RENDER_ERRORS, one, readable_entries, source_over
+
+
+class Compared(NamedTuple):
+    """What agreed with the ledger's own tables.
+
+    ``head`` is the head row that they were read beside, ``chats`` are the files of chats that
+    agree, ``queue`` says whether every event file does.
+    """
+
+    head: tuple[object, ...] | None
+    chats: Manifest
+    queue: bool
+
+
+def compare_own(path: str, disk: Disk) -> Compared | None:
+    """Look at the files of a team; None where its ledger's tables cannot be asked."""
+    try:
+        db = read_only(path)
+        db.execute("PRAGMA cache_size=-256")  # each page is asked for once
+        db.execute("BEGIN")
+        source = source_over(db, db, {}, {})
+        chats = agreed_chats(source, disk, RENDER_ERRORS)
+        queue = all(_agrees(disk, at, render()) for at, render in BUS.renders(source))
+        return Compared(head_of(db), chats, queue)
+    except (*RENDER_ERRORS, OSError):
+        return None
+
+
+def _agrees(disk: Disk, path: str, want: File | None) -> bool:
+    return want is not None and compare(disk, path, want) is None
+
+
+def head_of(db: sqlite3.Connection) -> tuple[object, ...] | None:
+    """What the head row says of size and newest entry."""
+    return one(db, "SELECT size, last FROM head")
+
+
+# Folded -----------------------------------------------------------------------------------------
+
+
+BATCH = 1000
+OLDER = "an older version of tripod folded the tables"
+"""What is said of the table ``folds`` then: the tables are another version's, and not compared."""
+_NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted")
+_HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
+_BODIES = (
+    "SELECT seq, body FROM entries"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
+)
+
+
+@dataclass
+class Folded:
+    """The evidence as tables.
+
+    ``source`` serves renders and checks; entries from ``size`` on are provisional: what the files
+    show and the ledger does not hold yet, judged as if it had been taken in. ``tables`` and
+    ``unread`` say what was wrong on the way; ``own`` are the files that
+    we alone write, as of the ledger alone.
+    ``agreed`` are chat files that were compared already, and agree; ``queue_agrees`` says that
+    all event files were and do.
+    """
+
+    source: Source
+    size: int
+    adopted: int | None
+    found: Found
+    tables: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
+    unfolded: int = 0
+    own: dict[str, File] = field(default_factory=dict)
+    drafts: dict[int, Draft] = field(default_factory=dict)
+    agreed: set[str] = field(default_factory=set)
+    queue_agrees: bool = False
+
+    def renders(self) -> Iterator[tuple[str, Render | None]]:
+        """Every projected path with what renders it; None where its file is known to agree."""
+        if self.queue_agrees:
+            yield from ((path, None) for path in BUS.paths(self.source))
+        for path, render in renders(self.source, queue=not self.queue_agrees):
+            yield path, None if path in self.agreed else render
+
+    def close(self) -> None:
+        """Give the scratch database back."""
+        self.source.db.close()
+
+
+def fold_evidence(
+    db: sqlite3.Connection | None,
+    disk: Disk | None,
+    beside: Callable[[], Compared | None],
+    *,
+    derived: bool,
+) -> Folded:
+    """Fold the ledger's entries, compare its tables, and add what the team's files show.
+
+    ``derived`` says whether the database has tables of its own to compare; ``beside`` gives what
+    was compared with those meanwhile.
+
+    Raises:
+        OSError: a file of the team cannot be read.
+    """
+    scratch = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    for pragma in ("journal_mode=MEMORY", "synchronous=OFF", "cache_size=-8192"):
+        scratch.execute(f"PRAGMA {pragma}")
+    create_tables(scratch)
+    for table in _NOTED:
+        scratch.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY) STRICT")
+    scratch.execute(_HANDED)
+    drafts: dict[int, Draft] = {}
+    blobs: dict[str, bytes] = {}
+    folded = Folded(source_over(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
+    if db is not None:
+        size = one(db, "SELECT max(seq) + 1 FROM entries")
+        folded.size = size[0] or 0 if size else 0
+        with bulk(scratch):
+            _fold(folded, over(readable_entries(db), "folding entries", folded.size))
+        adopted = one(scratch, "SELECT adopted FROM team")
+        folded.adopted = adopted[0] if adopted else None
+        folded.tables = list(_table_faults(db, scratch)) if derived else []
+    if disk is not None:
+        for path, render in own_files(folded.source):
+            with suppress(*RENDER_ERRORS):
+                file = render()
+                folded.own |= {} if file is None else {path: file}
+    if disk is not None:
+        own = derived and not folded.tables and not folded.unfolded
+        compared = beside() if own else None
+        if compared is not None and db is not None and compared.head != head_of(db):
+            compared = None
+        _add_files(folded, disk, db, blobs, compared)
+    return folded
+
+
+def _fold(folded: Folded, entries: Iterable[Entry]) -> None:
+    db = folded.source.db
+
+    def unfoldable(_entry: Entry, _error: Exception) -> None:
+        folded.unfolded += 1
+
+    for batch in batches(entries, BATCH):
+        db.execute("BEGIN")
+        fold_into(db, batch, unfoldable)
+        _mark(db, batch)
+        db.execute("COMMIT")
+
+
+def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
+    """Note what is rare among the many, for the checks that ask for it.
+
+    That is a possible assessment or decision, what asks for a review, the configuration, lost
+    bytes, pending events that others deleted; and what agents were given, each with the run.
+    """
+    noted: dict[str, list[tuple[int]]] = {table: [] for table in _NOTED}
+    handed: list[tuple[int, str]] = []
+    for entry in batch:
+        if entry.kind == "chat.sent":
+            body = (entry.body or b"").lower()
+            if b"pythia checkpoint" in body or b'"sha256"' in body or not body:
+                noted["spoken"].append((entry.seq,))
+            text = entry.data.get("text")
+            if isinstance(text, dict) and may_decide(str(text.get("text", ""))):
+                noted["decisive"].append((entry.seq,))
+        elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
+            noted["asked"].append((entry.seq,))
+        elif entry.kind == "config.changed" and entry.data.get("path") == CONFIG:
+            noted["configured"].append((entry.seq,))
+        elif entry.kind == "bus.acked" and is_deletion(entry.data):
+            noted["deleted"].append((entry.seq,))
+        elif entry.kind == "file.displaced":
+            noted["displaced"].append((entry.seq,))
+        elif entry.kind == "delivered":
+            handed.append((entry.seq, str(entry.data.get("spawn"))))
+    for table, seqs in noted.items():
+        db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?)", seqs)
+    db.executemany("INSERT OR IGNORE INTO handed VALUES (?, ?)", handed)
+
+
+# What the files add ----------------------------------------------------------------------------
+
+
+def _add_files(
+    folded: Folded,
+    disk: Disk,
+    db: sqlite3.Connection | None,
+    blobs: dict[str, bytes],
+    compared: Compared | None,
+) -> None:
+    """Judge unsynced foreign bytes as if they had been taken in; what contradicts is kept apart."""
+
+    def broken(part: str, error: Exception) -> None:
+        folded.unread.append((part, f"{type(error).__name__}: {error}"))
+
+    cursor = None if db is None else one(db, "SELECT files FROM head")
+    files = cursor[0] if cursor is not None and type(cursor[0]) is int else 2**62
+    known: Manifest = {} if compared is None else compared.chats
+    if db is not None and compared is None:
+        known = agreed_chats(folded.source, disk, RENDER_ERRORS)
+    folded.found = take_in(
+        folded.source,
+        disk,
+        known | _folders(db, disk),
+        full=True,
+        files=files,
+        size=folded.size,
+        restored=_restored(folded, files),
+        broken=broken,
+    )
+    # What was added to a chat is compared once it is folded.
+    folded.agreed = known.keys() - {CHAT.live(p.draft.stream) for p in folded.found.pieces}
+    numbers = count(folded.size)
+    newest = None if db is None else one(db, "SELECT at FROM head")
+    # They have no time yet; that of the newest entry is the earliest that they can get.
+    at = newest[0] if newest is not None and type(newest[0]) is str else format_at(0)
+
+    def entries() -> Iterator[Entry]:
+        for draft in sort_pieces(folded.found.pieces):
+            if _held(db, draft):
+                continue
+            seq = next(numbers)
+            folded.drafts[seq] = draft
+            blobs.update((sha256(blob).hexdigest(), blob) for blob in draft.blobs)
+            yield Entry(
+                seq, draft.id or "", draft.kind, draft.stream, draft.actor, at,
+                b"", None, None, draft.body,
+            )  # fmt: skip
+
+    _fold(folded, entries())
+    moved = any(draft.kind in BUS.kinds for draft in folded.drafts.values())
+    folded.queue_agrees = compared is not None and compared.queue and not moved
+
+
+def _folders(db: sqlite3.Connection | None, disk: Disk) -> Manifest:
+    """What the queues' folders were when they were last noted; it decides what a deletion is."""
+    try:
+        known = {} if db is None else load(db)
+    except sqlite3.Error:
+        return {}
+    return {path: known[path] for path in disk.places.queue_folders() if path in known}
+
+
+def _restored(folded: Folded, files: int) -> frozenset[str]:
+    """Files, or folders, that entries which the files do not show say to be written again."""
+    rows = folded.source.db.execute("SELECT seq FROM displaced WHERE seq >= ?", (files,))
+    found = set()
+    for (seq,) in rows.fetchall():
+        with suppress(*RENDER_ERRORS):
+            body = folded.source.body(seq)
+            found.update([str(body["path"])] if "content" not in body else [])
+    return frozenset(found)
+
+
+def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:
+    """Whether the ledger has this very piece: taking it in again would append nothing."""
+    sql = "SELECT 1 FROM entries WHERE id = ?"
+    return db is not None and one(db, sql, (draft.id or "",)) is not None
+
+
+# The ledger's own tables -----------------------------------------------------------------------
+
+
+def _table_faults(db: sqlite3.Connection, scratch: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Each table of the ledger's database that differs from the fold, and its first such row."""
+    found = _rows(db, "folds", ("versions",), ("versions",))
+    if len(found) == 1 and folded_before(found[0][0]):
+        yield "folds", OLDER
+        return
+    if found != [(versions(),)]:
+        yield "folds", f"they were folded as {found!r}, this version folds {versions()!r}"
+    for table in TABLES:
+        info = scratch.execute(f"PRAGMA table_info({table})").fetchall()
+        columns = tuple(row[1] for row in info)
+        keys = tuple(row[1] for row in sorted(info, key=lambda row: row[5]) if row[5])
+        fault = _first_difference(db, scratch, table, columns, keys)
+        if fault is not None:
+            yield table, fault
+
+
+def _first_difference(
+    db: sqlite3.Connection,
+    scratch: sqlite3.Connection,
+    table: str,
+    columns: tuple[str, ...],
+    keys: tuple[str, ...],
+) -> str | None:
+    try:
+        ours, theirs = (_query(side, table, columns, keys) for side in (scratch, db))
+        while True:
+            want, have = ours.fetchmany(BATCH), theirs.fetchmany(BATCH)
+            if want != have:
+                break
+            if not want:
+                return None
+    except sqlite3.Error as error:
+        return f"it cannot be read: {error}"
+    at = next((n for n, (a, b) in enumerate(zip(want, have, strict=False)) if a != b), None)
+    at = min(len(want), len(have)) if at is None else at
+    if at >= len(have):
+        return f"the row {_shown(columns, want[at])} is missing"
+    if at >= len(want):
+        return f"the row {_shown(columns, have[at])} comes from no entry"
+    pairs = zip(columns, want[at], have[at], strict=True)
+    wrong = ", ".join(f"{name} is {b!r}, folded {a!r}" for name, a, b in pairs if a != b)
+    key = ", ".join(f"{name} {value!r}" for name, value in zip(columns, want[at], strict=True)
+                    if name in keys)  # fmt: skip
+    return f"in the row of {key}: {wrong}"
+
+
+def _query(
+    db: sqlite3.Connection, table: str, columns: tuple[str, ...], keys: tuple[str, ...]
+) -> sqlite3.Cursor:
+    return db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(keys)}")
+
+
+def _rows(
+    db: sqlite3.Connection, table: str, columns: tuple[str, ...], keys: tuple[str, ...]
+) -> list[Any]:
+    try:
+        return _query(db, table, columns, keys).fetchmany(3)
+    except sqlite3.Error as error:
+        return [str(error)]
+
+
+def _shown(columns: tuple[str, ...], row: tuple[Any, ...]) -> str:
+    return ", ".join(f"{name} {value!r}" for name, value in zip(columns, row, strict=True))

@@ -1,0 +1,1 @@
+"""What agents and the reviewer were shown, and what they repeated."""

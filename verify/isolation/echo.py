@@ -1,0 +1,490 @@
+r"""Both sides of Pythia's isolation: what she may see, and what is chat.
+
+She may see the decision log up to her checkpoint, the event that asked for her, the team's settings
+and the project's own words to her. Chat is every message, every line of a chat file that is none,
+the payloads of events that quote them, and bytes of chat files that were put aside. Everything else
+she may not see either, but it is not searched for: it quotes the chat, or has nothing to do with it
+(design, section 8).
+
+Which runs of words of one text stand in another: the rule of the echo. Pure.
+
+A word is a row of letters and digits, without case, accents and what is not seen, as
+``tripod.projections.text`` has it. Two texts echo each other where :data:`RUN` of their words in
+a row are the same (spec: kernel section 3, W = 12).
+
+One side is small and held as hashes (what an agent was given, and what it wrote), the other is
+large and streamed past it (the chat): the time is linear in both, the memory in the small one.
+
+>>> held = Held()
+>>> held.add(0, words_of("You said: one two three four five six seven eight nine ten eleven 12!"))
+14
+>>> [run for _, run in held.find(words_of("One  two three\nfour five six seven eight nine ten "
+...                                       "eleven - 12, thirteen"))]
+['one two three four five six seven eight nine ten eleven 12']
+
+Where Pythia's prompts and answers echo the chat: one pass over it for all of her runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tripod.ledger.entry import parse_header
+from tripod.ledger.errors import LedgerError
+from tripod.projections.chat.format import parse_line
+from tripod.projections.chat.tables import line_bytes
+from tripod.projections.decisions.format import parts_of
+from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections.projection import TOGETHER, content_bytes
+from tripod.projections.pythia.format import parse_assessment
+from tripod.projections.text import RUN
+from tripod.projections.text import spoken as words_of
+from tripod.verify.evidence import Evidence
+from tripod.verify.isolation.runs import FILE, Review, Text, assessments
+from tripod.verify.rows import RENDER_ERRORS, one
+
+LONG = 24
+"""Characters of a word from which on it may be a line of a chat file, which is base64."""
+
+_TOKEN = re.compile(r"[^\W_](?:\S*[^\W_])?")
+_BASE64 = re.compile(rf"[a-z0-9+/]{{{LONG},}}")
+_IN_A_ROW = re.compile(b"\1{%d,}" % RUN)
+
+
+def codes_of(text: str) -> set[str]:
+    """What in a text may be an encoded line of a chat file, without the signs around it."""
+    text = text.casefold()
+    codes = {token for token in _TOKEN.findall(text) if len(token) >= LONG}
+    return codes | {code.strip("+/") for code in _BASE64.findall(text)}
+
+
+def has_word(text: str, start: int, stop: int) -> bool:
+    """Whether a word stands in a part of a text."""
+    return bool(words_of(text[start:stop]))
+
+
+def runs_of(words: Sequence[str]) -> list[int]:
+    """The hash of each run of words, by its first word. It holds within one process alone."""
+    return list(map(hash, zip(*(words[start:] for start in range(RUN)), strict=False)))
+
+
+class Known:
+    """Runs of words that somebody may see anyway, each with the entry from which on: -1, always."""
+
+    def __init__(self) -> None:
+        self._since: dict[int, int] = {}
+        self._tail: list[str] = []
+
+    def add(self, seq: int, text: str, *, follows: bool = False) -> None:
+        """Take a text in, in the order of entries; ``follows``: right behind the one before."""
+        words = [*(self._tail if follows else ()), *words_of(text)]
+        self._tail = words[1 - RUN :]
+        for run in runs_of(words):
+            self._since.setdefault(run, seq)
+
+    def before(self, seq: int) -> Callable[[int], bool]:
+        """Whether a run was known before an entry."""
+        since = self._since
+        return lambda run: since.get(run, seq) < seq
+
+
+class Held:
+    """Runs of words of numbered texts, each with the first text that it stands in."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, int] = {}
+        self._vocabulary: set[str] = set()
+        self._long: dict[str, int] = {}
+
+    def add(
+        self,
+        number: int,
+        words: Sequence[str],
+        known: Callable[[int], bool] = lambda _: False,
+        codes: Iterable[str] = (),
+    ) -> int:
+        """Hold a text but for runs that are ``known``; ``codes`` are what ``codes_of`` gives of it.
+
+        Returns:
+            how long its longest row of words is of which no part is known.
+        """
+        free = longest = 0
+        fresh = False
+        for at, run in enumerate(runs_of(words)):
+            if known(run):
+                longest = max(longest, at - free)
+                free = at + RUN
+            else:
+                self._first.setdefault(run, number)
+                fresh = True
+        if fresh:
+            self._vocabulary.update(words)
+        for code in codes:
+            self._long.setdefault(code, number)
+        return max(longest, len(words) - free)
+
+    def find(self, words: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Numbers of texts that echo these words, with the run; a text may come repeatedly."""
+        there = bytes(map(self._vocabulary.__contains__, words))
+        for row in _IN_A_ROW.finditer(there):
+            part = words[row.start() : row.end()]
+            for at, run in enumerate(runs_of(part)):
+                number = self._first.get(run)
+                if number is not None:
+                    yield number, " ".join(part[at : at + RUN])
+
+    @property
+    def holds_codes(self) -> bool:
+        """Whether any text holds a word as long as an encoded line."""
+        return bool(self._long)
+
+    def find_code(self, line: str) -> int | None:
+        """The number of the text that holds an encoded line (base64) as it is."""
+        tokens = _TOKEN.findall(line.casefold())
+        return self._long.get(tokens[0]) if len(tokens) == 1 else None
+
+
+# Chat side --------------------------------------------------------------------------------------
+
+
+QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
+"""Types of events whose payload quotes a message."""
+
+_CONTEXT = 2000  # characters around what stands between decisions
+_MISSES = 20  # decisions that may be missing in a row where a text is searched for them
+
+_SEEN = frozenset(("ledger.opened", "config.changed", "log.begun", "log.noted", "log.rotated"))
+_SEEN_EVENTS = frozenset(("decision-logged", "pythia-checkpoint"))
+
+
+class Log:
+    """The decision log, piece by piece, as the text that she may see. ``own``: our words to her."""
+
+    def __init__(self, evidence: Evidence, own: Iterable[str]) -> None:
+        self.known = Known()
+        self._pieces: dict[int, str] = {}
+        for text in own:
+            self.known.add(-1, text)
+        rows = evidence.query("SELECT seq FROM pieces WHERE id IS NOT NULL ORDER BY seq")
+        for start in range(0, len(rows), TOGETHER):
+            seqs = [seq for (seq,) in rows[start : start + TOGETHER]]
+            bodies = evidence.source.bodies(seqs)
+            for seq in seqs:
+                text = _piece(evidence, bodies.get(seq) or evidence.body(seq))
+                self.known.add(seq, text, follows=bool(self._pieces))
+                self._pieces[seq] = text.strip()
+
+    def __contains__(self, seq: object) -> bool:
+        """Whether an entry is a decision."""
+        return seq in self._pieces
+
+    def said(self) -> Iterator[tuple[int, list[str]]]:
+        """Each decision's entry with the words of each part of it, be it a field of ours or not."""
+        for seq, piece in self._pieces.items():
+            for part in parts_of(piece):
+                yield seq, words_of(part)
+
+    def between(self, text: str, sources: Iterable[int], until: int) -> Iterator[str]:
+        """What stands in a text beside the decisions that it is made of, with what is around it.
+
+        A text is nearly all of the log, and read once for each checkpoint: this keeps it linear.
+        """
+        at = misses = 0
+        for seq in sources:
+            piece = self._pieces.get(seq) if seq < until else None
+            if not piece:
+                continue
+            start = text.find(piece, at)
+            if start < 0:
+                misses += 1
+                if misses == _MISSES:
+                    break
+                continue
+            misses = 0
+            if has_word(text, at, start):
+                yield text[max(0, at - _CONTEXT) : start + _CONTEXT]
+            at = start + len(piece)
+        yield text[max(0, at - _CONTEXT) :]
+
+
+def _piece(evidence: Evidence, body: dict[str, Any]) -> str:
+    try:
+        return piece_bytes(evidence.source, body).decode("utf-8", "replace")
+    except RENDER_ERRORS:
+        return ""  # `bodies-present` and `kinds-known` name it
+
+
+# What she may not see ----------------------------------------------------------------------------
+
+
+def hidden_among(
+    evidence: Evidence, log: Log, sources: Iterable[int], before: int
+) -> Iterator[tuple[int, str]]:
+    """Entries behind ``sources`` that she may not see, each with what it is.
+
+    The closure stops at a decision, which distils what it came from (spec: kernel section 3).
+    """
+    todo = [seq for seq in sources if seq not in log or seq >= before]
+    seen = set(todo)
+    while todo:
+        seq = todo.pop()
+        if seq >= before:
+            yield seq, "no entry that stands before it"
+            continue
+        kind, cause = _header(evidence, seq)
+        body = evidence.body(seq) if kind == "bus.published" else {}
+        if kind not in _SEEN and str(body.get("type")) not in _SEEN_EVENTS:
+            yield seq, f"{kind or 'missing'}{_place(evidence, seq)}"
+        elif cause is not None and cause not in seen and cause not in log:
+            seen.add(cause)
+            todo.append(cause)
+
+
+def _header(evidence: Evidence, seq: int) -> tuple[str, int | None]:
+    """The kind of an entry, and the entry that it follows from."""
+    if evidence.db is None:
+        return "", None
+    row = one(evidence.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
+    try:
+        header = parse_header(b"" if row is None else row[0])
+    except (LedgerError, TypeError):
+        return "", None
+    if header.cause is None:
+        return header.kind, None
+    found = one(evidence.db, "SELECT seq FROM entries WHERE id = ?", (header.cause,))
+    return header.kind, None if found is None else found[0]
+
+
+def _place(evidence: Evidence, seq: int) -> str:
+    body = evidence.body(seq)
+    if "channel" in body and "index" in body:
+        return f", chat {body['channel']}, message {body['index']}"
+    return f", {body['name']}" if "name" in body else ""
+
+
+# The chat ----------------------------------------------------------------------------------------
+
+
+class Said(NamedTuple):
+    """A text of the chat: its entry, its words, how its line stands in the file ('': it has none).
+
+    ``claimed`` is the second that a line which others wrote carries: it may have been there before
+    it was taken in. 0 where the entry's own place counts. An event is no line of a chat.
+    """
+
+    seq: int
+    where: str
+    words: list[str]
+    code: str = ""
+    claimed: int = 0
+    is_line: bool = True
+
+
+def said(evidence: Evidence, *, codes: bool) -> Iterator[Said]:
+    """All of the chat, in the order of the entries; ``codes``: with the lines of the files."""
+    sql = (
+        "SELECT seq FROM lines UNION SELECT seq FROM events WHERE type IN"
+        f" ({', '.join('?' * len(QUOTES))}) UNION SELECT seq FROM displaced ORDER BY 1"
+    )
+    seqs = [seq for (seq,) in evidence.query(sql, *QUOTES)]
+    for start in range(0, len(seqs), TOGETHER):
+        part = seqs[start : start + TOGETHER]
+        bodies = evidence.source.bodies(part)
+        for seq in part:
+            body = bodies.get(seq) or evidence.body(seq)
+            try:
+                yield from _said(evidence, seq, body, codes=codes)
+            except RENDER_ERRORS:
+                continue  # a body of another shape: `kinds-known` and `bodies-present` name it
+
+
+def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) -> Iterator[Said]:
+    if "path" in body:
+        if body["path"].startswith("chat/") and "content" in body:
+            for line in content_bytes(evidence.source, body["content"]).split(b"\n"):
+                message = parse_line(line)
+                words = [] if message is None else words_of(message.text)
+                yield Said(seq, f"{body['path']} as it was put aside", words, _text(line))
+        return
+    claimed = body.get("time", body.get("us", 0) // 1_000_000) if "observed" in body else 0
+    claimed = claimed if type(claimed) is int else 0
+    if "index" not in body:
+        if "payload" in body:
+            words = words_of(_text(content_bytes(evidence.source, body["payload"])))
+            yield Said(seq, f"event {body['name']}", words, "", claimed, is_line=False)
+        return
+    where = f"chat {body['channel']}, message {body['index']}"
+    if "text" in body:
+        words = words_of(_text(content_bytes(evidence.source, body["text"])))
+        line = line_bytes(evidence.source, body) if codes else b""
+        yield Said(seq, where, words, _text(line), claimed)
+    else:
+        raw = _text(content_bytes(evidence.source, body["observed"]["raw"]))
+        yield Said(seq, where, words_of(raw), raw, claimed)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+# Echoes -----------------------------------------------------------------------------------------
+
+
+class Echo(NamedTuple):
+    """A text of a run, the first text of the chat that it echoes, and the words of both.
+
+    ``line``: a line of a chat file stands in it as it is there. ``more`` counts further messages
+    that it echoes.
+    """
+
+    run: Review
+    text: Text
+    said: Said
+    words: str
+    line: bool
+    more: int
+
+
+@dataclass
+class Echoed:
+    """What was found; ``compared`` counts the texts of the chat.
+
+    ``beside`` is, for each run, the longest row of words that it was given and that stands neither
+    in the log nor among our own words; ``first`` is the entry that first holds a file which it was
+    given; ``erased`` are the messages that nobody can compare; ``quoting`` are the decisions that
+    hold words of what was said before.
+    """
+
+    found: list[Echo] = field(default_factory=list)
+    compared: int = 0
+    beside: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    erased: list[int] = field(default_factory=list)
+    quoting: set[int] = field(default_factory=set)
+
+    def erased_for(self, run: Review) -> int:
+        """How many messages were erased that the run might echo.
+
+        None, where it was given nothing but the log and our words, and could reach nothing else:
+        then there is no room for them. A file has room for what was said before it was first given.
+        """
+        if run.level == "namespace" and self.beside.get(run.spawn, RUN) < RUN:
+            files = [self.first[one.text] for one in run.given if one.text in self.first]
+            until = max(files, default=-1)
+        else:
+            until = max((text.seq for text in run.wrote), default=run.seq)
+        return sum(seq < until for seq in self.erased)
+
+
+def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
+    """Hold all that the runs were given and wrote against all of the chat.
+
+    A text can echo only what was said before it: her words, quoted in the chat later, are hers. So
+    a row of words counts for the first text that has it.
+    """
+    echoed = Echoed()
+    held = Held()
+    texts = [(run, text) for run in runs for text in (*run.given, *run.wrote)]
+    texts.sort(key=lambda pair: pair[1].seq)
+    bounds = {run.spawn: (run.sources, run.until) for run in runs}
+    for number, (run, text) in enumerate(texts):
+        sources, until = bounds[run.spawn]
+        known = log.known.before(until)
+        rows = [
+            held.add(number, words_of(part), known, codes_of(part))
+            for part in log.between(text.text, sources, until)
+        ]
+        if text.what == FILE and max(rows, default=0) >= RUN:
+            echoed.first.setdefault(text.text, text.seq)
+        if text.sources:
+            echoed.beside[run.spawn] = max([echoed.beside.get(run.spawn, 0), *rows])
+    first: dict[int, tuple[Said, str, bool]] = {}
+    others: dict[int, set[int]] = {}
+    own = _own(evidence)
+    own_words = _own_words(evidence, own)
+    decisions, holders = _deciding(log)
+    for spoken in said(evidence, codes=held.holds_codes):
+        echoed.compared += 1
+        hits = [(number, words, False) for number, words in held.find(spoken.words)]
+        for _, words in decisions.find(spoken.words):
+            # The first message that has the words is the earliest: no later one adds a decision.
+            seqs = holders.pop(hash(tuple(words.split(" "))), ())
+            echoed.quoting.update(seq for seq in seqs if spoken.seq < seq)
+        code = held.find_code(spoken.code) if spoken.code else None
+        hits += [] if code is None else [(code, shown(spoken), True)]
+        for number, words, line in hits:
+            text = texts[number][1]
+            early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
+            hers = spoken.seq in own or _quotes(evidence, spoken, own_words)
+            if early and not hers and not (text.sources is None and _is_hers(evidence, spoken.seq)):
+                first.setdefault(number, (spoken, words, line))
+                others.setdefault(number, set()).update([spoken.seq] if spoken.is_line else [])
+    for number, (spoken, words, line) in sorted(first.items()):
+        run, text = texts[number]
+        if line or words in " ".join(words_of(text.text)):  # two runs may have one hash
+            echoed.found.append(
+                Echo(run, text, spoken, words, line, len(others[number] - {spoken.seq}))
+            )
+    kinds = "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
+    echoed.erased = [seq for (seq,) in evidence.query(kinds)]
+    return echoed
+
+
+def _deciding(log: Log) -> tuple[Held, dict[int, list[int]]]:
+    """The words of all decisions, and for each run of them the decisions that have it."""
+    decisions, holders = Held(), dict[int, list[int]]()
+    for seq, words in log.said():
+        decisions.add(seq, words)
+        for run in runs_of(words):
+            holders.setdefault(run, []).append(seq)
+    return decisions, holders
+
+
+def shown(one: Said) -> str:
+    """The beginning of a text of the chat."""
+    return " ".join(one.words[:RUN])
+
+
+def _own(evidence: Evidence) -> set[int]:
+    """Messages that are assessments: they are the reviewer's, and no chat for it.
+
+    One that no run of ours wrote leaves the check at *cannot tell*, whatever stands in it.
+    """
+    rows = evidence.query("SELECT message FROM assessments")
+    return {seq for (seq,) in rows} | {posted.seq for posted in assessments(evidence)}
+
+
+def _own_words(evidence: Evidence, own: Iterable[int]) -> set[tuple[str, ...]]:
+    """The words of those messages: a chat file that was put aside, and events, hold them too."""
+    found = set()
+    for seq in own:
+        try:
+            text = content_bytes(evidence.source, evidence.body(seq)["text"]).decode()
+        except RENDER_ERRORS:
+            continue
+        found.add(tuple(words_of(text)))
+    return found - {()}
+
+
+def _quotes(evidence: Evidence, one: Said, own: Container[tuple[str, ...]]) -> bool:
+    """Whether a text that is no message is one of those assessments, whole."""
+    if tuple(one.words) in own:
+        return True
+    return not one.is_line and tuple(words_of(_payload(evidence, one.seq))) in own
+
+
+def _is_hers(evidence: Evidence, seq: int) -> bool:
+    """Whether an event quotes what has the form of an assessment."""
+    return parse_assessment(_payload(evidence, seq)) is not None
+
+
+def _payload(evidence: Evidence, seq: int) -> str:
+    """What an event quotes, behind the handle; '' of what is no event."""
+    try:
+        payload = content_bytes(evidence.source, evidence.body(seq)["payload"]).decode()
+    except RENDER_ERRORS:
+        return ""
+    return payload.partition(": ")[2]

@@ -1,0 +1,424 @@
+"""What in a log, a task or a stream of events is a reading of the chat. Pure.
+
+A line of a log shows a command or a tool call as people and agents write them; a line of a stream
+is a JSON object that may hold such calls.
+
+Workers that are Pythia by name or task, run by us or by any other tool: what their files show.
+
+A log shows what was printed, not what was done: it can show a breach, never that there was none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tripod.ledger.places import LOGS
+from tripod.projections import FILES, WORKERS
+from tripod.projections.projection import content_bytes
+from tripod.projections.workers.format import parse_worker
+from tripod.projections.workers.tables import FOLDER
+from tripod.verify.evidence import Evidence
+from tripod.verify.rows import RENDER_ERRORS, one
+
+# A pattern here never begins or ends with a repetition that the text may start at every character,
+# and two repetitions never stand around something that may be missing: a stranger writes the lines,
+# and one of a megabyte must cost what a megabyte of prose costs (tests/core/test_linear.py).
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]")
+_POST = re.compile(r"\b(?:nbs-chat|tripod\s+chat)\s+(?:send|warn|error)\b[^;&|\n]*")
+_COMMAND = re.compile(
+    r"\b(?:nbs-chat|tripod\s+chat)\s+(?:read|search|poll|export)\b"
+    r"|\btripod\s+show\s+(?:chat|events|entries)\b"
+)
+_BUS = re.compile(r"\b(?:nbs-bus|tripod\s+bus)\s+read\b")
+_QUOTING = re.compile(r"chat-m|chat-q|chat-i|human-input")
+_READER = re.compile(
+    r"\b(?:Read|Grep|Glob|Search|View|LS|Fetch)\(|\b(?:cat|less|more|head|tail|grep|rg|ag|sed|awk|"
+    r"strings|base64|python3?|perl|ruby|node|cp|dd|xxd|od|sqlite3|vim?|nano|bat|cut|sort|tac|nl)\s"
+)
+_PARTED = re.compile(r"[;&|\n]")
+_TOKEN = re.compile(r"\S+")
+_PLACE = re.compile(
+    r"\.chat\b|\.nbs/(?:chat|record)\b|\bevents/(?P<queue>processed\b|\*)"
+    r"|(?P<event>chat-(?:message|mention))|\bledger\.db\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[\w.-]*")
+_PATH = re.compile(r"[\w./~*-]*")
+_THE_CHAT = re.compile(r"\bthe\s+(?:whole\s+|entire\s+|raw\s+|live\s+)?chat\b", re.IGNORECASE)
+_ALLOWED = "pythia-checkpoint"  # an event that she may read
+_TOLD = re.compile(
+    r"\b(?:read|search|scan|grep|cat|open|review|study|look\s+(?:at|through|into)|check|go\s+through)\b",
+    re.IGNORECASE,
+)
+_OTHER_VERB = re.compile(
+    r"\b(?:post|send|write|publish|append|put|report|reply|answer)\b|,\s*then\b", re.IGNORECASE
+)
+_NOT = re.compile(r"\b(?:not|never|no|without|avoid|forbidden|nor)\b|n't\b", re.IGNORECASE)
+
+_SENTENCE = 4000  # characters that one word of denial may deny
+_OVERLAP = 1000
+_NESTED = 4  # a call within the input of a call is looked at as one, so deep
+
+
+def plain(text: str) -> str:
+    """A text without the sequences that command a terminal."""
+    return _STYLE.sub("", text)
+
+
+def usually(places: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
+    """How people write of the folders that a team keeps elsewhere, and their usual names."""
+    named = [
+        (place.removeprefix("../").strip("/"), front)
+        for front, place in places.items()
+        if not front.startswith(f"{LOGS}/")  # what lies beside a log is nobody's secret
+    ]
+    return [
+        (re.compile(rf"(?<![\w./~-])(?:[\w.~-]*/)*{re.escape(name)}(?=/)"), f".nbs/{front}")
+        for name, front in named
+        if name not in (front, ".", "..")
+    ]
+
+
+def as_usual(text: str, elsewhere: list[tuple[re.Pattern[str], str]]) -> str:
+    """A text as it would stand there if the team's folders were at their usual places."""
+    for pattern, usual in elsewhere:
+        text = pattern.sub(usual, text)
+    return text
+
+
+def read_of_chat(line: str) -> bool:
+    """Whether a line of a log shows a command or tool call that reads what she may not see."""
+    text = _POST.sub("", plain(line))
+    return _commands(text) or _reads(text)
+
+
+def told_to_read(sentence: str) -> bool:
+    """Whether a sentence of a task tells her to read the chat.
+
+    What looks like a sentence and is very long is judged in parts that overlap: one "not"
+    somewhere in it denies what stands near.
+    """
+    text = _POST.sub("", sentence)
+    starts = range(0, max(len(text), 1), _SENTENCE)
+    return any(_told(text[max(0, start - _OVERLAP) : start + _SENTENCE]) for start in starts)
+
+
+def _told(text: str) -> bool:
+    if _NOT.search(text):
+        return False
+    if _commands(text):
+        return True
+    places = [
+        *_places(text),
+        *((*match.span(), match.start()) for match in _THE_CHAT.finditer(text)),
+    ]
+    places.sort(key=lambda place: place[2])
+    number, stop, at = 0, -1, 0
+    while (verb := _TOLD.search(text, at)) is not None:
+        end = verb.end()
+        while number < len(places) and places[number][2] < end:
+            number += 1
+        if number == len(places):
+            return False
+        stop = stop if stop >= end else _find(text, ";", end)
+        begin, after, start = places[number]
+        if start >= stop:
+            at = stop
+        elif _OTHER_VERB.search(text[end : max(end, begin)]):
+            at = after
+        else:
+            return True
+    return False
+
+
+def _commands(text: str) -> bool:
+    """Whether one of our commands stands in a text that reads the chat, or events that quote it."""
+    if _COMMAND.search(text):
+        return True
+    stop = -1
+    for match in _BUS.finditer(text):
+        if match.end() > stop:  # the first of a line sees all of it
+            stop = _find(text, "\n", match.end())
+            if _QUOTING.search(text, match.end(), stop):
+                return True
+    return False
+
+
+def _reads(text: str) -> bool:
+    """Whether, in one command, something that reads stands in front of a place of the chat."""
+    readers = [match.end() for match in _READER.finditer(text)]
+    parted: list[int] | None = None
+    for _, _, start in _places(text) if readers else ():
+        number = bisect_right(readers, start)
+        if number:
+            parted = [m.start() for m in _PARTED.finditer(text)] if parted is None else parted
+            nearest = readers[number - 1]
+            if bisect_left(parted, nearest) == bisect_left(parted, start):
+                return True
+    return False
+
+
+def _places(text: str) -> Iterator[tuple[int, int, int]]:
+    """Places of the chat: the beginning of the word, the end of the path, and the place itself."""
+    for token in _TOKEN.finditer(text):
+        begin, end = token.span()
+        allowed = path = name = event = -1
+        for match in _PLACE.finditer(text, begin, end):
+            after = match.end()
+            if match["queue"] is not None:
+                allowed = allowed if allowed >= 0 else text.rfind(_ALLOWED, begin, end)
+                if allowed >= after:
+                    continue
+            elif match["event"] is not None:
+                if after > name:
+                    name = _end(_NAME, text, after)
+                    event = text.rfind(".event", after, name)
+                if event < after:
+                    continue
+            path = path if path >= after else _end(_PATH, text, after)
+            yield begin, path, match.start()
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
+
+
+def _find(text: str, what: str, at: int) -> int:
+    found = text.find(what, at)
+    return len(text) if found < 0 else found
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, in its order."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            todo += reversed(one.values())
+        elif isinstance(one, list):
+            todo += reversed(one)
+
+
+def calls_in(line: str) -> tuple[list[str], list[str]] | None:
+    """The texts of a line of a stream, and the tool calls in it, as a log would show them.
+
+    None where it is no such line.
+
+    >>> calls_in('{"content":[{"type":"tool_use","name":"Read","input":{"file_path":"a.chat"}}]}')
+    (['tool_use', 'Read', 'a.chat'], ['Read(a.chat)'])
+    """
+    value = objects_in(line)
+    return None if value is None else (list(strings_in(value)), list(_calls(value)))
+
+
+def objects_in(text: str) -> Any:
+    """A JSON object, or a list that holds one, which a text is; None where it is neither.
+
+    >>> objects_in(' [{"a": 1}]'), objects_in("[1]"), objects_in("[a]")
+    ([{'a': 1}], None, None)
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    listed = value if isinstance(value, list) else [value]
+    return value if any(isinstance(one, dict) for one in listed) else None
+
+
+def _calls(value: Any) -> Iterator[str]:
+    todo = [(value, 0)]
+    while todo:
+        one, within = todo.pop()
+        if isinstance(one, list):
+            todo += ((inner, within) for inner in reversed(one))
+        elif isinstance(one, dict):
+            if one.get("type") == "tool_use" and isinstance(one.get("name"), str):
+                if within == _NESTED:
+                    continue  # its texts stand in the call around it
+                yield f"{one['name']}({' '.join(strings_in(one.get('input')))})"
+                within += 1
+            todo += ((inner, within) for inner in reversed(one.values()))
+
+
+# Pythia workers ---------------------------------------------------------------------------------
+
+
+_CHAT_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
+
+
+class Pythia(NamedTuple):
+    """A worker that is Pythia: the path and the entry of its task file.
+
+    ``told`` is what it was told to do, each text with its entry; ``ours``: we ran its program.
+    """
+
+    path: str
+    seq: int
+    name: str
+    told: tuple[tuple[int, str], ...]
+    ours: bool
+
+
+class Breach(NamedTuple):
+    """A reading of the chat: in words, where it stands, the line, the entry that brought it."""
+
+    message: str
+    where: str
+    line: str
+    seq: int
+
+
+def pythias(evidence: Evidence) -> Iterator[Pythia]:
+    """Workers that are Pythia by their name, or by what they were told to do."""
+    ours = dict(evidence.query("SELECT name, seq FROM workers"))
+    found = [
+        Pythia(f"{FOLDER}/{name}.md", seq, name, tuple(_orders(evidence, name)), ours=True)
+        for name, seq in ours.items()
+    ]
+    for path, seq in evidence.query("SELECT path, seq FROM files WHERE class = 'worker'"):
+        name = path.rpartition("/")[2].removesuffix(".md")
+        if name not in ours:
+            task = parse_worker(_bytes(evidence, path)).task
+            found.append(Pythia(path, seq, name, ((seq, task),), ours=False))
+    for worker in sorted(found):
+        called = [worker.name, *(text for _, text in worker.told)]
+        if called[0].lower().startswith("pythia") or any("pythia" in t.lower() for t in called):
+            yield worker
+
+
+def _orders(evidence: Evidence, name: str) -> Iterator[tuple[int, str]]:
+    """What a worker that we ran was told: its task, and each message that it went on with."""
+    sql = (
+        "SELECT seq FROM worker_steps WHERE name = ?"
+        " AND kind IN ('worker.spawned', 'worker.continued') ORDER BY seq"
+    )
+    for (seq,) in evidence.query(sql, name):
+        body = evidence.body(seq)
+        try:
+            data = content_bytes(evidence.source, body["task" if "task" in body else "message"])
+        except RENDER_ERRORS:
+            continue  # erased, or of another shape: the ledger's checks name that
+        yield seq, data.decode("utf-8", "replace")
+
+
+def _bytes(evidence: Evidence, path: str) -> bytes:
+    try:
+        file = FILES.render(evidence.source, path)
+    except RENDER_ERRORS:
+        return b""
+    return b"" if file is None else file.data
+
+
+def logs_of(worker: Pythia) -> tuple[str, ...]:
+    """Paths of what its program printed; programs of ours have their error output apart."""
+    front = worker.path.removesuffix(".md")
+    return (f"{front}.log", f"{front}.err.log") if worker.ours else (f"{front}.log",)
+
+
+def breaches(evidence: Evidence, worker: Pythia) -> tuple[int, list[Breach]]:
+    """How many logs there were, and each reading of the chat that the worker's files show."""
+    name, elsewhere = worker.name, usually(evidence.places)
+    found = [
+        Breach(f"the task of {name} tells her to read the chat", worker.path, sentence, seq)
+        for seq, text in worker.told
+        for sentence in _CHAT_SENTENCE.split(text)
+        if told_to_read(as_usual(sentence, elsewhere))
+    ]
+    found += [
+        Breach(f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
+        for seq, line in _command_lines(evidence, worker)
+        if read_of_chat(as_usual(line, elsewhere))
+    ]
+    found += [
+        Breach(f"{name} read the chat", worker.path, line.strip(), seq)
+        for seq, text in _noted(evidence, worker)
+        for _, line in _shown(text.split("\n"))
+        if read_of_chat(as_usual(line, elsewhere))
+    ]
+    logs = 0
+    for path in logs_of(worker):
+        data = _log(evidence, worker, path)
+        logs += bool(data)
+        grown, newest = _growth(evidence, path)
+        old = data[:grown].count(b"\n")
+        lines = (line.decode("utf-8", "replace") for line in data.split(b"\n"))
+        for number, text in _shown(lines):
+            if read_of_chat(as_usual(text, elsewhere)):
+                at = newest if old < number and newest is not None else worker.seq
+                where = f"{path}:{number}"
+                found.append(Breach(f"{name} read the chat", where, text.strip(), at))
+    return logs, found
+
+
+def _shown(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Lines of a log with their numbers; of a stream of JSON lines the calls, as a log has them."""
+    for number, line in enumerate(lines, 1):
+        calls = calls_in(plain(line))
+        for text in [line] if calls is None else calls[1]:
+            yield number, text
+
+
+def _noted(evidence: Evidence, worker: Pythia) -> Iterator[tuple[int, str]]:
+    """What it wrote into its task file, and the entry that holds it."""
+    if not worker.ours:
+        yield worker.seq, parse_worker(_bytes(evidence, worker.path)).log
+        return
+    sql = "SELECT noted FROM workers WHERE name = ? AND noted IS NOT NULL"
+    for (seq,) in evidence.query(sql, worker.name):
+        try:
+            data = content_bytes(evidence.source, evidence.body(seq)["content"])
+            yield seq, WORKERS.log(evidence.source, worker.path, data)
+        except RENDER_ERRORS:
+            continue
+
+
+def _command_lines(evidence: Evidence, worker: Pythia) -> Iterator[tuple[int, str]]:
+    """The command lines by which we ran it, as a log would show them."""
+    if not worker.ours:
+        return
+    sql = "SELECT seq FROM agents WHERE role = 'worker' AND subject = ? ORDER BY seq"
+    for (seq,) in evidence.query(sql, worker.name):
+        order: Any = None
+        try:
+            order = json.loads(content_bytes(evidence.source, evidence.body(seq)["spec"]))
+        except (*RENDER_ERRORS, ValueError, RecursionError):
+            continue
+        argv = order.get("argv") if isinstance(order, dict) else None
+        if isinstance(argv, list):
+            for line in " ".join(map(str, argv)).split("\n"):
+                yield seq, line
+
+
+def _log(evidence: Evidence, worker: Pythia, path: str) -> bytes:
+    """A log: as it was kept, or as it stands there where that is all, or has more of the same."""
+    kept = _bytes(evidence, path)
+    if not worker.ours:
+        return kept
+    there = evidence.file(path) or b""  # of one that is at work, and of one too large to be kept
+    return there if there.startswith(kept) else kept
+
+
+def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
+    """How many bytes a log had at adoption, and the entry that holds what it has now.
+
+    Lines behind those bytes were written after adoption, however old the rest is.
+    """
+    rows = evidence.query("SELECT seq FROM files WHERE path = ?", log)
+    newest: int | None = rows[0][0] if rows else None
+    if newest is None or evidence.adopted(newest):
+        return 2**62, newest
+    if evidence.db is None or evidence.team.adopted is None:
+        return 0, newest
+    sql = "SELECT max(seq) FROM entries WHERE seq < ? AND stream = ?"
+    row = one(evidence.db, sql, (evidence.team.adopted, f"files/{log}"))
+    size = None if row is None or row[0] is None else evidence.body(row[0]).get("size")
+    return size if type(size) is int else 0, newest

@@ -1,0 +1,404 @@
+"""Pythia's runs as the ledger has them: what each was given, how it was kept apart, what it wrote.
+
+What cannot be read (erased, not kept, not what its digest says) is said in words: it is no evidence
+for her, and none against.
+
+Finds the events that ask for Pythia's review, and what they ask for. Shared by checks. Pure.
+
+Finds Pythia's assessments among the messages of the chats. Pure; shared by two checks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from tripod.ledger.ids import parse_at
+from tripod.projections.projection import content_bytes
+from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
+from tripod.verify.evidence import Evidence
+from tripod.verify.isolation.namespaces import exceptions_in, servers_in
+from tripod.verify.isolation.reads import calls_in, plain, strings_in
+from tripod.verify.rows import RENDER_ERRORS
+
+ROLE = "pythia"
+LIMIT = 8 * 1024 * 1024
+"""Bytes of one text that are searched; nobody writes more to her, or she to us."""
+
+TRANSCRIPT = "its transcript"
+
+HIDDEN = ("chat", "events", "ledger.db", "record", "workers")
+"""What must not exist where she runs, by its name in the team directory."""
+
+FILE = "a file that it was given"
+_GIVEN = {"prompt": "its prompt", "file": FILE}
+
+_NETWORK = "--share-net"
+_WRAPPED = "--unshare-all"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that she was given, or wrote. ``seq`` is its entry, ``time`` the second of that.
+
+    ``sources`` are the entries whose text it says to hold, None where it is hers; ``calls`` the
+    lines of it that may show a tool call, ``raw`` is what it wrote as it stands there.
+    """
+
+    what: str
+    seq: int
+    time: int
+    text: str
+    sources: tuple[int, ...] | None = None
+    calls: tuple[str, ...] = ()
+    raw: str = ""
+
+
+@dataclass(slots=True)
+class Review:
+    """A run. ``event`` is the entry of the checkpoint event that it is about, if that is known.
+
+    ``level`` is how far it was kept from the chat, '' where nothing says so; ``apart`` says in
+    words why it was not kept further, ``bare`` what it is not said to have been kept from.
+    ``network``: it could reach the network. ``assessed`` is the entry of its assessment, None where
+    none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is not so,
+    ``exceptions`` what it had in its namespace that nobody looked at. ``looked_at`` are digests of
+    the texts that it was given, ``servers`` are tool servers that what it wrote shows.
+    """
+
+    spawn: str
+    seq: int
+    event: int | None
+    level: str = ""
+    apart: str = ""
+    bare: tuple[str, ...] = ()
+    network: bool = False
+    assessed: int | None = None
+    given: list[Text] = field(default_factory=list)
+    wrote: list[Text] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    false: list[str] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+    looked_at: set[str] = field(default_factory=set)
+    servers: set[str] = field(default_factory=set)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Entries whose text it is said to have been given."""
+        return tuple(seq for text in self.given for seq in text.sources or ())
+
+    @property
+    def until(self) -> int:
+        """The entry up to which it may know of decisions: of those before the event that asked.
+
+        Of a team that was adopted the event may stand in front of them.
+        """
+        asked = self.seq if self.event is None else self.event
+        return max([asked, *(seq + 1 for seq in self.sources)])
+
+
+def reviews(evidence: Evidence) -> Iterator[Review]:
+    """Every run of hers, in the order in which they were ordered."""
+    rows = evidence.query(
+        "SELECT g.spawn, g.seq, g.subject, g.ended, g.state, i.seq, a.seq, a.event FROM agents g"
+        " LEFT JOIN isolations i ON i.spawn = g.spawn LEFT JOIN assessments a ON a.spawn = g.spawn"
+        " WHERE g.role = ? ORDER BY g.seq",
+        ROLE,
+    )
+    for spawn, seq, subject, ended, state, isolated, assessed, event in rows:
+        one = Review(spawn, seq, _event(evidence, subject) if event is None else event)
+        one.assessed = assessed
+        order = _order(evidence, one)
+        if isolated is not None and ended is not None and isolated > ended:
+            one.false.append("how it was kept apart is said by an entry that came when it was over")
+        _level(evidence, one, isolated, order)
+        if event is not None and _event(evidence, subject) != event:
+            one.false.append("it was about another checkpoint event than its assessment answers")
+        _given(evidence, one, order)
+        if one.level == "namespace":
+            one.exceptions += dict.fromkeys(exceptions_in(order, one.looked_at))
+        if state == "ended":
+            _wrote(evidence, one, ended)
+            _left(evidence, one, ended)
+        elif assessed is not None:
+            one.false.append(f"it is {state}, and an assessment is said to be its own")
+        servers = order.get("mcp_servers")
+        known = set(servers) if isinstance(servers, dict) else set()
+        one.unread += [
+            f"its stream shows tools of the server {name[:40]!r}, which its order does not name"
+            for name in sorted(one.servers - known)
+        ]
+        yield one
+
+
+def erased(evidence: Evidence, seq: int) -> bool:
+    """Whether the body of an entry was erased, by the word of another entry."""
+    return bool(evidence.query("SELECT 1 FROM redactions WHERE seq = ?", seq))
+
+
+def assessed_text(evidence: Evidence, seq: int) -> str | None:
+    """The assessment that an entry holds; None where it cannot be read."""
+    body = evidence.body(seq)
+    data = None if erased(evidence, seq) else _bytes(evidence, body.get("content"))
+    if data is None or sha256(data).hexdigest() != body.get("sha256"):
+        return None
+    return data.decode("utf-8", "replace")
+
+
+def _event(evidence: Evidence, subject: str) -> int | None:
+    """The checkpoint event that a run is about: its entry's number, or the name of its file."""
+    if subject.isascii() and subject.isdigit():
+        rows = evidence.query("SELECT seq FROM asked WHERE seq = ?", int(subject[:18]))
+    else:
+        rows = evidence.query("SELECT min(seq) FROM events WHERE name = ?", subject)
+    return rows[0][0] if rows else None
+
+
+def _bytes(evidence: Evidence, content: Any) -> bytes | None:
+    try:
+        return content_bytes(evidence.source, content)
+    except RENDER_ERRORS:
+        return None
+
+
+def _list(value: Any) -> list[Any]:
+    """A list of a body that nobody vouches for; empty where it is none."""
+    return value if isinstance(value, list) else []
+
+
+def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
+    """What it was ordered by; empty where that cannot be read."""
+    body = evidence.body(one.seq)
+    data = None if erased(evidence, one.seq) else _bytes(evidence, body.get("spec"))
+    try:
+        value = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict) or sha256(data or b"").hexdigest() != body.get("sha256"):
+        one.unread.append("its order cannot be read")
+        return {}
+    if value.get("mcp_servers"):
+        one.unread.append("it had tool servers, whose answers are nowhere")
+    strings = [text for text in strings_in(value) if not text.isspace()]
+    time = _second(evidence, one.seq)
+    one.given.append(Text("its order", one.seq, time, "\n".join(strings), ()))
+    return value
+
+
+def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, Any]) -> None:
+    body = {} if seq is None else evidence.body(seq)
+    one.level = str(body.get("level", ""))
+    one.apart = str(body.get("problem") or "")
+    one.bare = tuple(name for name in HIDDEN if name not in _list(body.get("hidden")))
+    # Of an order that cannot be read that is said already.
+    argv = _list(order.get("argv")) if order else [_WRAPPED]
+    one.network = one.level != "namespace" or _NETWORK in argv
+    if one.level == "namespace" and _WRAPPED not in argv:
+        one.false.append("it is said to have run in a namespace, and its command line makes none")
+    made = body.get("bwrap")
+    if isinstance(made, dict) and argv and made.get("path") != argv[0]:
+        one.false.append(f"another program than {made.get('path')} is said to make its namespace")
+
+
+def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
+    """What was delivered to it, by whichever channel."""
+    prompts = []
+    for (seq,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", one.spawn):
+        body = evidence.body(seq)
+        what = _GIVEN.get(str(body.get("channel")), "what it was given")
+        if erased(evidence, seq):
+            one.unread.append(f"{what} (entry {seq}) was erased")
+            continue
+        data = _bytes(evidence, body.get("content"))
+        text = _checked(one, f"{what} (entry {seq})", data, body.get("sha256"))
+        if text is None:
+            continue
+        prompts += [body.get("sha256")] if body.get("channel") == "prompt" else []
+        if data is not None and _is_text(data):
+            one.looked_at.add(str(body.get("sha256")))
+        sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
+        one.given.append(Text(what, seq, _second(evidence, seq), plain(text), sources))
+    asked = order.get("stdin")
+    asked = asked.get("sha256") if isinstance(asked, dict) else None
+    if not prompts and not one.unread:
+        one.unread.append("no entry holds its prompt")
+    elif prompts and asked is not None and asked not in prompts:
+        one.false.append("its order gives it another prompt than the recorded one")
+
+
+def _wrote(evidence: Evidence, one: Review, seq: int) -> None:
+    """What it wrote, as far as that was kept."""
+    body = evidence.body(seq)
+    if erased(evidence, seq):
+        one.unread.append(f"what it wrote (entry {seq}) was erased")
+        return
+    for name, what in (("stdout", "its output"), ("stderr", "its error output")):
+        kept = body.get(name)
+        kept = kept if isinstance(kept, dict) else {}
+        if "content" not in kept:
+            one.unread.append(f"{what} (entry {seq}) was not kept: {kept.get('bytes')} bytes")
+            continue
+        data = _bytes(evidence, kept["content"])
+        text = _checked(one, f"{what} (entry {seq})", data, kept.get("digest"))
+        if text:
+            said, calls = _lines(text)
+            one.servers.update(_servers(text))
+            time = _second(evidence, seq)
+            one.wrote.append(Text(what, seq, time, said, None, tuple(calls), text))
+
+
+def _left(evidence: Evidence, one: Review, ended: int) -> None:
+    """Transcripts that its program left of its own session, kept when it ended."""
+    front = f"workers/{ROLE}-{one.spawn[:12]}-"
+    sql = "SELECT path, seq FROM files WHERE path GLOB ? AND seq < ? ORDER BY path"
+    for path, seq in evidence.query(sql, f"{front}[0-9]*.log", evidence.team.size):
+        body = evidence.body(seq)
+        data = None if erased(evidence, seq) else _bytes(evidence, body.get("content"))
+        text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
+        if text is not None:
+            said, calls = _lines(text)
+            one.servers.update(_servers(text))
+            time = _second(evidence, ended)
+            one.wrote.append(Text(TRANSCRIPT, ended, time, said, None, tuple(calls), text))
+
+
+def _checked(one: Review, what: str, data: bytes | None, digest: Any) -> str | None:
+    """Bytes as text, if they are there and what the digest says; else that is noted."""
+    if data is None:
+        one.unread.append(f"{what} is not there")
+    elif sha256(data).hexdigest() != digest:
+        one.unread.append(f"{what} is not what its digest says")
+    elif len(data) > LIMIT:
+        one.unread.append(f"{what} is too long to be searched: {len(data)} bytes")
+    else:
+        return data.decode("utf-8", "replace")
+    return None
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether what was given can be searched: an archive, or a program, can not."""
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _lines(text: str) -> tuple[str, list[str]]:
+    """A text that it wrote, the texts of JSON lines put in their place; and what may be calls."""
+    text = plain(text)
+    whole = calls_in(text)  # one JSON value, on one line or on many
+    if whole is not None:
+        return "\n".join(whole[0]), whole[1]
+    said, calls = [], []
+    for line in text.split("\n"):
+        found = calls_in(line)
+        said += [line] if found is None else found[0]
+        calls += [line] if found is None else found[1]
+    return "\n".join(said), calls
+
+
+def _servers(text: str) -> Iterator[str]:
+    """Tool servers that a stream of lines shows, or one JSON value on many lines."""
+    text = plain(text)
+    for part in (text, *text.split("\n")):
+        yield from servers_in(part)
+
+
+def _second(evidence: Evidence, seq: int) -> int:
+    """The second of an entry's append, by the host's clock; 0 where that is not known."""
+    try:
+        return parse_at(evidence.at(seq)) // 1_000_000
+    except ValueError:
+        return 0
+
+
+# Checkpoints ------------------------------------------------------------------------------------
+
+
+EVENT = "pythia-checkpoint"
+SCRIBE = "scribe"  # who publishes the events that follow from a decision
+
+
+@dataclass
+class Asked:
+    """A checkpoint event: its time in seconds, its range where its payload gives one.
+
+    ``count`` is how many decisions its payload counts, ``scribe``: the team's Scribe published it.
+    """
+
+    seq: int
+    time: int
+    observed: bool
+    range: tuple[str, str] | None
+    scribe: bool
+    count: int | None = None
+    used: bool = False
+
+
+def asked(evidence: Evidence) -> list[Asked]:
+    """All checkpoint events in order; there is one for as many decisions as the interval says."""
+    events = []
+    named = {SCRIBE, *(name for (name,) in evidence.query("SELECT scribe FROM team"))}
+    for (seq,) in evidence.query("SELECT seq FROM asked ORDER BY seq"):
+        body = evidence.body(seq)
+        parsed = None
+        try:
+            text = content_bytes(evidence.source, body["payload"]).decode()
+            parsed = parse_checkpoint_payload(text)
+        except (LookupError, TypeError, ValueError):
+            pass  # an event without a payload asks for what is new
+        count, *span = parsed or (None,)
+        us = body.get("us", 0)
+        scribe = body.get("source") in named
+        events.append(
+            Asked(
+                seq,
+                us // 1_000_000,
+                "observed" in body,
+                (span[0], span[1]) if span else None,
+                scribe,
+                count,
+            )
+        )
+    return events
+
+
+# Assessments ------------------------------------------------------------------------------------
+
+
+class Posted(NamedTuple):
+    """An assessment as it was posted; ``time`` in epoch seconds, 0 where the line carries none."""
+
+    seq: int
+    channel: str
+    number: int
+    handle: str
+    time: int
+    observed: bool
+    said: Assessment
+
+
+def assessments(evidence: Evidence) -> Iterator[Posted]:
+    """Every message that has the form of an assessment, in the order of the entries."""
+    for (seq,) in evidence.source.db.execute("SELECT seq FROM spoken ORDER BY seq"):
+        body = evidence.body(seq)
+        try:
+            text = content_bytes(evidence.source, body["text"]).decode()
+            said = parse_assessment(text)
+            if said is not None:
+                yield Posted(
+                    seq, body["channel"], body["index"], body["handle"], body["time"],
+                    "observed" in body, said,
+                )  # fmt: skip
+        except RENDER_ERRORS:
+            continue  # a body that is no message: `kinds-known` and `bodies-present` name it
+
+
+def together(evidence: Evidence, one: int, other: int) -> bool:
+    """Whether nothing but their times tells which came first: they were taken in by one append."""
+    if evidence.past(one) and evidence.past(other):
+        return True
+    return evidence.at(one) == evidence.at(other)

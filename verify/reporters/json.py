@@ -1,0 +1,129 @@
+"""A report as JSON, for programs. This page is its specification; ``version`` counts its changes.
+
+One object::
+
+    {"version": 1, "what": "...", "exit_code": 1, "problem": "",
+     "judged": {"team": "/home/ann/shop/.nbs", "ledger": "/home/ann/shop/.nbs/ledger.db",
+                "repository": "/home/ann/shop", "history": "refs/heads/main, commit 5a742098bf87"},
+     "head": {"size": 51, "root": "<64 hex>"},
+     "anchored": {"level": "PINNED", "levels": {"PINNED": {"size": 40, "by": "..."}},
+                  "tail": {"entries": 11, "seconds": 212}},
+     "notes": ["..."], "failures": 1, "warnings": 0, "not_told": [],
+     "checks": [
+       {"check": "chain-links", "verdict": "findings", "required": true, "reason": "",
+        "before_adoption": false, "coverage": {"entries": 51},
+        "failures": 1, "warnings": 0, "advised": 0, "left_out": [],
+        "findings": [
+          {"message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
+           "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
+
+- ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
+- ``judged``: the team directory, with every link followed; the database, or the folder of files,
+  that its ledger was read from; the git repository whose history was asked; and what of that was
+  looked at, or why nothing was. Each is null where there is none.
+- ``head``, ``anchored`` and ``seq`` are null where there is none. ``severity`` is ``failure``,
+  ``warning`` or ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it,
+  where there is some.
+- ``verdict`` is one of ``clean``, ``clean, except``, ``findings``, ``cannot tell``,
+  ``not applicable``. ``exceptions`` is there where a check left something out, and names each; a
+  policy can make such a verdict ``cannot tell``.
+- All numbers are exact. Of each check the first 1,000 findings of each sort (by ``severity`` and
+  ``before_adoption``) stand in ``findings``, those that fail first; ``left_out`` counts the others:
+  ``[{"severity": "warning", "before_adoption": true, "count": 89}]``.
+- ``exit_code`` is 1 where a finding fails the run, else 3 where nothing or not enough could be
+  judged (``problem``, ``not_told``), else 0.
+- ``anchored``: how far heads that are remembered outside vouch for the ledger. ``level`` is one of
+  ``SELF``, ``PINNED``, ``WITNESSED``, ``TIMESTAMPED``; ``levels`` says up to which size each is
+  reached, and by whom; ``tail`` is what stands behind the largest of these. ``notes`` say what was
+  not looked at.
+- Texts are as the evidence holds them, escaped as JSON is: ASCII alone, so that no byte of theirs
+  reaches a terminal. A new field does not raise ``version``; another meaning does.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tripod.verify.finding import Anchored, Finding, Outcome, Report, Subject
+
+NAME = "json"
+VERSION = 1
+
+
+def render(report: Report) -> str:
+    """The whole report, ending in a line break."""
+    head = None if report.head is None else {"size": report.head[0], "root": report.head[1]}
+    value = {
+        "version": VERSION,
+        "what": report.what,
+        "exit_code": report.exit_code,
+        "problem": report.problem,
+        "judged": _judged(report.subject),
+        "head": head,
+        "anchored": _anchored(report.anchored),
+        "notes": list(report.notes),
+        "failures": report.failures,
+        "warnings": report.warnings,
+        "not_told": list(report.untold),
+        "checks": [_outcome(outcome) for outcome in report.outcomes],
+    }
+    if report.advised:
+        value["advised"] = report.advised
+    if report.sealed is not None:
+        value["sealed"] = {"size": report.sealed[0], "at": report.sealed[1]}
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _judged(subject: Subject | None) -> dict[str, str | None] | None:
+    if subject is None:
+        return None
+    return {
+        "team": subject.team or None,
+        "ledger": subject.ledger or None,
+        "repository": subject.repository,
+        "history": subject.history or None,
+    }
+
+
+def _anchored(anchored: Anchored | None) -> dict[str, object] | None:
+    if anchored is None:
+        return None
+    return {
+        "level": anchored.level,
+        "levels": {name: {"size": size, "by": by} for name, (size, by) in anchored.sizes.items()},
+        "tail": {"entries": anchored.tail, "seconds": anchored.seconds},
+    }
+
+
+def _outcome(outcome: Outcome) -> dict[str, object]:
+    value: dict[str, object] = {
+        "check": outcome.check,
+        "verdict": outcome.said,
+        "required": outcome.required,
+        "reason": outcome.reason,
+        "before_adoption": outcome.past,
+        "coverage": outcome.coverage,
+        "failures": outcome.failures,
+        "warnings": outcome.warnings,
+        "advised": outcome.advised,
+        "left_out": [
+            {"severity": severity, "before_adoption": before, "count": count}
+            for (severity, before), count in outcome.left_out.items()
+        ],
+        "findings": [_finding(finding) for finding in outcome.findings],
+    }
+    if outcome.exceptions:
+        value["exceptions"] = list(outcome.exceptions)
+    return value
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "message": finding.message,
+        "where": finding.where,
+        "seq": finding.seq,
+        "severity": finding.severity,
+        "before_adoption": finding.before_adoption,
+        "evidence": list(finding.evidence),
+        "help": finding.help,
+    }
