@@ -121,7 +121,10 @@ def _is_planted(around: str, path: str) -> bool:
 
 def _is_open(folder: str) -> bool:
     """Whether everybody may make files in a folder, as in ``/tmp``."""
-    return bool(os.stat(folder).st_mode & stat.S_IWOTH)
+    try:
+        return bool(os.stat(folder).st_mode & stat.S_IWOTH)
+    except FileNotFoundError:
+        return False
 
 
 def subject(given: str | None) -> str:

@@ -459,3 +459,12 @@ def test_of_a_chat_of_any_folder_only_what_was_erased_is_withheld(shop: Path) ->
     assert count == 1
     now = (shop / "talk/x.chat").read_bytes()
     assert kept.partition(b"\n---\n")[2] == now.partition(b"\n---\n")[2]
+
+
+@pytest.mark.parametrize("how", ["read", "send"])
+def test_in_the_wrong_folder_a_chat_is_not_there(tmp_path: Path, how: str) -> None:
+    done = run_as(
+        "nbs-chat", tmp_path, how, ".nbs/chat/live.chat", *["ann", "hi"][: 2 * (how == "send")]
+    )
+    assert (done.code, "no chat " in done.err) == (2, True), done.err
+    assert list(tmp_path.iterdir()) == []

@@ -287,3 +287,23 @@ def test_a_pythia_worker_that_is_still_at_work_is_judged(tmp_path: Path) -> None
         (tmp_path / "go").read_bytes()  # it has printed all when it says so
         assert [f.message for f in isolation(Path(root)).findings] == [f"{name} read the chat"]
         workers_run.dismiss(opened, name)
+
+
+def test_what_a_pythia_worker_adds_to_a_log_beyond_what_is_kept_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger has the log as it was while it was small; all of it stands in the file alone."""
+    root = str(tmp_path / ".nbs")
+    adopt.init(str(tmp_path))
+    with Team(root) as opened:
+        (tmp_path / "said").write_text("hello\n")
+        name = workers_run.spawn(opened, "pythia", str(tmp_path), "Judge.", command=["cat", "said"])
+        over(opened, name)
+        adopt.sync(opened)
+        (tmp_path / "said").write_text("> Read(.nbs/chat/live.chat)\n")
+        for limit in ("projections.team.intake.EVIDENCE_LIMIT", "workers.life.MAX_LOG"):
+            monkeypatch.setattr(f"tripod.{limit}", len("hello\n"))
+        workers_run.continue_(opened, name, "Go on.")
+        over(opened, name)
+    (found,) = isolation(Path(root)).findings
+    assert (found.message, found.where) == (f"{name} read the chat", f"workers/{name}.log:2")

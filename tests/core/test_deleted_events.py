@@ -221,14 +221,15 @@ def test_a_rebuild_writes_all_of_it(story: Story) -> None:
     assert tree(story.root) == before
 
 
-def test_who_died_while_it_wrote_them_again_is_followed(story: Story) -> None:
+@pytest.mark.parametrize("done", ["", "processed"])
+def test_who_died_while_it_wrote_them_again_is_followed(story: Story, done: str) -> None:
     """The next command sees an intact log and gone events: they are still written again."""
 
     class Killed(BaseException):
         pass
 
     before = tree(story.root)
-    clear(story)
+    clear(story, done)
     (story.root / "chat/live.chat").unlink()
     put = Files._put
 

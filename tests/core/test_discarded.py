@@ -199,6 +199,8 @@ def test_pieces_are_counted_each_for_itself(story: Story) -> None:
         data = (story.root / "chat/live.chat").read_bytes()
         assert unheld(team.source, team.store.db, "chat/live.chat", data) == []
         assert len(unheld(team.source, team.store.db, "chat/live.chat", data + line)) == 1
+        last = data.splitlines(keepends=True)[-1]  # the ledger holds it, once
+        assert len(unheld(team.source, team.store.db, "chat/live.chat", data + last)) == 1
         assert unheld(team.source, team.store.db, "workers/w.md", data) == []
 
 

@@ -198,7 +198,10 @@ def test_a_remote_that_is_a_program_is_given_nothing(git: Git, canary: Canary) -
     assert (done.code, "names a program" in done.err, canary.fired) == (3, True, "")
 
 
-def test_a_bare_repository_among_the_team_s_files_is_never_asked(git: Git, canary: Canary) -> None:
+@pytest.mark.parametrize("configured", [True, False])
+def test_a_bare_repository_among_the_team_s_files_is_never_asked(
+    git: Git, canary: Canary, configured: bool
+) -> None:
     """It comes with a clone: its script would run, and its history would stand for the true one."""
     inner = Git(git.root.parent / "inner")
     key = inner.commit("scribe/log.md", (git.root / LOG).read_bytes())
@@ -212,6 +215,8 @@ def test_a_bare_repository_among_the_team_s_files_is_never_asked(git: Git, canar
     inner("config", "core.bare", "false")
     inner("config", "core.worktree", ".")
     shutil.copytree(inner.root / ".git", git.root / ".nbs", dirs_exist_ok=True)
+    if not configured:  # git asks for HEAD, objects and refs alone
+        (git.root / ".nbs/config").unlink()
     commit(git, "a bare repository")
     clone = cloned(git, "clone")
     code, subject = judged(clone.root)

@@ -196,6 +196,9 @@ def test_a_pin_never_shrinks_and_never_changes_its_ledger(tmp_path: Path) -> Non
         prove.write_pin(str(path), seal_text(9, "example.com/other"), yes)
     with pytest.raises(RefusedError, match="another history"):
         prove.write_pin(str(path), seal_text(9), lambda _seal: False)
+    other = format_seal(Seal(SHOP, 5, b"o" * 32)).encode()  # as long, and another history
+    with pytest.raises(RefusedError, match="another history"):
+        prove.write_pin(str(path), other, lambda _seal: False)
     assert path.read_bytes() == seal_text(5)
     assert os.listdir(tmp_path) == ["pin"]
 
