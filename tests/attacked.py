@@ -18,8 +18,8 @@ from plain_export import files_of, key_of, write_files
 from specimens import Row, build, database, forge, read, unguarded
 
 from tripod.bus import events
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import GENESIS, commit, leaf_hash
 from tripod.ledger.merkle import Tree

@@ -18,7 +18,7 @@ from specimens import Row, database, resigned, unguarded
 from story import Clock, Original
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import auth_of, commit, leaf_hash
 from tripod.ledger.kinds import team as drafts

@@ -23,8 +23,8 @@ from typing import Any
 from foreign_writers import KINDS, Writer, free
 from story import tree
 
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.projections import swap as appending
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences

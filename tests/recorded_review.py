@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tripod.agents.spec import SpawnSpec, described
-from tripod.chat.send import say_in
+from tripod.chat.writer import say_in
 from tripod.drafting import draft_event
 from tripod.ledger.kinds import agents as drafts_agent
 from tripod.ledger.kinds import pythia as drafts_pythia

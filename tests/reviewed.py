@@ -9,12 +9,12 @@ from unittest import mock
 from story import folder
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
-from tripod.decisions.log import Request
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
+from tripod.decisions.writer import Request
 from tripod.projections.engine import differences
-from tripod.pythia import run as pythia_run
-from tripod.pythia.due import TYPE
+from tripod.pythia import reviewer as pythia_run
+from tripod.pythia.checkpoints import TYPE
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.evidence import collect

@@ -20,8 +20,8 @@ from plain_export import files_of, write_files
 from recorded_review import answer, asked_for, review
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.drafting import draft_event
 from tripod.ledger.actors import parse_record, sign_change, sign_statements, statement
 from tripod.ledger.canonical import format_value

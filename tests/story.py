@@ -18,8 +18,8 @@ from tripod.bus import events as bus
 from tripod.bus import waiting
 from tripod.chat import keep as chat_keep
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import TripodError
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
 from tripod.projections.chat import format as chat_format

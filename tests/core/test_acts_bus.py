@@ -11,8 +11,8 @@ from story import BEGIN, Story, folder
 from strategies import FEWER
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
 from tripod.projections.bus.format import Event, parse_event
 from tripod.team.team import Team

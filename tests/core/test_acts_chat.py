@@ -10,7 +10,7 @@ from strategies import FEWER, texts
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.drafting import MAX_PAYLOAD
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.bus.format import parse_event

@@ -31,12 +31,12 @@ from tripod.agents.jobs import newest
 from tripod.bus import events as bus
 from tripod.bus import waiting as claims
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import parse_assessment
-from tripod.pythia import run as pythia
-from tripod.pythia.due import point_named, point_of, snapshot
+from tripod.pythia import reviewer as pythia
+from tripod.pythia.checkpoints import point_named, point_of, snapshot
 from tripod.pythia.folder import Folder
 from tripod.pythia.review import ROLE, review
 from tripod.recovery import redact
@@ -356,7 +356,7 @@ def test_the_log_of_others_is_given_as_they_wrote_it() -> None:
 def test_of_a_very_long_log_she_is_given_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     with reviewed_team() as (_, team):
         decide(team, 3)
-        monkeypatch.setattr("tripod.pythia.due.MAX_GIVEN", 4)
+        monkeypatch.setattr("tripod.pythia.checkpoints.MAX_GIVEN", 4)
         first, second = (one.name for one in pythia.due(team, NOW))
         answered(team, event=second)
         (given,) = prompts(team)
@@ -364,7 +364,7 @@ def test_of_a_very_long_log_she_is_given_the_newest(monkeypatch: pytest.MonkeyPa
         assert "# Decision Log\n\n(2 older decisions are left out.)\n\n---\n" in text
         assert len(given["sources"]) == 4
         assert text.count("\n### D-") == 4
-        monkeypatch.setattr("tripod.pythia.due.MAX_GIVEN", 2)
+        monkeypatch.setattr("tripod.pythia.checkpoints.MAX_GIVEN", 2)
         with pytest.raises(RefusedError, match="a review takes 2 at most"):
             run(team, event=first)
 

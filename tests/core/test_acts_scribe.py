@@ -11,8 +11,8 @@ from strategies import FEWER
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.decisions import log as decisions_log
 from tripod.decisions import read as decisions_read
+from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
 from tripod.ledger.entry import leaf_hash
 from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log

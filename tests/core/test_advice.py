@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nbs_team import files
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_log
 
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.projections.chat.tables import ref_to
 from tripod.team import adopt
 from tripod.team.team import Team

@@ -11,7 +11,7 @@ from doors.inside import run as door
 from story import Story, folder
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.team import recheck
 from tripod.team.team import Team
 from tripod.verify import run as verify_run

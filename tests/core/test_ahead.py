@@ -9,7 +9,7 @@ import pytest
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
 from tripod.projections.disk import Disk
 from tripod.projections.team.tables import ahead_of

@@ -12,8 +12,8 @@ from plain_export import files_of, read_files
 from specimens import authored, build, copy, database, private
 
 from tripod.bus import events
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger.actors import parse_record
 from tripod.ledger.entry import Entry

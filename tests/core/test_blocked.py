@@ -9,8 +9,8 @@ from story import Story, folder, tree
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
 from tripod.projections.bus.format import MAX_FILE
 from tripod.recovery import rebuild as recover

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, POLICY, TIME, WITNESSES
 
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.cli import main
 from tripod.ledger.kinds.team import anchor_received
 from tripod.ledger.tlog.note import Note, format_note

@@ -8,7 +8,7 @@ from recorded_review import answer, asked_for, review
 from specimens import build, copy, forge, read
 from team_files import Decision, Said, judge, outcome, write_chat, write_event, write_log
 
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.ledger.kinds import pythia as drafts_pythia
 from tripod.recovery import redact
 from tripod.team.team import Team

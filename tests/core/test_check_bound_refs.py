@@ -9,9 +9,9 @@ from specimens import build, copy, database, forge, read
 from team_files import outcome
 
 from tripod.chat import keep as chat_keep
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
 from tripod.decisions import read as decisions_read
+from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError
 from tripod.projections.chat.tables import ref_to
 from tripod.team.team import Team

@@ -8,8 +8,8 @@ from reviewed import NOW, PROGRAM, decide, folder_alone, reviewed_team
 from team_files import Said, judge, outcome, write_chat, write_event
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.pythia import run as pythia_run
+from tripod.chat import writer as chat_send
+from tripod.pythia import reviewer as pythia_run
 from tripod.team import adopt
 from tripod.team.adopt import init
 from tripod.team.team import Team

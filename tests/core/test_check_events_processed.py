@@ -9,9 +9,9 @@ from team_files import START, Decision, Said, judge, outcome, write_chat, write_
 
 from tripod.bus import events as bus
 from tripod.bus import waiting
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
-from tripod.pythia import run as pythia_run
+from tripod.pythia import reviewer as pythia_run
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.evidence import collect

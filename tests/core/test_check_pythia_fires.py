@@ -6,8 +6,8 @@ import pytest
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_event, write_log
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.evidence import collect

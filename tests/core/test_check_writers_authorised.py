@@ -13,7 +13,7 @@ from sealed import LOG
 from specimens import authored, build, copy, database, forge, private, read, resigned, unguarded
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.ledger.actors import ENROLLED, REVOKED, sign_change
 from tripod.ledger.entry import Header
 from tripod.ledger.ids import change_id

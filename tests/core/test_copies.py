@@ -11,8 +11,8 @@ import pytest
 from specimens import SAID, build, read
 
 from tripod.bus import events
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
 from tripod.ledger.entry import parse_header
 from tripod.ledger.sqlite.reader import read_only

@@ -8,7 +8,7 @@ import pytest
 from story import Story, folder, tree
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover

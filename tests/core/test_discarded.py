@@ -9,8 +9,8 @@ from doors.inside import run_as
 from story import Story, folder
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.projections.chat.format import format_line
 from tripod.projections.unheld import told, unheld

@@ -17,7 +17,7 @@ from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
 from tripod.bus import events as bus
 from tripod.bus import waiting
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.ledger.ids import now_us
 from tripod.ledger.kinds import team as drafts
 from tripod.recovery.doctor import FEW, PATIENCE, Examined, Trouble, examine, mend, together

@@ -18,8 +18,8 @@ from strategies import stories
 
 from tripod.bus import events
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import NotFoundError
 from tripod.ledger.errors import UnwritableError
 from tripod.projections.disk import Disk
@@ -232,7 +232,7 @@ def test_what_was_written_is_not_added_again_behind_what_the_disk_refused(
 def test_who_dies_meanwhile_leaves_what_the_next_command_writes(story: Story) -> None:
     program = f"""
 import os, time
-from tripod.chat import send as chat
+from tripod.chat import writer as chat
 from tripod.team.team import Team
 time.monotonic = lambda: 1000.0
 with Team({str(story.root)!r}) as team, team.files_later():

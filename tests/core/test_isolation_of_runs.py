@@ -15,8 +15,8 @@ from team_files import outcome
 
 from tripod.agents.spec import McpServer
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.drafting import draft_event
 from tripod.ledger.entry import Draft
 from tripod.ledger.kinds import agents as drafts_agent

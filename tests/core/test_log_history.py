@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from specimens import Row, database, forge, read
 from story import BEGIN, Clock
 
-from tripod.decisions import log as decisions_log
+from tripod.decisions import writer as decisions_log
 from tripod.ledger.canonical import format_value
 from tripod.projections.decisions.format import DecisionText, format_decision, split_log
 from tripod.team import adopt

@@ -9,7 +9,7 @@ import pytest
 from specimens import database, forge, read, unguarded
 
 from tripod.bus import events
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.kinds.team import sent
 from tripod.ledger.merkle import Tree

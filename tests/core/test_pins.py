@@ -13,7 +13,7 @@ from specimens import Row, database, forge, read
 from story import BEGIN, Clock
 
 from tripod.bus import events
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.cli import main
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree

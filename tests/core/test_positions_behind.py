@@ -9,7 +9,7 @@ import pytest
 from story import Story
 
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.projections.chat.format import parse_cursors
 from tripod.team import adopt
 from tripod.team.team import Team

@@ -10,7 +10,7 @@ import pytest
 from plain_export import files_of, key_of, read_files, rows_of, write_files
 from specimens import build, database
 
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
 from tripod.recovery import backup as copies
 from tripod.recovery import redact

@@ -14,9 +14,9 @@ from story import Story, tables, tree
 from tripod.bus import events as bus
 from tripod.chat import keep as chat_keep
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
 from tripod.decisions import read as decisions_read
+from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.errors import LedgerDamagedError
 from tripod.ledger.sqlite.reader import read_only

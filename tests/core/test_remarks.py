@@ -9,7 +9,7 @@ from doors.inside import run as run_inside
 from specimens import build, copy, database
 
 from tripod.bus import events
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal
 from tripod.verify.finding import Report

@@ -6,7 +6,7 @@ import pytest
 from story import Clock, Original, Story, folder
 
 from tripod.bus import events
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.decisions.inbox import TYPES, handled, inbox
 from tripod.errors import BadArgumentError
 from tripod.team import adopt

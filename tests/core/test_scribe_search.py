@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from story import Story, folder
 from strategies import FEWER
 
-from tripod.decisions import log as decisions_log
+from tripod.decisions import index as scribe_search
 from tripod.decisions import read as decisions_read
-from tripod.decisions import search as scribe_search
+from tripod.decisions import writer as decisions_log
 from tripod.ledger.places import SEARCH
 from tripod.recovery import redact
 from tripod.team import adopt

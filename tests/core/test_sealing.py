@@ -10,8 +10,8 @@ import pytest
 from specimens import SAID
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.kinds import BY_NAME

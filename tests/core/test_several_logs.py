@@ -15,14 +15,14 @@ from story import BEGIN, Clock, Story, folder
 from team_files import START, Decision, Said, outcome, write_chat, write_event, write_log
 
 from tripod.bus import events as bus
-from tripod.decisions import log as decisions_log
 from tripod.decisions import read as decisions_read
+from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.entry import Entry
 from tripod.ledger.kinds import BY_NAME
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
-from tripod.pythia import due
+from tripod.pythia import checkpoints
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redact
 from tripod.team import adopt
@@ -310,11 +310,11 @@ def test_an_interval_is_reached_in_each_log_by_itself(story: Story) -> None:
     }
     assert judge(story.root).failures == 0
     with story.team() as team:
-        points = [due.point_of(team, seq) for seq in due.pending(team)]
+        points = [checkpoints.point_of(team, seq) for seq in checkpoints.pending(team)]
         assert [(point.log, point.asked.decisions) for point in points] == [
             ("a-log.md", 2), ("b-log.md", 2),
         ]  # fmt: skip
-        given = due.snapshot(team, points[1])
+        given = checkpoints.snapshot(team, points[1])
     assert [word in given.text for word in ("T0", "T1", "T2", "T3", "T4")] == [
         False, True, False, True, False,
     ]  # fmt: skip
@@ -339,11 +339,11 @@ def test_what_a_review_without_a_range_gets_is_all_that_is_new_of_all_logs(story
     log(story, "Two", "b-log.md")
     with story.team() as team:
         published = bus.publish(team, "ann", "pythia-checkpoint", "high", "")
-        (seq,) = due.pending(team)
-        point = due.point_of(team, seq)
+        (seq,) = checkpoints.pending(team)
+        point = checkpoints.point_of(team, seq)
         assert published
         assert (point.log, point.asked.decisions) == (None, 2)
-        assert "One" in due.snapshot(team, point).text
+        assert "One" in checkpoints.snapshot(team, point).text
 
 
 # Judging -------------------------------------------------------------------------------------

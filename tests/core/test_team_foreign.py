@@ -11,9 +11,9 @@ from story import Story, folder, tree
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
 from tripod.decisions import read as decisions_read
+from tripod.decisions import writer as decisions_log
 from tripod.errors import NotFoundError, RefusedError
 from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk

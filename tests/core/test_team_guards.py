@@ -13,9 +13,9 @@ from story import Story
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
-from tripod.decisions.log import Request
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
+from tripod.decisions.writer import Request
 from tripod.ledger.errors import LedgerDamagedError, UnwritableError
 from tripod.projections.chat.format import Header as ChatHeader
 from tripod.projections.chat.format import archive_header, format_header, format_line

@@ -7,8 +7,8 @@ from story import Story, folder, tree
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
 from tripod.projections.chat.format import format_line
 from tripod.projections.disk import merge_marker

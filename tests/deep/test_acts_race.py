@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parents[1]
 PROGRAM = """
 import sys
 from tripod.bus import events as bus
-from tripod.chat import send as chat
-from tripod.decisions import log as scribe
+from tripod.chat import writer as chat
+from tripod.decisions import writer as scribe
 from tripod.errors import NotFoundError
 from tripod.team.team import Team
 root, act = sys.argv[1:3]

@@ -48,7 +48,7 @@ for number in range(times):
 ACTS = """
 import sys
 from tripod.bus import events as bus
-from tripod.chat import send as chat
+from tripod.chat import writer as chat
 from tripod.team.team import Team
 root, handle, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with Team(root) as team:

@@ -12,7 +12,7 @@ from story import Story, folder, tree
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.projections import BUS
 from tripod.projections.chat import format as chat_format
 from tripod.projections.engine import differences
@@ -38,9 +38,9 @@ from projections import swap
 from tripod.projections.disk import Disk
 from tripod.team import adopt
 from tripod.bus import events as bus
-from tripod.chat import send as chat
+from tripod.chat import writer as chat
 from tripod.recovery import rebuild as recover
-from tripod.decisions import log as scribe
+from tripod.decisions import writer as scribe
 from tripod.team.files import Files
 from tripod.team.team import Team
 
@@ -192,7 +192,7 @@ LOOP = """
 import sys
 sys.path[:0] = sys.argv[2:4]
 from tripod.bus import events as bus
-from tripod.chat import send as chat
+from tripod.chat import writer as chat
 from tripod.team.team import Team
 with Team(sys.argv[1]) as team:
     print("ready", flush=True)
@@ -255,7 +255,7 @@ import os, resource, sys
 sys.path[:0] = sys.argv[3:5]
 from tripod.ledger.errors import LedgerError
 from tripod.bus import events as bus
-from tripod.chat import send as chat
+from tripod.chat import writer as chat
 from tripod.team.team import Team
 root, how = sys.argv[1:3]
 if how == "full":

@@ -16,7 +16,7 @@ from git_repo import Git
 from specimens import build, database, forge, read
 
 from tripod.bus import events as bus
-from tripod.chat import send as chat_send
+from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.collect import Asked

@@ -16,7 +16,7 @@ from tripod.demo.data import data_file
 from tripod.demo.review import SAID, Told, ask, begin, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
-from tripod.pythia import run as pythia_run
+from tripod.pythia import reviewer as pythia_run
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run

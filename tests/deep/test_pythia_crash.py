@@ -12,7 +12,7 @@ from dying import RUN
 from reviewed import EXAMPLE, NOW, SCRIPTED, begin, check_once, event_of, folder_alone, kinds
 from story import folder
 
-from tripod.pythia import run as pythia
+from tripod.pythia import reviewer as pythia
 from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[1]
@@ -22,7 +22,7 @@ CHILD = """
 import asyncio, sys
 sys.path[:0] = sys.argv[3:5]
 from dying import RUN, behind, die, die_at
-from tripod.pythia import run as pythia
+from tripod.pythia import reviewer as pythia
 from tripod.pythia import review as pythia_run
 from tripod.agents import errands, isolated, spool
 from tripod.team.files import Files

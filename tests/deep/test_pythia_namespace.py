@@ -33,7 +33,7 @@ from tripod.agents import wrapper
 from tripod.agents.isolate import isolate, resolve
 from tripod.agents.spool import ENDED, Look, Spool
 from tripod.projections.projection import content_bytes
-from tripod.pythia import run as pythia_run
+from tripod.pythia import reviewer as pythia_run
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome

@@ -21,7 +21,7 @@ MANY = 10
 CHILD = """
 import asyncio, os, signal, sys
 sys.path[:0] = sys.argv[2:4]
-from tripod.pythia import run as pythia
+from tripod.pythia import reviewer as pythia
 from tripod.agents import isolated, spool
 from tripod.team.team import Team
 

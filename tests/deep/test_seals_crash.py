@@ -28,7 +28,7 @@ PROGRAM = """
 import os, signal, sys
 from tripod.recovery import backup as copies
 from tripod.trust import keys
-from tripod.decisions import log as scribe
+from tripod.decisions import writer as scribe
 from tripod.trust import seal as sealing
 from tripod.team.team import Team
 

@@ -18,7 +18,7 @@ from tripod.bus import events
 from tripod.bus.waiting import Watch
 from tripod.chat import keep as chat_keep
 from tripod.chat import read as chat_read
-from tripod.chat import send as acts
+from tripod.chat import writer as acts
 from tripod.errors import RefusedError
 from tripod.projections.chat import format as format_
 from tripod.projections.engine import differences
@@ -377,7 +377,7 @@ def test_a_payload_is_cut_within_a_character(talk: Chat) -> None:
 
 
 def test_a_message_is_sent_and_its_events_are_lost(talk: Chat) -> None:
-    with mock.patch("tripod.chat.send.draft_event", side_effect=OSError("killed")):
+    with mock.patch("tripod.chat.writer.draft_event", side_effect=OSError("killed")):
         assert talk("send", FILE, "ann", "@bob").code == 1
     assert talk.lines("count", FILE) == ["0"]
     with talk.team() as team:

@@ -1,7 +1,7 @@
 """Reading the chats: messages, what is unread, search, poll, who is there, who is addressed.
 
 Source: spec nbs-compat C2, C10. Nothing here changes anything: what was shown is noted apart, by
-``tripod.chat.send.mark_read``, once it was shown.
+``tripod.chat.keep.mark_read``, once it was shown.
 
 Finds the channel or archive that an act or a reader names.
 """

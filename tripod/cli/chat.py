@@ -10,7 +10,7 @@ from tripod import chat_lines as shown
 from tripod.bus.waiting import Watch
 from tripod.chat import keep as chat_keep
 from tripod.chat import read as chat_read
-from tripod.chat import send as acts
+from tripod.chat import writer as acts
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.errors import BadArgumentError
 from tripod.inputs import text_argument

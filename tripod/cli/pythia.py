@@ -10,7 +10,7 @@ from tripod.bus.events import NOBODY
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
 from tripod.inputs import text_argument
 from tripod.output import emit, emit_json, format_utc, remark
-from tripod.pythia import run as acts
+from tripod.pythia import reviewer as acts
 from tripod.pythia.review import HANDLE as PYTHIA
 from tripod.team.open import opened
 

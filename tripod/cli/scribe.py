@@ -9,8 +9,8 @@ import click
 
 from tripod.cli.advise import advise
 from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
-from tripod.decisions import log as acts
 from tripod.decisions import read as decisions_read
+from tripod.decisions import writer as acts
 from tripod.errors import MalformedEntryError
 from tripod.output import emit, emit_json, remark
 from tripod.scribe_lines import decision_lines, history_lines, inbox_lines

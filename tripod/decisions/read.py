@@ -228,7 +228,7 @@ def query(
     filters = filters or Filters()
     seqs: Sequence[int] = _seqs(team)
     if words:
-        from tripod.decisions.search import likely
+        from tripod.decisions.index import likely
 
         texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
         seqs = likely(team.store.db, team.store.path, seqs, words, texts)

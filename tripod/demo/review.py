@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from tripod.agents.isolate import Isolated
 from tripod.bus import events
-from tripod.chat import send as chat_send
-from tripod.decisions import log as decisions_log
+from tripod.chat import writer as chat_send
+from tripod.decisions import writer as decisions_log
 from tripod.demo import nosy
 from tripod.demo.data import data_file
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER
 from tripod.projections.projection import content_bytes
-from tripod.pythia import run as pythia
-from tripod.pythia.due import TYPE, point_named, snapshot
+from tripod.pythia import reviewer as pythia
+from tripod.pythia.checkpoints import TYPE, point_named, snapshot
 from tripod.pythia.folder import Folder
 from tripod.pythia.review import Order
 from tripod.pythia.review import review as review_by

@@ -10,7 +10,7 @@ import sys
 import tarfile
 from collections.abc import Callable
 
-from tripod.decisions import log as decisions_log
+from tripod.decisions import writer as decisions_log
 from tripod.demo import review
 from tripod.demo.damage import TAMPERINGS, Tampering
 from tripod.demo.data import data_file

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from sqlite3 import OperationalError
 
 from tripod.bus.events import NOBODY
-from tripod.decisions import log as decisions_log
+from tripod.decisions import writer as decisions_log
 from tripod.dropin.common import actor_of, known_in, may_have_ledger, team_of
 from tripod.dropin.words import Words
 from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError

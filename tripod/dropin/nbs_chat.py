@@ -1,6 +1,6 @@
 """``nbs-chat``: the chat as its documents promise it, kept by the team's ledger.
 
-A thin door to ``tripod.chat.send``. Source: spec nbs-compat C1 to C3; where it differs from the
+A thin door to ``tripod.chat.writer``. Source: spec nbs-compat C1 to C3; where it differs from the
 original and why: ``docs/reference/nbs-chat.md``.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tripod.chat import keep as chat_keep
 from tripod.chat import read as chat_read
-from tripod.chat import send as acts
+from tripod.chat import writer as acts
 from tripod.doors import DOORS
 from tripod.dropin.common import actor_of, chat_path, known_in, leave, may_have_ledger, team_of
 from tripod.dropin.words import Words, option_number, take_apart, wants_usage

@@ -26,7 +26,7 @@ from tripod.agents.jobs import Errand, Run, Told, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.bus.events import claim_on, settings, take_event
 from tripod.chat.read import channel_name, live_of
-from tripod.chat.send import say_in
+from tripod.chat.writer import say_in
 from tripod.drafting import draft_event
 from tripod.errors import RefusedError
 from tripod.ledger.ids import fresh_ids
@@ -37,7 +37,7 @@ from tripod.ledger.kinds.pythia import pythia_assessed, pythia_failed, pythia_is
 from tripod.projections import CHAT
 from tripod.projections.chat.format import valid_text
 from tripod.projections.pythia.format import Judged, judge_review
-from tripod.pythia.due import Point, Snapshot, pending
+from tripod.pythia.checkpoints import Point, Snapshot, pending
 from tripod.pythia.folder import Folder, keep_transcripts, transcripts_in
 from tripod.team.act import Act
 from tripod.team.team import Team

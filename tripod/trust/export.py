@@ -500,7 +500,7 @@ def forget_copies(root: str, seqs: Collection[int]) -> None:
     Raises:
         OSError: the system refuses; do it again.
     """
-    from tripod.decisions.search import drop
+    from tripod.decisions.index import drop
 
     forget(f"{root}/{RECORD}", seqs)
     drop(root)

@@ -24,7 +24,7 @@ from tripod.ledger.files import read_plain
 from tripod.projections import BUS, CHAT, LOG
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import INSTRUCTIONS
-from tripod.pythia.due import Point, ask, pending, point_named, point_of, snapshot
+from tripod.pythia.checkpoints import Point, ask, pending, point_named, point_of, snapshot
 from tripod.pythia.folder import CONFIG, Folder
 from tripod.pythia.review import HANDLE, ROLE, Order, Stand, judge, post, review, stand_of, tidy
 from tripod.team.team import Team
