@@ -77,7 +77,7 @@ def _chat(path: Path, numbers: Sequence[int]) -> None:
     ]
     body = b"".join(line + b"\n" for line in lines)
     people = tuple((who, len(numbers[at :: len(PEOPLE)])) for at, who in enumerate(PEOPLE))
-    header = chats.Header(PEOPLE[0], chats.format_time(BEGIN_S + numbers[-1] * 11), people)
+    header = chats.ChatHeader(PEOPLE[0], chats.format_time(BEGIN_S + numbers[-1] * 11), people)
     path.write_bytes(chats.format_header(header, len(body)) + body)
 
 

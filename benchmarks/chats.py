@@ -21,7 +21,7 @@ from tripod.chat import keep as chat_keep
 from tripod.chat import read as chat_read
 from tripod.chat import writer as chat_send
 from tripod.ledger.files import sync_path
-from tripod.projections.chat.format import Header, format_header, format_line
+from tripod.projections.chat.format import ChatHeader, format_header, format_line
 from tripod.recovery import rebuild as recover
 from tripod.team import adopt
 from tripod.team.team import Team
@@ -76,7 +76,7 @@ def fill(root: str, messages: int) -> None:
     ]
     body = b"".join(line + b"\n" for line in lines)
     people = tuple((f"agent-{n}", len(range(n, messages, 7))) for n in range(7))
-    header = Header("agent-0", "2025-10-09T08:53:20+0000", people)
+    header = ChatHeader("agent-0", "2025-10-09T08:53:20+0000", people)
     Path(root, "chat/live.chat").write_bytes(format_header(header, len(body)) + body)
     with Team(root) as team:
         adopt.sync(team)

@@ -20,7 +20,7 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.seal import Seal
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
-from tripod.verify.anchors.heads import Known
+from tripod.verify.anchors.heads import KnownHead
 from tripod.verify.checks import LEDGER_CHECKS
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -58,7 +58,7 @@ def judge_new(root: str) -> None:
         assert pinned is not None
         seal = Seal(evidence.heads.line(0), size, pinned)
         evidence.outside.pin = seal
-        evidence.outside.known = (Known("pin", "a pin", seal),)
+        evidence.outside.known = (KnownHead("pin", "a pin", seal),)
         report = run(evidence)
     assert "were looked at" in report.notes[0]
     _clean(report.exit_code)

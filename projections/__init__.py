@@ -9,7 +9,7 @@ from tripod.projections.bus.tables import BusQueue, Claims
 from tripod.projections.chat.tables import ChatFiles, Reading
 from tripod.projections.decisions.tables import DecisionLog
 from tripod.projections.projection import Projection, TableAlone
-from tripod.projections.pythia.tables import Pythia
+from tripod.projections.pythia.tables import PythiaRuns
 from tripod.projections.team.tables import Counts, Redactions, TeamFiles, Trust
 from tripod.projections.workers.tables import Agents, Workers
 
@@ -24,7 +24,7 @@ TRUST = Trust()
 CLAIMS = Claims()
 AGENTS = Agents()
 WORKERS = Workers()
-PYTHIA = Pythia()
+PYTHIA = PythiaRuns()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
 # there: so FILES is asked last of those that share folders; behind WORKERS for the same reason.

@@ -28,7 +28,7 @@ from tripod.ledger.progress import over
 from tripod.ledger.sqlite.erase import kept
 from tripod.projections import BUS, CHAT, FILES, OWN, PROJECTIONS, manifest
 from tripod.projections.disk import RACY_NS, Disk, UnreadableError
-from tripod.projections.manifest import Known, Manifest
+from tripod.projections.manifest import Manifest, ManifestEntry
 from tripod.projections.projection import File, Op, Render, Source
 
 TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
@@ -358,7 +358,7 @@ def agreed_chats(source: Source, disk: Disk, spared: tuple[type[Exception], ...]
             continue
         have, stat = found
         if have == want.data and stat.mode == want.mode:
-            known[path] = Known(stat, sha256(have).hexdigest(), stat.mtime_ns + RACY_NS + 1)
+            known[path] = ManifestEntry(stat, sha256(have).hexdigest(), stat.mtime_ns + RACY_NS + 1)
     return known
 
 

@@ -100,7 +100,7 @@ def _unreadable(body: Body) -> Body:
 def _header_seen(body: Body) -> Body:
     keep = _only(body, "channel", "last_write", "last_writer", "participants")
     people = tuple((person["handle"], person["count"]) for person in keep["participants"])
-    header = chat_format.Header(keep["last_writer"], keep["last_write"], people)
+    header = chat_format.ChatHeader(keep["last_writer"], keep["last_write"], people)
     return keep | {"raw": _text(chat_format.format_header(header, 0).decode())}
 
 

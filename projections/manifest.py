@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS manifest (
 """
 
 
-class Known(NamedTuple):
+class ManifestEntry(NamedTuple):
     """A file as it was when it last agreed with the ledger; a folder has no digest."""
 
     stat: Stat
@@ -44,7 +44,7 @@ class Known(NamedTuple):
     noted_ns: int
 
 
-Manifest = dict[str, Known]
+Manifest = dict[str, ManifestEntry]
 
 
 def seal_of(row: Sequence[object]) -> str:
@@ -60,7 +60,7 @@ def load(db: sqlite3.Connection) -> Manifest:
     ):
         if seal == seal_of(row):
             path, size, mtime_ns, inode, mode, digest, noted_ns = row
-            known[path] = Known(Stat(size, mtime_ns, inode, mode), digest, noted_ns)
+            known[path] = ManifestEntry(Stat(size, mtime_ns, inode, mode), digest, noted_ns)
     return known
 
 

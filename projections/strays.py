@@ -23,7 +23,7 @@ from tripod.projections.engine import desired
 from tripod.projections.erasure import withhold
 from tripod.projections.pieces import Found, Reader
 from tripod.projections.projection import Source
-from tripod.projections.swap import Kept, mark_of, parse, split, take
+from tripod.projections.swap import SavedName, mark_of, parse, split, take
 from tripod.projections.team.intake import keep_file
 from tripod.projections.workers.tables import FOLDER
 
@@ -38,7 +38,7 @@ class Stray(NamedTuple):
 
     kept: str
     path: str
-    said: Kept
+    said: SavedName
     data: bytes
     is_open: bool
 

@@ -32,7 +32,7 @@ from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
 from tripod.projections.disk import KEPT, Disk, Stat, stat_of
-from tripod.projections.manifest import Known
+from tripod.projections.manifest import ManifestEntry
 from tripod.projections.projection import File
 
 GRACE_S = 120
@@ -49,7 +49,7 @@ _NO_LINKS = (errno.EPERM, *_CANNOT, errno.EMLINK)
 _HEADER_END = b"\n---\n"
 
 
-class Kept(NamedTuple):
+class SavedName(NamedTuple):
     """What the name of a kept file says; marks are the first 16 hex digits of a SHA-256.
 
     ``of`` is the mark of the replaced file's name. Of the bytes that were expected to come back,
@@ -90,13 +90,13 @@ def split(path: str, data: bytes) -> tuple[bytes, bytes]:
     return b"", data
 
 
-def parse(path: str) -> Kept | None:
+def parse(path: str) -> SavedName | None:
     """What the name of a kept file says; None for any other name."""
     found = re.fullmatch(re.escape(KEPT) + _NAME, path.rpartition("/")[2])
     if found is None:
         return None
     of, whole, size, body, inode = found.groups()
-    return Kept(of, whole, None if size == "x" else int(size), body, int(inode, 16))
+    return SavedName(of, whole, None if size == "x" else int(size), body, int(inode, 16))
 
 
 def _name(path: str, base: bytes, inode: int, *, agreed: bool) -> str:
@@ -252,7 +252,7 @@ OTHERS_CAME: Final = "others came"
 Outcome = tuple[Stat, str] | Literal["not as known", "others came"]
 
 
-def append(disk: Disk, path: str, known: Known, new: bytes, limit: int) -> Outcome:
+def append(disk: Disk, path: str, known: ManifestEntry, new: bytes, limit: int) -> Outcome:
     """Add ``new`` at the end of a file, and wait until the disk has it.
 
     Gives its stat and digest then. ``NOT_AS_KNOWN``: its length or digest is not the one that is

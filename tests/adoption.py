@@ -96,7 +96,7 @@ def check_going_on(project: Path) -> None:
     """New acts continue the same files, and nothing differs afterwards."""
     with Team(str(project / ".nbs")) as team:
         bus.publish(team, "ann", "note", "normal", "on")
-        decisions_log.log(team, decisions_log.Request("Going on", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Going on", ["ann"], "because"))
         channels = [c for (c,) in team.store.db.execute("SELECT channel FROM channels").fetchall()]
         for channel in channels:
             if channel.endswith("-archive"):

@@ -116,7 +116,7 @@ def build_world(folder: Path) -> World:
             with Team(root) as team:
                 chat_send.send(team, "live", "alex", f"Round {number}: what is next?")
                 title = f"What is next in round {number}"
-                request = decisions_log.Request(
+                request = decisions_log.DecisionRequest(
                     title, ("alex",), "It is due.", refs=("live.chat:~L14",)
                 )
                 decisions_log.log(team, request)

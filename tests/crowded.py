@@ -17,7 +17,7 @@ from tripod.ledger.kinds import workers as drafts_worker
 from tripod.ledger.kinds.team import displaced
 from tripod.projections.bus.format import Event, event_name, format_event
 from tripod.projections.bus.format import format_time as event_time
-from tripod.projections.chat.format import Header, format_header, format_line, format_time
+from tripod.projections.chat.format import ChatHeader, format_header, format_line, format_time
 from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
 from tripod.projections.workers.format import parse_worker
 from tripod.team import adopt
@@ -97,7 +97,7 @@ def crowd(project: Path, count: int) -> Crowd:
         (team.root / name).mkdir(parents=True)
     lines = b"".join(_assessment(10_000_000 + number) for number in range(count))
     lines += format_line("ann", START + 20_000_000, "hello") + b"\n"
-    header = format_header(Header("ann", format_time(START + 20_000_000), ()), len(lines))
+    header = format_header(ChatHeader("ann", format_time(START + 20_000_000), ()), len(lines))
     (team.root / "chat/live.chat").write_bytes(header + lines)
     config = "pythia-interval: 1\nack-timeout: 120\n"
     (team.root / "events/config.yaml").write_text(config, encoding="utf-8")

@@ -168,13 +168,17 @@ def act(root: Path, number: int, chance: random.Random, *, twice: bool) -> None:
             lambda: chat_send.send(team, "old", "ann", f"[own-{number}-old]"),
             lambda: chat_send.send(team, "edited", "ann", f"[own-{number}-edited]"),
             lambda: decisions_log.log(
-                team, decisions_log.Request(f"[own-{number}-log]", ["ann"], "because")
+                team, decisions_log.DecisionRequest(f"[own-{number}-log]", ["ann"], "because")
             ),
         ]
         chance.shuffle(acts)
         if twice:  # the first takes in what others added: the second finds the log as it knows it
             acts[:0] = [
-                partial(decisions_log.log, team, decisions_log.Request("Again", ["ann"], "because"))
+                partial(
+                    decisions_log.log,
+                    team,
+                    decisions_log.DecisionRequest("Again", ["ann"], "because"),
+                )
             ] * 2
         for one in acts:
             one()
@@ -201,7 +205,7 @@ class Campaign:
                 chat_send.create(team, channel)
                 chat_send.send(team, channel, "ann", "first")
                 chat_send.send(team, channel, "ann", "second")
-            decisions_log.log(team, decisions_log.Request("First", ["ann"], "because"))
+            decisions_log.log(team, decisions_log.DecisionRequest("First", ["ann"], "because"))
 
     def run(self, runs: int) -> None:
         """Let all write, and run the projector as often."""

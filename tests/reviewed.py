@@ -11,7 +11,7 @@ from story import folder
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.decisions.writer import Request
+from tripod.decisions.writer import DecisionRequest
 from tripod.projections.engine import differences
 from tripod.pythia import reviewer as pythia_run
 from tripod.pythia.checkpoints import TYPE
@@ -38,7 +38,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "pythia.py"
 SCRIPTED = (sys.executable, str(EXAMPLE))
 """The command line of the scripted reviewer."""
 
-PROGRAM = pythia_run.Program(command=SCRIPTED)
+PROGRAM = pythia_run.ReviewerProgram(command=SCRIPTED)
 NOW = 2**50
 """A time behind every lease."""
 
@@ -67,7 +67,9 @@ def decide(team: Team, count: int) -> list[str]:
     return [
         decisions_log.log(
             team,
-            Request(f"Number {n}", ["ann"], "fast enough", ["live.chat:~L7"], [], tags[n % 2 :]),
+            DecisionRequest(
+                f"Number {n}", ["ann"], "fast enough", ["live.chat:~L7"], [], tags[n % 2 :]
+            ),
         ).id
         for n in range(count)
     ]

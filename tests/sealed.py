@@ -8,7 +8,7 @@ from typing import Any
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import inclusion_proof, list_nodes, root_of
 from tripod.ledger.tlog.note import COSIGNATURE, Note, SigningKey
-from tripod.ledger.tlog.policy import Group, Log, Policy, Witness
+from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness
 from tripod.ledger.tlog.proof import Proof
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 
@@ -40,7 +40,7 @@ WITNESSES = (
     SigningKey("witness.example/w3", bytes(range(128, 160)), COSIGNATURE),
 )
 POLICY = Policy(
-    (Log(LOG.verifier()),),
+    (TrustedLog(LOG.verifier()),),
     (Witness("w1", WITNESSES[0].verifier()),),
     (Group("seen", 1, ("w1",)),),
     "seen",

@@ -104,7 +104,7 @@ def build(folder: str) -> str:
         for title, people, refs in DECISIONS:
             decisions_log.log(
                 team,
-                decisions_log.Request(
+                decisions_log.DecisionRequest(
                     title, people, "Agreed in the chat.", refs=refs.split(", "), status="decided"
                 ),
             )
@@ -471,7 +471,7 @@ def _left_lying(root: str) -> None:
         for number in range(2):
             decisions_log.log(
                 team,
-                decisions_log.Request(
+                decisions_log.DecisionRequest(
                     f"Rule {number}", ("alex",), "Agreed.", refs=("live.chat:~L8",)
                 ),
             )
@@ -502,7 +502,9 @@ def _no_decision(root: str) -> None:
     with Team(root) as team:
         decisions_log.log(
             team,
-            decisions_log.Request("All tests pass", ("alex",), "Seen.", refs=("live.chat:~L8",)),
+            decisions_log.DecisionRequest(
+                "All tests pass", ("alex",), "Seen.", refs=("live.chat:~L8",)
+            ),
         )
 
 
@@ -660,7 +662,7 @@ def _keeps_more(root: str) -> None:
     """A decision is erased, and the entry that says so keeps a text in its place."""
     with Team(root) as team:
         seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
-        redact.redact(team, redact.Request((seq,), None, "r", "alex"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "r", "alex"))
         size = team.store.head().size
         told = next(e.seq for e in team.store.read() if e.id == f"redacted-{seq}")
     assert told < size

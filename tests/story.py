@@ -153,7 +153,7 @@ class Original:
             (self.root / "events/processed" / name).unlink()
 
     def create(self, channel: str) -> None:
-        header = chat_format.Header("system", self._time(), ())
+        header = chat_format.ChatHeader("system", self._time(), ())
         data = chat_format.format_header(header, 0)
         self.put(f"chat/{channel}.chat", data, 0o600)
 
@@ -166,7 +166,7 @@ class Original:
         line = chat_format.format_line(handle, self.clock.seconds, text)
         people = dict(file.header.participants)
         people[handle] = people.get(handle, 0) + 1
-        header = chat_format.Header(handle, self._time(), tuple(people.items()))
+        header = chat_format.ChatHeader(handle, self._time(), tuple(people.items()))
         lines = [*file.lines, line]
         if len(lines) > 2_000:
             body = b"".join(part + b"\n" for part in lines[:1_000])
@@ -300,7 +300,7 @@ class Story:
     def decide(self, title: str, rationale: str, refs: tuple[str, ...]) -> None:
         with self.team() as team:
             decisions_log.log(
-                team, decisions_log.Request(title, ["ann", "bob"], rationale, refs=refs)
+                team, decisions_log.DecisionRequest(title, ["ann", "bob"], rationale, refs=refs)
             )
 
     def sync(self) -> None:
@@ -319,7 +319,7 @@ class Story:
                 if entry.kind != "file.displaced" or "content" in entry.data
             ]
             seq = seqs[-number % len(seqs)]
-            redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
+            redact.redact(team, redact.RedactionRequest((seq,), None, "asked to", "ann"))
 
     # What others do ----------------------------------------------------------------------------
 

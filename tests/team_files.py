@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tripod.projections.bus.format import Event, event_name, format_event
 from tripod.projections.bus.format import format_time as event_time
 from tripod.projections.chat.format import (
-    Header,
+    ChatHeader,
     archive_header,
     archive_name,
     format_header,
@@ -62,7 +62,7 @@ def write_chat(
         (folder / f"{archive_name(name, START + split)}.chat").write_bytes(header + old)
     live = b"".join(lines[archived:])
     last = Said(0, "system", "") if not said else said[-1]
-    header = format_header(Header(last.handle, format_time(START + last.at), ()), len(live))
+    header = format_header(ChatHeader(last.handle, format_time(START + last.at), ()), len(live))
     (folder / f"{name}.chat").write_bytes(header + live)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tripod.bus.events import Claim, Pending, Pruned, Status
+from tripod.bus.events import Claim, PendingEvent, PruneResult, Status
 from tripod.output import emit, one_line, remark, unbroken
 from tripod.projections.bus.format import age, format_time
 from tripod.team.team import Team
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tripod.bus.waiting import Recovery, Unseen
 
 
-def pending_lines(events: Iterable[Pending], now_us: int) -> Iterator[str]:
+def pending_lines(events: Iterable[PendingEvent], now_us: int) -> Iterator[str]:
     """One line an event: its priority, its file, its age."""
     for priority, name, us, *_ in events:
         yield f"[{priority}] {unbroken(name)} ({age(now_us, us)} ago)"
@@ -56,7 +56,7 @@ def acked_line(count: int) -> str:
     return f"Acknowledged {count} event{'' if count == 1 else 's'}"
 
 
-def pruned_line(done: Pruned) -> str:
+def pruned_line(done: PruneResult) -> str:
     """What a prune did."""
     if not done.folder:
         return "Pruned 0 events (no processed directory)"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tripod.chat.keep import Deletion
-from tripod.chat.read import Hit, Message
+from tripod.chat.read import ChatMessage, Hit
 from tripod.output import format_utc, hanging, one_line, safe
 from tripod.projections.chat.format import mentions
 
@@ -15,7 +15,7 @@ ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}
 """The colours that the original's export has for what failed and for what warns."""
 
 
-def as_lines(messages: Iterable[Message]) -> Iterator[str]:
+def as_lines(messages: Iterable[ChatMessage]) -> Iterator[str]:
     """``[time] handle: text``; what follows a text's first line is indented.
 
     So no text can pass for another message.
@@ -34,13 +34,13 @@ def as_hits(hits: Iterable[Hit]) -> list[str]:
     return lines
 
 
-def as_json(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
+def as_json(messages: Iterable[ChatMessage]) -> Iterator[dict[str, Any]]:
     """Objects; those whom the text addresses stand in a field of their own."""
     for message in messages:
         yield message._asdict() | {"mentions": dict(mentions(message.text))}
 
 
-def coloured(messages: Sequence[Message], people: Sequence[str]) -> str:
+def coloured(messages: Sequence[ChatMessage], people: Sequence[str]) -> str:
     """The text of an export for a terminal: each handle has its colour."""
     place = {handle: number for number, handle in enumerate(people)}
     parts = []

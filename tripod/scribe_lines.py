@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tripod.decisions.read import Decision, History, Ref
+from tripod.decisions.read import Decision, DecisionHistory, Ref
 from tripod.output import hanging, one_line
 from tripod.projections.bus.format import age, format_time
 
@@ -39,7 +39,7 @@ def _status(decision: Decision) -> str:
     return f"{decision.stands} by {decision.by} (logged as {decision.status})"
 
 
-def history_lines(history: History) -> Iterator[str]:
+def history_lines(history: DecisionHistory) -> Iterator[str]:
     """A decision, where it comes from, and what became of it."""
     decision = history.decision
     yield from decision_lines(decision)

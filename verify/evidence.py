@@ -34,9 +34,9 @@ from tripod.projections.layout import recorded
 from tripod.projections.projection import Source
 from tripod.projections.team import tables as team_tables
 from tripod.projections.team.tables import ahead_of
-from tripod.verify.anchors.collect import USUAL, Asked, OutsideError, gather
+from tripod.verify.anchors.collect import USUAL, AnchorOptions, OutsideError, gather
 from tripod.verify.anchors.growth import Break, versions
-from tripod.verify.anchors.heads import Held, Outside
+from tripod.verify.anchors.heads import HeadComparison, Outside
 from tripod.verify.finding import (
     FilesJudged,
     Outcome,
@@ -84,7 +84,7 @@ class Evidence:
     folded: Folded | None = None
     scan: Scanned | None = None
     outside: Outside = field(default_factory=Outside)
-    held: Held | None = None
+    held: HeadComparison | None = None
     old_heads: Heads | None = None
     record: FilesJudged | None = None
     loaded: bool = False
@@ -375,7 +375,7 @@ class Evidence:
 
 
 def collect(
-    path: str, *, no_ledger: bool = False, nearby: int = NEARBY, asked: Asked = USUAL
+    path: str, *, no_ledger: bool = False, nearby: int = NEARBY, asked: AnchorOptions = USUAL
 ) -> Evidence:
     """Open what stands at ``path``: a project, a team directory, or a bare database file.
 
@@ -415,7 +415,7 @@ def collect(
     return evidence
 
 
-def look_outside(evidence: Evidence, asked: Asked) -> None:
+def look_outside(evidence: Evidence, asked: AnchorOptions) -> None:
     """Collect what is remembered elsewhere; who remembers a head tells that a ledger was here."""
     try:
         evidence.outside = gather(

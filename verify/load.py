@@ -12,7 +12,7 @@ from tripod.ledger.locator import DATABASE
 from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.verify.anchors.collect import USUAL, Asked
+from tripod.verify.anchors.collect import USUAL, AnchorOptions
 from tripod.verify.evidence import NEARBY, Evidence, begin, collect, look_outside
 from tripod.verify.export.files import SEAL, is_export, judged, load
 
@@ -23,7 +23,7 @@ def open_evidence(
     no_ledger: bool = False,
     nearby: int = NEARBY,
     keys: Sequence[VerifierKey] = (),
-    asked: Asked = USUAL,
+    asked: AnchorOptions = USUAL,
 ) -> Evidence:
     """Open what stands at ``path``; what cannot be opened is said in ``Evidence.problem``.
 

@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _URL = re.compile(r"https?://\S+")
 
 
-class Log(NamedTuple):
+class TrustedLog(NamedTuple):
     """A log that is trusted: its key, and where it is read (None: not said)."""
 
     key: VerifierKey
@@ -71,7 +71,7 @@ class Group(NamedTuple):
 class Policy(NamedTuple):
     """Whom to trust; ``quorum`` names a witness or a group, None asks for no cosignature."""
 
-    logs: tuple[Log, ...]
+    logs: tuple[TrustedLog, ...]
     witnesses: tuple[Witness, ...] = ()
     groups: tuple[Group, ...] = ()
     quorum: str | None = None
@@ -170,7 +170,7 @@ class _Reading:
     """What the lines so far have said; each line must make sense after those above it."""
 
     def __init__(self) -> None:
-        self.logs: list[Log] = []
+        self.logs: list[TrustedLog] = []
         self.witnesses: list[Witness] = []
         self.groups: list[Group] = []
         self.quorum: list[str] = []
@@ -198,7 +198,7 @@ class _Reading:
             _refuse(f"{keyword[:100]!r} is none of {', '.join(_FORMS)}")
 
     def _log(self, vkey: str, url: str | None = None) -> None:
-        log = Log(_key(vkey, ED25519, "a log"), _checked_url(url))
+        log = TrustedLog(_key(vkey, ED25519, "a log"), _checked_url(url))
         if any(log.key == other.key for other in self.logs):
             _refuse(f"the log {log.key.name} is named above with this key")
         self.logs.append(log)

@@ -293,7 +293,7 @@ _SALT = re.compile(rb"[0-9a-f]{64}")
 _AUTH = re.compile(rb'\{"auth":"((?:[0-9a-f]{2})+)",')
 
 
-class Said(NamedTuple):
+class LeafContent(NamedTuple):
     """What lies beside a leaf: salt and body (both None: erased), and the signature record."""
 
     salt: bytes | None
@@ -318,7 +318,7 @@ def parse_line_path(path: str) -> Tile:
     raise MalformedError(f"not the path of a bundle of bodies: {path[:200]!r}")
 
 
-def format_line(seq: int, said: Said) -> bytes:
+def format_line(seq: int, said: LeafContent) -> bytes:
     """Write the line of an entry, without its line break."""
     salt, body, auth = said
     front = b"{" if auth is None else b'{"auth":"%b",' % auth.hex().encode()
@@ -327,7 +327,7 @@ def format_line(seq: int, said: Said) -> bytes:
     return b'%b"body":%b,"salt":"%b","seq":%d}' % (front, body, salt.hex().encode(), seq)
 
 
-def parse_line(line: bytes, seq: int) -> Said:
+def parse_line(line: bytes, seq: int) -> LeafContent:
     """What lies beside the leaf of entry ``seq``, from its line.
 
     Raises:
@@ -339,7 +339,7 @@ def parse_line(line: bytes, seq: int) -> Said:
         auth = bytes.fromhex(signed[1].decode())
         line = b"{" + line[signed.end() :]
     if line == b'{"seq":%d}' % seq:
-        return Said(None, None, auth)
+        return LeafContent(None, None, auth)
     front, end = b'{"body":', b'","seq":%d}' % seq
     middle = len(line) - len(end) - 64
     mark = b',"salt":"'
@@ -351,11 +351,11 @@ def parse_line(line: bytes, seq: int) -> Said:
         and middle - len(mark) > len(front)
     ):
         salt = bytes.fromhex(line[middle : middle + 64].decode())
-        return Said(salt, line[8 : middle - len(mark)], auth)
+        return LeafContent(salt, line[8 : middle - len(mark)], auth)
     raise MalformedError(f"the line of entry {seq} is not of the form of a body with its salt")
 
 
-def parse_lines(data: bytes, first: int, width: int) -> list[Said]:
+def parse_lines(data: bytes, first: int, width: int) -> list[LeafContent]:
     """What lies beside the leaves of the entries ``first`` to ``first + width - 1``.
 
     Raises:

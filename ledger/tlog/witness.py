@@ -62,7 +62,7 @@ TEXT_TYPE = "text/plain; charset=utf-8"
 _OLD = "old "
 
 
-class Request(NamedTuple):
+class CosignRequest(NamedTuple):
     """Asks to cosign the seal in ``note``; ``hashes`` lead to it from the tree of ``old`` leaves.
 
     The hashes have 32 bytes each.
@@ -73,7 +73,7 @@ class Request(NamedTuple):
     note: Note
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What is sent back: an HTTP status, the body's type, the body."""
 
     status: int
@@ -81,20 +81,20 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Decision(NamedTuple):
+class Verdict(NamedTuple):
     """An answer, and the note that must be on the disk before it is given (None: nothing new).
 
     The note is the seal with the signatures of its log and, last, the witness's own.
     """
 
-    answer: Answer
+    answer: Response
     keep: Note | None = None
 
 
 # The bytes -------------------------------------------------------------------------------------
 
 
-def format_request(request: Request) -> bytes:
+def format_request(request: CosignRequest) -> bytes:
     """Write what a log asks.
 
     Raises:
@@ -105,7 +105,7 @@ def format_request(request: Request) -> bytes:
     return format_carried(lines, request.note)
 
 
-def parse_request(data: bytes) -> Request:
+def parse_request(data: bytes) -> CosignRequest:
     """Read what a log asks, without judging it; only what ``format_request`` writes is accepted.
 
     Raises:
@@ -116,7 +116,7 @@ def parse_request(data: bytes) -> Request:
         raise MalformedError("request: line 1 does not say `old` and a size")
     old = parse_decimal(first.removeprefix(_OLD), "request: line 1, the old size")
     hashes = [parse_base64(line, f"request: line {n}") for n, line in enumerate(rest, 2)]
-    request = Request(old, tuple(hashes), parse_note(note))
+    request = CosignRequest(old, tuple(hashes), parse_note(note))
     _check(request)
     return request
 
@@ -143,7 +143,7 @@ def log_folder(origin: str) -> str:
     return sha256(origin.encode()).hexdigest()
 
 
-def origin_of(request: Request) -> str:
+def origin_of(request: CosignRequest) -> str:
     """Which log asks; whether it really does is for ``decide``."""
     return request.note.text.partition("\n")[0]
 
@@ -152,12 +152,12 @@ def origin_of(request: Request) -> str:
 
 
 def decide(
-    request: Request,
+    request: CosignRequest,
     logs: Sequence[VerifierKey],
     last: Note | None,
     key: SigningKey,
     seconds: int,
-) -> Decision:
+) -> Verdict:
     """Judge one request.
 
     Args:
@@ -190,17 +190,17 @@ def decide(
         return refusal(400, f"the old size {request.old} is more than the seal's {seal.size}")
     size, root, since = (0, EMPTY_ROOT, 0) if last is None else _kept(last, origin, key)
     if request.old != size:
-        return Decision(Answer(409, SIZE_TYPE, f"{size}\n".encode()))
+        return Verdict(Response(409, SIZE_TYPE, f"{size}\n".encode()))
     if not check_consistency(size, root, seal.size, seal.root, request.hashes):
         return refusal(422, _discontinued(size, seal))
     own = cosign_seal(seal, key, max(seconds, since))
-    answer = Answer(200, TEXT_TYPE, format_signatures([own]))
-    return Decision(answer, Note(request.note.text, (*good, own)))
+    answer = Response(200, TEXT_TYPE, format_signatures([own]))
+    return Verdict(answer, Note(request.note.text, (*good, own)))
 
 
-def refusal(status: int, problem: str) -> Decision:
+def refusal(status: int, problem: str) -> Verdict:
     """Answer with one line that says why not; nothing is kept."""
-    return Decision(Answer(status, TEXT_TYPE, f"{problem}\n".encode(errors="replace")))
+    return Verdict(Response(status, TEXT_TYPE, f"{problem}\n".encode(errors="replace")))
 
 
 def kept_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
@@ -233,7 +233,7 @@ def _discontinued(size: int, seal: Seal) -> str:
     return f"no proof that {seal.origin} grew from {size} entries, as cosigned, to {seal.size}"
 
 
-def _check(request: Request) -> None:
+def _check(request: CosignRequest) -> None:
     problem = None
     if not 0 <= request.old <= MAX_SIZE:
         problem = f"the old size {request.old} is not from 0 to 2^63-1"

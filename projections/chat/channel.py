@@ -12,8 +12,8 @@ from tripod.ledger.kinds.team import content
 from tripod.projections import CHAT
 from tripod.projections.chat.format import (
     ChatFile,
-    Header,
-    Message,
+    ChatHeader,
+    ChatLine,
     format_header,
     format_line,
     format_time,
@@ -49,18 +49,18 @@ class Archive(NamedTuple):
         return (time or 0) * 1_000_000
 
 
-def people_of(header: Header) -> list[dict[str, str | int]]:
+def people_of(header: ChatHeader) -> list[dict[str, str | int]]:
     """A header's participants as an entry holds them."""
     return [{"count": count, "handle": handle} for handle, count in header.participants]
 
 
-def readable(line: bytes) -> Message | None:
+def readable(line: bytes) -> ChatLine | None:
     """The message of a line; none where its handle would break the header in two."""
     message = parse_line(line.removesuffix(b"\n"))
     return None if message is not None and "\n" in message.handle else message
 
 
-def _continued(torn: bytes, line: bytes) -> Message | None:
+def _continued(torn: bytes, line: bytes) -> ChatLine | None:
     """The message that a line has become, of which ``torn`` was read before it was whole.
 
     Two messages that nothing parts are two, though the original tool reads neither.
@@ -249,7 +249,7 @@ class Channel:
         while waiting:
             self.rotate(waiting.pop(0))
 
-    def line(self, line: bytes, message: Message | None) -> None:
+    def line(self, line: bytes, message: ChatLine | None) -> None:
         """One line, readable or not."""
         blobs: list[bytes] = []
         self.size += len(line)
@@ -318,7 +318,7 @@ class Channel:
         """Keep a header that ours would differ from; refuse one that changed on its own."""
         people = tuple(self.people.items())
         size = len(body_of(file))
-        ours = format_header(Header(self.writer, format_time(self.time), people), size)
+        ours = format_header(ChatHeader(self.writer, format_time(self.time), people), size)
         if self.header is None and ours == file.header_raw:
             return
         if not grew:
@@ -329,7 +329,7 @@ class Channel:
                 self.reader.conflict(self.path, "edited", "its header changed without a message")
             return
         blobs: list[bytes] = []
-        header = file.header or Header("", "", ())
+        header = file.header or ChatHeader("", "", ())
         make_piece(
             self.reader,
             kind="chat.header-seen",
@@ -356,7 +356,7 @@ def _who_and_when(line: bytes) -> tuple[str, int] | None:
     return None if message is None else (message.handle, message.time)
 
 
-def _ours(message: Message) -> bytes:
+def _ours(message: ChatLine) -> bytes:
     """The line as we would write the message; empty where we could not."""
     try:
         return format_line(message.handle, message.time, message.text) + b"\n"

@@ -66,7 +66,7 @@ _ARCHIVE = r"(?s)(.+)-([0-9]{8}-[0-9]{6})-archive(?:\.chat)?"
 _CHANNEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
-class Message(NamedTuple):
+class ChatLine(NamedTuple):
     """One message; ``time`` in epoch seconds, 0 where the line does not say."""
 
     handle: str
@@ -74,7 +74,7 @@ class Message(NamedTuple):
     text: str
 
 
-class Header(NamedTuple):
+class ChatHeader(NamedTuple):
     """The header's facts as the file words them; participants in order, with messages ever sent."""
 
     last_writer: str
@@ -92,7 +92,7 @@ class ChatFile(NamedTuple):
     """
 
     header_raw: bytes
-    header: Header | None
+    header: ChatHeader | None
     lines: tuple[bytes, ...]
     complete: bool
 
@@ -106,7 +106,7 @@ def format_line(handle: str, time: int, text: str) -> bytes:
     Raises ValueError where :func:`parse_line` would not give the same message back.
     """
     line = encode_line(handle, time, text)
-    if parse_line(line) != Message(handle, time, text):
+    if parse_line(line) != ChatLine(handle, time, text):
         raise ValueError(f"a message of {handle!r} at {time} cannot be written as a chat line")
     return line
 
@@ -126,7 +126,7 @@ def _cut(plain: bytes) -> bytes:
     return kept + b" " * (room - len(kept)) + _CUT
 
 
-def parse_line(line: bytes) -> Message | None:
+def parse_line(line: bytes) -> ChatLine | None:
     """Read one line; None for what the original skips or drops.
 
     Those are blank lines, wrong base64, texts without ``": "``, an empty handle or one over 63
@@ -145,7 +145,7 @@ def parse_line(line: bytes) -> Message | None:
     time = 0
     if len(fields) > 1 and re.fullmatch(_EPOCH, fields[1]):
         time = int(fields[1])
-    return Message(handle, time if time <= moments.MAX_EPOCH else 0, text)
+    return ChatLine(handle, time if time <= moments.MAX_EPOCH else 0, text)
 
 
 def _header(last_writer: str, last_write: str, participants: str, body_size: int) -> bytes:
@@ -159,7 +159,7 @@ def _header(last_writer: str, last_write: str, participants: str, body_size: int
     return b"%bfile-length: %d\n%b%b" % (_MAGIC + before, length, after, _END)
 
 
-def format_header(header: Header, body_size: int) -> bytes:
+def format_header(header: ChatHeader, body_size: int) -> bytes:
     """Give the six header lines of a file with ``body_size`` bytes after them.
 
     A new file has the writer ``system`` and nobody in it. Raises ValueError for a line break in a
@@ -179,7 +179,7 @@ def _participants(text: str) -> tuple[tuple[str, int], ...]:
     return tuple((match[1], int(match[2])) for match in matches if match)
 
 
-def parse_header(raw: bytes) -> Header | None:
+def parse_header(raw: bytes) -> ChatHeader | None:
     """Read a header, in any order of its fields; None where it is not one or not UTF-8.
 
     As in the original a wrong ``file-length``, an unknown field and a participant without a number
@@ -192,7 +192,7 @@ def parse_header(raw: bytes) -> Header | None:
     except UnicodeDecodeError:
         return None
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
-    return Header(
+    return ChatHeader(
         last_writer=fields.get("last-writer", ""),
         last_write=fields.get("last-write", ""),
         participants=_participants(fields.get("participants", "")),
@@ -298,14 +298,14 @@ _HOW: dict[str, How] = {"": "mention", "?": "query", "!": "interrupt"}
 _STRENGTH = tuple(EVENTS)
 
 
-class Mention(NamedTuple):
+class ParsedMention(NamedTuple):
     """A handle and how it is addressed."""
 
     handle: str
     how: How
 
 
-def mentions(text: str) -> tuple[Mention, ...]:
+def mentions(text: str) -> tuple[ParsedMention, ...]:
     """Give those whom a text addresses, each once, in the order of their first mention.
 
     >>> [tuple(m) for m in mentions("@alex, (@eve!) and @@fay; not bob@example.org. @alex?")]
@@ -316,7 +316,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
         if len(handle) <= MAX_HANDLE:
             how = max(found.get(handle, "mention"), _HOW[mark], key=_STRENGTH.index)
             found[handle] = how
-    return tuple(Mention(handle, how) for handle, how in found.items())
+    return tuple(ParsedMention(handle, how) for handle, how in found.items())
 
 
 # Cursors ----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tripod.ledger.entry import Entry
 from tripod.projections.chat.format import (
     HEADER_LINES,
     MAX_PLAIN,
-    Header,
+    ChatHeader,
     encode_line,
     format_header,
     format_time,
@@ -263,7 +263,7 @@ CREATE TABLE archives (
             return content_bytes(source, source.body(header)["raw"])
         sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
         people = source.db.execute(sql, (channel,)).fetchall()
-        return format_header(Header(writer, format_time(time), tuple(people)), size)
+        return format_header(ChatHeader(writer, format_time(time), tuple(people)), size)
 
     def lines(
         self, source: Source, channel: str, first: int, stop: int, *, before: int = 2**62
@@ -361,7 +361,7 @@ _POSITION = (
 _ADDRESSED = "INSERT INTO addressed (seq, handle) VALUES (?, ?)"
 
 
-class Position(NamedTuple):
+class ReadPosition(NamedTuple):
     """What a handle has read: numbers below ``upto``, and the ranges [first, stop) of ``beyond``.
 
     Its own messages from the number ``lines`` on count as read as well.
@@ -412,13 +412,13 @@ CREATE INDEX addressed_handle ON addressed (handle);
         return [("cursors", _POSITION, row, None) for row in rows]
 
 
-def position(source: Source, channel: str, handle: str) -> Position | None:
+def position(source: Source, channel: str, handle: str) -> ReadPosition | None:
     """What a handle has read of a channel; None where nothing says so yet."""
     row = source.db.execute(
         "SELECT upto, beyond, lines FROM cursors WHERE channel = ? AND handle = ?",
         (channel, handle),
     ).fetchone()
-    return None if row is None else Position(row[0], json.loads(row[1]), row[2])
+    return None if row is None else ReadPosition(row[0], json.loads(row[1]), row[2])
 
 
 def unread(source: Source, channel: str, handle: str) -> Iterator[tuple[int, int]]:
@@ -427,7 +427,7 @@ def unread(source: Source, channel: str, handle: str) -> Iterator[tuple[int, int
     Also those that were split off into archives since; not what the files were told to forget,
     and not its own.
     """
-    at = position(source, channel, handle) or Position()
+    at = position(source, channel, handle) or ReadPosition()
     rows = source.db.execute(
         "SELECT number, seq FROM lines WHERE channel = ?1 AND number >= ?2 AND handle IS NOT NULL"
         " AND gone IS NULL AND NOT (handle = ?3 AND number >= ?4) ORDER BY number",

@@ -225,7 +225,7 @@ _CONFIDENCE = re.compile(r"(?:overall:?\s*)?(high|medium|low)\b(?!\s*\|)", re.IG
 _CITED = re.compile(r"(?<![A-Za-z0-9-])D-[0-9]{1,16}(?![A-Za-z0-9])")
 
 
-class Range(NamedTuple):
+class DecisionRange(NamedTuple):
     """The decisions that a review is asked for: the first, the last, and how many these are."""
 
     first: str
@@ -245,7 +245,7 @@ class Judged(NamedTuple):
     cited: tuple[str, ...] = ()
 
 
-def judge_review(text: str, asked: Range, known: Collection[str]) -> Judged:
+def judge_review(text: str, asked: DecisionRange, known: Collection[str]) -> Judged:
     """Hold an assessment against the template.
 
     Args:
@@ -281,7 +281,7 @@ def judge_review(text: str, asked: Range, known: Collection[str]) -> Judged:
     return Judged(problems, confidence, cited)
 
 
-def _front(blocks: list[_Block], asked: Range) -> list[str]:
+def _front(blocks: list[_Block], asked: DecisionRange) -> list[str]:
     """What is wrong with the header and the line below it."""
     problems = []
     first = blocks[0]
@@ -349,7 +349,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def _recognised(text: str, asked: Range, confidence: str) -> bool:
+def _recognised(text: str, asked: DecisionRange, confidence: str) -> bool:
     """Whether who reads the chat's lines alone finds the same."""
     said = parse_assessment(text)
     return said is not None and (said.first, said.last, said.count, said.confidence) == (

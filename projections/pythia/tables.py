@@ -19,7 +19,7 @@ _ASSESSED = (
 _FAILED = "INSERT INTO failures (seq, event) VALUES (?, ?)"
 
 
-class Pythia(TableAlone):
+class PythiaRuns(TableAlone):
     """See the module. ``event`` is the seq of the entry that published the checkpoint event."""
 
     name = "pythia"

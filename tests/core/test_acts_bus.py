@@ -124,7 +124,7 @@ def test_events_of_decisions_and_messages_are_never_dropped(story: Story) -> Non
         chat_send.create(team, "live")
         for number in range(3):
             chat_send.send(team, "live", "ann", "hi @bob")
-            decisions_log.log(team, decisions_log.Request(f"T{number}", ["ann"], "r"))
+            decisions_log.log(team, decisions_log.DecisionRequest(f"T{number}", ["ann"], "r"))
         types = [event.type for event in bus.check(team)]
     assert types.count("chat-message") == types.count("chat-mention") == 3
     assert types.count("decision-logged") == 3
@@ -221,7 +221,7 @@ def test_the_oldest_are_pruned_first_however_many_there_are(story: Story) -> Non
     with story.team() as team:
         size = (story.root / "events/processed" / names[0]).stat().st_size
         done = bus.prune(team, 10 * size)
-        assert done == bus.Pruned(290, 10 * size, 10 * size, folder=True)
+        assert done == bus.PruneResult(290, 10 * size, 10 * size, folder=True)
         assert story.original.processed() == names[290:]
         assert bus.prune(team, 10 * size - 1).files == 1
         assert bus.prune(team).files == 0

@@ -68,7 +68,7 @@ def test_what_stands_in_the_place_of_a_channel_is_not_written_over(story: Story,
 def test_a_message_and_its_events_are_one(story: Story) -> None:
     with story.team() as team:
         sent = chat_send.send(team, "live", "ann", "Hi @bob, @bob and @eve_2!", human=True)
-    assert sent == chat_read.Message(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
+    assert sent == chat_read.ChatMessage(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
     text = "Hi @bob, @bob and @eve_2!"
     assert sorted(events(story)) == sorted(
         [
@@ -79,7 +79,7 @@ def test_a_message_and_its_events_are_one(story: Story) -> None:
         ]
     )
     line = (story.root / "chat/live.chat").read_bytes().splitlines()[-1]
-    assert chat_format.parse_line(line) == chat_format.Message("ann", BEGIN, text)
+    assert chat_format.parse_line(line) == chat_format.ChatLine("ann", BEGIN, text)
 
 
 def test_an_empty_text_is_sent_without_events(story: Story) -> None:
@@ -162,7 +162,7 @@ def test_searching_knows_upper_and_lower_case_of_ascii_alone(story: Story) -> No
 def test_above_two_thousand_lines_the_oldest_thousand_are_split_off(story: Story) -> None:
     lines = [chat_format.format_line("bob", BEGIN + n, f"m{n}") for n in range(1_999)]
     body = b"".join(line + b"\n" for line in lines)
-    header = chat_format.Header("bob", "2020-09-13T13:00:00+0000", (("bob", 1_999),))
+    header = chat_format.ChatHeader("bob", "2020-09-13T13:00:00+0000", (("bob", 1_999),))
     story.original.put("chat/live.chat", chat_format.format_header(header, len(body)) + body, 0o600)
     story.clock.move(2_000)
     with story.team() as team:

@@ -48,13 +48,17 @@ from tripod.verify.isolation.runs import LIMIT
 from tripod.verify.run import run as judge
 
 
-def run(team: Team, program: pythia.Program = PROGRAM, **more: Any) -> pythia.Outcome | None:
+def run(
+    team: Team, program: pythia.ReviewerProgram = PROGRAM, **more: Any
+) -> pythia.ReviewOutcome | None:
     """One review; without a mount namespace, which has tests of its own."""
     with folder_alone():
         return asyncio.run(pythia.run(team, program, NOW, **more))
 
 
-def answered(team: Team, program: pythia.Program = PROGRAM, **more: Any) -> pythia.Answer:
+def answered(
+    team: Team, program: pythia.ReviewerProgram = PROGRAM, **more: Any
+) -> pythia.PostedAssessment:
     """One review, and what came of it."""
     found = run(team, program, **more)
     assert found is not None
@@ -62,9 +66,9 @@ def answered(team: Team, program: pythia.Program = PROGRAM, **more: Any) -> pyth
     return found.answer
 
 
-def shell(line: str, **more: Any) -> pythia.Program:
+def shell(line: str, **more: Any) -> pythia.ReviewerProgram:
     """A program that runs a line of shell."""
-    return pythia.Program(command=("sh", "-c", line), **more)
+    return pythia.ReviewerProgram(command=("sh", "-c", line), **more)
 
 
 def bodies(team: Team, kind: str) -> list[dict[str, Any]]:
@@ -575,7 +579,7 @@ def test_what_does_not_hold_is_not_recorded() -> None:
 
 def test_a_namespace_that_is_required_and_cannot_be_had_is_refused() -> None:
     with reviewed_team() as (_, team):
-        program = pythia.Program(command=PROGRAM.command, require_namespace=True)
+        program = pythia.ReviewerProgram(command=PROGRAM.command, require_namespace=True)
         size = team.store.head().size
         with pytest.raises(RefusedError, match="no-such-bwrap is not installed"):
             run(team, program)
@@ -605,7 +609,7 @@ def test_no_path_into_the_team_is_handed_to_her(
         monkeypatch.chdir(project)
         size = team.store.head().size
         with pytest.raises(error, match=problem):
-            run(team, pythia.Program(command=command, shows=shows))
+            run(team, pythia.ReviewerProgram(command=command, shows=shows))
         assert team.store.head().size == size
 
 
@@ -621,7 +625,7 @@ def test_what_others_said_is_no_file_of_hers_wherever_it_was_put(tmp_path: Path)
             (("cat",), (str(tmp_path / "tool"),)),
         ):
             with pytest.raises(RefusedError, match="a place of what a team says"):
-                run(team, pythia.Program(command=command, shows=shows))
+                run(team, pythia.ReviewerProgram(command=command, shows=shows))
         for lent, problem in (
             (project / ".nbs/chat/live.chat", "may not see"),
             (tmp_path / "tool/data/talk.chat", "a place of what a team says"),
@@ -629,7 +633,7 @@ def test_what_others_said_is_no_file_of_hers_wherever_it_was_put(tmp_path: Path)
             profile = tmp_path / "agent.toml"
             profile.write_text(f'argv = ["cat"]\n[isolated]\nconfig = "HERS"\nlends = ["{lent}"]\n')
             with pytest.raises(RefusedError, match=problem):
-                run(team, pythia.Program(profile=str(profile)))
+                run(team, pythia.ReviewerProgram(profile=str(profile)))
         assert team.store.head().size == size
 
 
@@ -639,7 +643,7 @@ def test_the_files_of_her_command_line_are_delivered_to_her_and_judged(tmp_path:
     script.write_text(f"#!/bin/sh\nexec {sys.executable} {EXAMPLE}\n")
     script.chmod(0o755)
     with reviewed_team() as (_, team):
-        answered(team, pythia.Program(command=(str(script), str(notes))))
+        answered(team, pythia.ReviewerProgram(command=(str(script), str(notes))))
         given = [body for body in bodies(team, "delivered") if body["channel"] == "file"]
         texts = [content_bytes(team.source, body["content"]) for body in given]
         assert texts == [script.read_bytes(), notes.read_bytes()]
@@ -655,7 +659,7 @@ def test_of_a_file_that_is_too_long_nobody_can_tell_and_one_that_is_unreadable_i
 ) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("x " * (LIMIT // 2) + "yes")
-    program = pythia.Program(command=(*SCRIPTED, str(notes)))
+    program = pythia.ReviewerProgram(command=(*SCRIPTED, str(notes)))
     with reviewed_team() as (_, team):
         monkeypatch.setattr("tripod.agents.isolate.open", refusing, raising=False)
         with pytest.raises(RefusedError, match="so it must be readable"):
@@ -676,7 +680,7 @@ def refusing(*_: object, **__: object) -> None:
 
 def test_a_program_and_a_profile_are_one_too_many() -> None:
     with reviewed_team() as (_, team):
-        program = pythia.Program(command=("cat",), profile="pythia")
+        program = pythia.ReviewerProgram(command=("cat",), profile="pythia")
         with pytest.raises(BadArgumentError, match="given twice"):
             run(team, program)
 
@@ -700,7 +704,7 @@ def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
     with reviewed_team() as (project, team):
         name = event_of(team)
         monkeypatch.setenv(pythia.PROFILE, str(profile))
-        answered(team, pythia.Program())
+        answered(team, pythia.ReviewerProgram())
         check_once(team, name)
         (kept,) = bodies(team, "evidence.kept")
         assert content_bytes(team.source, kept["content"]) == b"{}\n"
@@ -742,7 +746,7 @@ def test_others_folder_in_her_place_is_refused() -> None:
 def test_an_erased_decision_is_not_given_to_her() -> None:
     with reviewed_team() as (_, team):
         seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
-        redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "asked to", "ann"))
         answered(team)
         (given,) = prompts(team)
         assert "Number 0" not in content_bytes(team.source, given["content"]).decode()
@@ -756,7 +760,7 @@ def test_what_she_wrote_can_be_erased_everywhere() -> None:
         answered(team, shell(f"{said.replace('^overall:', '^In six')}"))
         held = [path for path in project.rglob("*") if path.is_file()]
         assert any(secret.encode() in path.read_bytes() for path in held)
-        done = redact.redact(team, redact.Request((), secret, "it leaked", "ann"))
+        done = redact.redact(team, redact.RedactionRequest((), secret, "it leaked", "ann"))
         assert {"pythia.assessed", "chat.sent", "agent.ended"} <= {one.kind for one in done.erased}
         assert done.cannot == []
         assert [path for path in held if secret.encode() in path.read_bytes()] == []
@@ -772,7 +776,7 @@ def test_why_no_assessment_came_of_it_can_be_erased() -> None:
         found = run(team, shell(f"{sys.executable} {EXAMPLE}; echo '### {secret}'"))
         assert found is not None
         assert secret in str(found.problems)
-        done = redact.redact(team, redact.Request((), secret, "it leaked", "ann"))
+        done = redact.redact(team, redact.RedactionRequest((), secret, "it leaked", "ann"))
         assert "pythia.failed" in {one.kind for one in done.erased}
         (failed,) = bodies(team, "pythia.failed")
         assert failed["problems"] == ["[redacted]"]

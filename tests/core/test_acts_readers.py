@@ -173,7 +173,7 @@ def test_an_event_wakes_who_waits(tmp_path: Path, *, foreign: bool) -> None:
         with Watch([team.disk.full("events")], every=1) as watch:
             if not watch.is_told:
                 pytest.fail("this system is expected to tell of new files")
-        found: list[bus.Pending] = []
+        found: list[bus.PendingEvent] = []
 
         def wait() -> None:
             with Team(str(story.root)) as mine:

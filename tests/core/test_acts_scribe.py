@@ -29,10 +29,10 @@ def story() -> Iterator[Story]:
         yield story
 
 
-def log(story: Story, title: str = "T", **fields: Any) -> decisions_log.Logged:
+def log(story: Story, title: str = "T", **fields: Any) -> decisions_log.LoggedDecision:
     with story.team() as team:
         given_ = {"participants": ["ann"], "rationale": "because"} | fields
-        return decisions_log.log(team, decisions_log.Request(title, **given_))
+        return decisions_log.log(team, decisions_log.DecisionRequest(title, **given_))
 
 
 def test_a_decision_is_its_entry_in_the_log(story: Story) -> None:

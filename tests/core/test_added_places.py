@@ -454,7 +454,7 @@ def test_of_a_chat_of_any_folder_only_what_was_erased_is_withheld(shop: Path) ->
     nbs_chat(shop, "send", "talk/x.chat", "ann", "a plain word")
     old = (shop / "talk/x.chat").read_bytes()
     with Team(str(shop / ".nbs")) as team:
-        redact.redact(team, redact.Request(match="secret", reason="a name", by="ann"))
+        redact.redact(team, redact.RedactionRequest(match="secret", reason="a name", by="ann"))
         kept, count = withhold(team.source, "chat/talk/x.chat", old)
     assert count == 1
     now = (shop / "talk/x.chat").read_bytes()

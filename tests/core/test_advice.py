@@ -170,7 +170,7 @@ def test_our_own_decisions_are_bound_to_their_messages(tmp_path: Path) -> None:
         for _ in range(advice.BEHIND):
             chat_send.send(team, "live", "ben", "carry on")
         assert [p.sentence for p in _missed(team)] == ["Let's use files."]
-        request = decisions_log.Request("Files", ["ann"], "Simple.", refs=["live.chat:~L7"])
+        request = decisions_log.DecisionRequest("Files", ["ann"], "Simple.", refs=["live.chat:~L7"])
         decisions_log.log(team, request)
         assert _missed(team) == []
 

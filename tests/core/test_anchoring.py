@@ -18,7 +18,7 @@ from tripod.ledger.tlog.seal import open_seal
 from tripod.ledger.tlog.witness import (
     SIZE_TYPE,
     TEXT_TYPE,
-    Answer,
+    Response,
     format_signatures,
     parse_request,
 )
@@ -188,25 +188,25 @@ def lines_by(key: SigningKey, note: Note) -> bytes:
 @pytest.mark.parametrize(
     ("answer", "error", "says"),
     [
-        (Answer(200, TEXT_TYPE, b""), RefusedError, "no cosignature"),
-        (Answer(200, TEXT_TYPE, b"<html>"), RefusedError, "no cosignature"),
-        (Answer(200, TEXT_TYPE, b"OTHER"), RefusedError, "no cosignature"),
-        (Answer(200, TEXT_TYPE, b"LATE"), RefusedError, "no cosignature"),
-        (Answer(409, SIZE_TYPE, b"1\n"), UnreachableError, "409"),
-        (Answer(409, SIZE_TYPE, b"x\n"), UnreachableError, "decimal"),
-        (Answer(409, SIZE_TYPE, b"999\n"), RefusedError, "ROLLBACK"),
-        (Answer(409, TEXT_TYPE, b"1\n"), UnreachableError, "409"),
-        (Answer(422, TEXT_TYPE, b"no"), RefusedError, "FORK"),
-        (Answer(403, TEXT_TYPE, b""), RefusedError, "get to know"),
-        (Answer(400, TEXT_TYPE, b""), RefusedError, "tlog-witness"),
-        (Answer(302, TEXT_TYPE, b""), UnreachableError, "302"),
-        (Answer(500, TEXT_TYPE, b"\xff"), UnreachableError, "500"),
+        (Response(200, TEXT_TYPE, b""), RefusedError, "no cosignature"),
+        (Response(200, TEXT_TYPE, b"<html>"), RefusedError, "no cosignature"),
+        (Response(200, TEXT_TYPE, b"OTHER"), RefusedError, "no cosignature"),
+        (Response(200, TEXT_TYPE, b"LATE"), RefusedError, "no cosignature"),
+        (Response(409, SIZE_TYPE, b"1\n"), UnreachableError, "409"),
+        (Response(409, SIZE_TYPE, b"x\n"), UnreachableError, "decimal"),
+        (Response(409, SIZE_TYPE, b"999\n"), RefusedError, "ROLLBACK"),
+        (Response(409, TEXT_TYPE, b"1\n"), UnreachableError, "409"),
+        (Response(422, TEXT_TYPE, b"no"), RefusedError, "FORK"),
+        (Response(403, TEXT_TYPE, b""), RefusedError, "get to know"),
+        (Response(400, TEXT_TYPE, b""), RefusedError, "tlog-witness"),
+        (Response(302, TEXT_TYPE, b""), UnreachableError, "302"),
+        (Response(500, TEXT_TYPE, b"\xff"), UnreachableError, "500"),
     ],
 )
 def test_nothing_is_logged_that_was_not_checked(
-    project: Path, answer: Answer, error: type[Exception], says: str
+    project: Path, answer: Response, error: type[Exception], says: str
 ) -> None:
-    def ask(data: bytes) -> Answer:
+    def ask(data: bytes) -> Response:
         note = parse_request(data).note
         other = SigningKey(NAME, bytes(range(160, 192)), COSIGNATURE)
         moved = Note(note.text.replace("\n", "\n1", 1), note.signatures)
@@ -233,8 +233,8 @@ def test_a_newer_seal_elsewhere_asks_for_a_seal_here(project: Path) -> None:
         events.publish(team, "ann", "done", "low", "more")
         size = team.store.head().size
 
-        def ask(_: bytes) -> Answer:
-            return Answer(409, SIZE_TYPE, f"{size}\n".encode())
+        def ask(_: bytes) -> Response:
+            return Response(409, SIZE_TYPE, f"{size}\n".encode())
 
         with pytest.raises(RefusedError, match="tripod seal"):
             anchoring.witness(team, ask, [WITNESSES[0].verifier()], "w1")

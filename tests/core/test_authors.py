@@ -122,7 +122,7 @@ def test_the_entries_of_one_act_are_signed_together(root: str) -> None:
     enrol(root, "alex", "scribe")
     with Team(root) as team:
         chat_send.send(team, "side", "alex", "@bench and @claude, look", human=True)
-        request = decisions_log.Request("Signed", ("alex",), "why", refs=["live.chat:~L7"])
+        request = decisions_log.DecisionRequest("Signed", ("alex",), "why", refs=["live.chat:~L7"])
         decisions_log.log(team, request)
         decisions_log.log(team, request)  # the sixth, so with a checkpoint
     said, decided, due = newest(root, 10)[:5], newest(root, 10)[5:7], newest(root, 10)[7:]
@@ -137,7 +137,7 @@ def test_who_logs_under_another_handle_signs_the_scribes_events_too(root: str) -
     """The event says that the scribe tells it; its actor is who did what it tells of."""
     enrol(root, "alex", "scribe")
     with Team(root) as team:
-        request = decisions_log.Request("By hand", ("alex",), "why", refs=["live.chat:~L7"])
+        request = decisions_log.DecisionRequest("By hand", ("alex",), "why", refs=["live.chat:~L7"])
         decisions_log.log(team, request, actor="alex")
     decided, event = newest(root, 2)
     assert (decided.actor, event.actor, event.data["source"]) == ("alex", "alex", "scribe")
@@ -165,7 +165,7 @@ def test_a_redaction_is_signed_and_leaves_the_signature_of_what_it_erases(root: 
     enrol(root, "alex")
     with Team(root) as team:
         seq = chat_send.send(team, "side", "alex", "a secret").seq
-        redact.redact(team, redact.Request((seq,), None, "leaked", "alex"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "leaked", "alex"))
         said, told = (next(team.store.read(at, at + 1)) for at in (seq, team.store.head().size - 1))
     assert said.body is None
     assert said.auth is not None
@@ -209,8 +209,10 @@ def test_a_ledger_from_before_keys_is_judged_and_brought_on(root: str) -> None:
         lambda team: events.publish(team, "alex", "done", "low"),
         lambda team: events.ack(team, next(events.check(team)).name, actor="alex"),
         lambda team: chat_send.send(team, "side", "alex", "me?"),
-        lambda team: decisions_log.log(team, decisions_log.Request("T", ("x",), "y"), actor="alex"),
-        lambda team: redact.redact(team, redact.Request((3,), None, "r", "alex")),
+        lambda team: decisions_log.log(
+            team, decisions_log.DecisionRequest("T", ("x",), "y"), actor="alex"
+        ),
+        lambda team: redact.redact(team, redact.RedactionRequest((3,), None, "r", "alex")),
     ],
 )
 def test_who_has_not_the_key_cannot_act_under_the_handle(root: str, act: Any) -> None:
@@ -408,7 +410,7 @@ def signed(root: str) -> str:
     authored(root)
     with Team(root) as team:
         seq = chat_send.send(team, "side", "bench", "a secret").seq
-        redact.redact(team, redact.Request((seq,), None, "leaked", "alex"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "leaked", "alex"))
         sealing.seal(team, "asked")
     return root
 

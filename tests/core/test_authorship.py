@@ -26,7 +26,7 @@ from tripod.ledger.chain import Tip, link_all
 from tripod.ledger.entry import MAX_BODY, auth_of, parse_header
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.tlog.note import COSIGNATURE, SigningKey, VerifierKey
-from tripod.ledger.tlog.tiles import MAX_LINES, Said, format_line, parse_line, parse_lines
+from tripod.ledger.tlog.tiles import MAX_LINES, LeafContent, format_line, parse_line, parse_lines
 
 VECTOR: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "golden/vectors/signatures.json").read_text(encoding="utf-8")
@@ -108,7 +108,7 @@ def test_what_is_no_record_is_refused(data: bytes) -> None:
 def test_the_largest_record_fits_a_line_and_a_bundle() -> None:
     record = sign_statements([b"%d" % number for number in range(MAX_BATCH)], ANN)
     assert len(record) == MAX_RECORD
-    line = format_line(2**53 - 1, Said(bytes(32), b"x" * MAX_BODY, record))
+    line = format_line(2**53 - 1, LeafContent(bytes(32), b"x" * MAX_BODY, record))
     assert len(line) * 256 <= MAX_LINES
     with pytest.raises(MalformedError):
         sign_statements([b"%d" % number for number in range(MAX_BATCH + 1)], ANN)
@@ -175,7 +175,7 @@ def test_many_drafts_of_one_act_take_several_records() -> None:
 def test_lines_are_read_as_they_were_written(
     auth: bytes | None, body: bytes | None, seq: int
 ) -> None:
-    said_ = Said(None if body is None else b"s" * 32, body, auth)
+    said_ = LeafContent(None if body is None else b"s" * 32, body, auth)
     line = format_line(seq, said_)
     assert parse_line(line, seq) == said_
     with pytest.raises(MalformedError):

@@ -133,14 +133,20 @@ def test_the_originals_own_create_begins_it_anew(talk: Chat, *, empty: bool) -> 
 
 def test_references_to_the_old_messages_resolve(talk: Chat) -> None:
     with talk.team() as team:
-        decisions_log.log(team, decisions_log.Request("Old", ["ann"], "because", ["live.chat:~L8"]))
+        decisions_log.log(
+            team, decisions_log.DecisionRequest("Old", ["ann"], "because", ["live.chat:~L8"])
+        )
     move_away(talk)
     assert talk("create", FILE).code == 0
     talk.say("ann", "new", "newer")
     with talk.team() as team:
-        decisions_log.log(team, decisions_log.Request("New", ["ann"], "because", ["live.chat:~L8"]))
+        decisions_log.log(
+            team, decisions_log.DecisionRequest("New", ["ann"], "because", ["live.chat:~L8"])
+        )
         ref = f"archive/{MOVED}:~L7"
-        decisions_log.log(team, decisions_log.Request("Of before", ["ann"], "because", [ref]))
+        decisions_log.log(
+            team, decisions_log.DecisionRequest("Of before", ["ann"], "because", [ref])
+        )
         bound = [
             chat_read.messages(team, "live")[1].seq == entry.data["refs"][0]["seq"]
             for entry in team.store.read()

@@ -50,7 +50,9 @@ def link(story: Story, path: str) -> tuple[Path, bytes]:
 
 
 def decide(team: Team) -> None:
-    decisions_log.log(team, decisions_log.Request("Second", ["ann"], "r", ["live.chat:~L7"]))
+    decisions_log.log(
+        team, decisions_log.DecisionRequest("Second", ["ann"], "r", ["live.chat:~L7"])
+    )
 
 
 def held(story: Story) -> int:
@@ -148,7 +150,7 @@ def test_a_log_is_not_begun_through_a_link(tmp_path: Path) -> None:
     adopt.init(str(tmp_path))
     log.symlink_to("../../log.md")
     with Team(str(tmp_path / ".nbs")) as team, pytest.raises(RefusedError, match="symbolic link"):
-        decisions_log.log(team, decisions_log.Request("Second", ["ann"], "r"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Second", ["ann"], "r"))
     assert log.is_symlink()
 
 

@@ -16,7 +16,7 @@ from tripod.ledger.tlog.policy import Policy, format_policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adopt
 from tripod.team.team import Team
-from tripod.verify.anchors.heads import Bound, Known, bounds, opened, times
+from tripod.verify.anchors.heads import Bound, KnownHead, bounds, opened, times
 
 ROOT = b"r" * 32
 
@@ -27,11 +27,11 @@ def cosigned(size: int, seconds: int, witness: int = 0) -> Note:
     return Note(format_seal(seal), (sign_seal(seal, LOG), signature))
 
 
-def known(size: int, seconds: int | None = None, **fields: object) -> Known:
-    return Known("git", "somewhere", Seal(LOG.name, size, ROOT), seconds, **fields)  # type: ignore[arg-type]
+def known(size: int, seconds: int | None = None, **fields: object) -> KnownHead:
+    return KnownHead("git", "somewhere", Seal(LOG.name, size, ROOT), seconds, **fields)  # type: ignore[arg-type]
 
 
-def looked(one: Known, policy: Policy | None) -> Known:
+def looked(one: KnownHead, policy: Policy | None) -> KnownHead:
     """A head with the cosignatures that the policy lets count."""
     opening, problem = opened(one, [LOG.verifier()], policy)
     assert problem == ""

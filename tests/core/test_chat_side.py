@@ -11,7 +11,7 @@ from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
 from tripod.verify.evidence import Evidence, collect
-from tripod.verify.isolation.echo import Held, Log, said
+from tripod.verify.isolation.echo import DecisionLogText, PhraseIndex, said
 from tripod.verify.run import run
 
 CHAT = [text for _, text in SAID]
@@ -27,7 +27,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
 
 
 def test_it_knows_decisions_from_other_entries(evidence: Evidence) -> None:
-    log = Log(evidence, [])
+    log = DecisionLogText(evidence, [])
     rows = evidence.query("SELECT seq FROM pieces ORDER BY seq")
     assert all(seq in log for (seq,) in rows)
     assert 0 not in log
@@ -37,13 +37,13 @@ def test_it_knows_decisions_from_other_entries(evidence: Evidence) -> None:
 @given(chosen=PARTS)
 def test_what_is_left_out_is_nothing_but_decisions(evidence: Evidence, chosen: list[int]) -> None:
     """Any text of decisions, lines of the chat and other words: the same is found in the rest."""
-    log = Log(evidence, [INSTRUCTIONS])
+    log = DecisionLogText(evidence, [INSTRUCTIONS])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     pieces = [log._pieces[seq] for seq in seqs]
     sorts = [*pieces, *CHAT, INSTRUCTIONS, "so it is\n", "\n\n"]
     text = "\n\n".join(sorts[number % len(sorts)] for number in chosen)
     known = log.known.before(seqs[-1] + 1)
-    whole, rest = Held(), Held()
+    whole, rest = PhraseIndex(), PhraseIndex()
     whole.add(0, words_of(text), known)
     parts = list(log.between(text, seqs, seqs[-1] + 1))
     for part in parts:
@@ -57,11 +57,11 @@ def test_what_is_left_out_is_nothing_but_decisions(evidence: Evidence, chosen: l
 
 
 def test_a_log_alone_leaves_nothing(evidence: Evidence) -> None:
-    log = Log(evidence, [])
+    log = DecisionLogText(evidence, [])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     text = "# Decision Log\n\n" + "\n\n---\n\n".join(log._pieces[seq] for seq in seqs)
     until = seqs[-1] + 1
-    held = Held()
+    held = PhraseIndex()
     rows = [
         held.add(0, words_of(part), log.known.before(until))
         for part in log.between(text, seqs, until)
@@ -70,7 +70,7 @@ def test_a_log_alone_leaves_nothing(evidence: Evidence) -> None:
 
 
 def test_decisions_that_came_later_are_left_in(evidence: Evidence) -> None:
-    log = Log(evidence, [])
+    log = DecisionLogText(evidence, [])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     text = log._pieces[seqs[0]] + "\n\n" + log._pieces[seqs[1]]
     (left,) = log.between(text, seqs, seqs[1])

@@ -108,7 +108,7 @@ def test_what_was_erased_is_not_judged(root: str) -> None:
             for entry in team.store.read()
             if entry.kind == "chat.sent" and entry.actor == "pythia"
         ]
-        redact.redact(team, redact.Request(tuple(seqs), None, "private", "alex"))
+        redact.redact(team, redact.RedactionRequest(tuple(seqs), None, "private", "alex"))
     assert complete(root).verdict == "clean"
 
 

@@ -87,7 +87,7 @@ def split(sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_bound_refs_hold_when_lines_went_to_an_archive(split: str) -> None:
     """Lines are counted as the file stood when the decision was logged."""
     with Team(split) as team:
-        request = decisions_log.Request(
+        request = decisions_log.DecisionRequest(
             "After the split", ("bench",), "Yes.", refs=["live.chat:~L7"]
         )
         decisions_log.log(team, request)
@@ -104,11 +104,12 @@ def test_a_message_in_an_archive_can_be_referred_to(split: str) -> None:
         ref = ref_to(team.store.db, "live", 2)
         assert ref == f"{archive}.chat:~L9"
         logged = decisions_log.log(
-            team, decisions_log.Request("Look back", ("bench",), "Yes.", refs=[ref])
+            team, decisions_log.DecisionRequest("Look back", ("bench",), "Yes.", refs=[ref])
         )
         with pytest.raises(BadArgumentError, match="messages in lines 7 to 10"):
             decisions_log.log(
-                team, decisions_log.Request("No", ("bench",), "No.", [f"{archive}.chat:~L11"])
+                team,
+                decisions_log.DecisionRequest("No", ("bench",), "No.", [f"{archive}.chat:~L11"]),
             )
         (history,) = decisions_read.find(team, logged.id)
         assert history.refs[0].message is not None

@@ -36,7 +36,9 @@ def fires(root: Path) -> Outcome:
 
 
 def log(team: Team, title: str) -> None:
-    decisions_log.log(team, decisions_log.Request(title, ["ann"], "why", refs=["live.chat:~L7"]))
+    decisions_log.log(
+        team, decisions_log.DecisionRequest(title, ["ann"], "why", refs=["live.chat:~L7"])
+    )
 
 
 @pytest.fixture

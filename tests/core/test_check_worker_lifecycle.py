@@ -383,7 +383,7 @@ def test_a_long_log_that_is_shorter_at_a_later_end_is_named(root: Path) -> None:
 def test_an_erased_log_is_no_altered_one(root: Path) -> None:
     with Team(str(root / ".nbs")) as team:
         kept = [e.seq for e in team.store.read() if e.stream == f"files/{LOG}"]
-        redact.redact(team, redact.Request(kept, None, "private", "ann"))
+        redact.redact(team, redact.RedactionRequest(kept, None, "private", "ann"))
         assert (root / ".nbs" / LOG).read_bytes() == b"[redacted]\n"
         assert lifecycle(root).verdict == "clean"
         go_on(team)
@@ -393,7 +393,7 @@ def test_an_erased_log_is_no_altered_one(root: Path) -> None:
 
 def test_a_task_that_was_erased_stays_a_task(root: Path) -> None:
     with Team(str(root / ".nbs")) as team:
-        done = redact.redact(team, redact.Request((), "Do it", "private", "ann"))
+        done = redact.redact(team, redact.RedactionRequest((), "Do it", "private", "ann"))
     kinds = {one.kind for one in done.erased}
     assert kinds == {"worker.spawned", "delivered", "bus.published"}
     assert done.left == []

@@ -250,11 +250,11 @@ def test_a_message_of_another_is_not_told_by_a_tool(root: str) -> None:
 
 
 def test_an_erased_entry_is_judged_by_what_stands_for_it(root: str) -> None:
-    from tripod.recovery.redact import Request, redact
+    from tripod.recovery.redact import RedactionRequest, redact
 
     with Team(root) as team:
         seq = chat_send.send(team, "side", "bench", "a secret").seq
-        redact(team, Request((seq,), None, "r", "alex"))
+        redact(team, RedactionRequest((seq,), None, "r", "alex"))
     assert found(root) == []
     rows = read(database(root))
     head = {name: value for name, value in rows[seq].head.items() if name != "auth"}

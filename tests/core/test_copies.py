@@ -118,7 +118,9 @@ def go_on(root: str) -> None:
     """Entries that the backup does not hold, sealed."""
     with Team(root) as team:
         chat_send.send(team, "live", *SAID[0])
-        request = decisions_log.Request("Later", ("alex",), "Because.", refs=("live.chat:~L7",))
+        request = decisions_log.DecisionRequest(
+            "Later", ("alex",), "Because.", refs=("live.chat:~L7",)
+        )
         decisions_log.log(team, request)
 
 
@@ -165,7 +167,7 @@ def test_the_new_line_has_a_key_of_its_own(root: str) -> None:
         assert newest is not None
         assert newest.note == sealing.last_note(done.origin)
         decisions_log.log(
-            team, decisions_log.Request("On", ("alex",), "x", refs=("live.chat:~L7",))
+            team, decisions_log.DecisionRequest("On", ("alex",), "x", refs=("live.chat:~L7",))
         )
         assert team.warnings == []
     assert sealing.last_note(FIRST) == old

@@ -60,7 +60,7 @@ class Dying(Story):
     def erase(self, kind: str) -> None:
         with self.team() as team:
             seq = next(entry.seq for entry in team.store.read() if entry.kind == kind)
-            redact.redact(team, redact.Request((seq,), None, "asked to", "ann"))
+            redact.redact(team, redact.RedactionRequest((seq,), None, "asked to", "ann"))
 
     def they_say(self, channel: str, handle: str, text: str) -> None:
         if (self.root / f"chat/{channel}.chat").exists():

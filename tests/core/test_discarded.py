@@ -105,7 +105,7 @@ def test_what_another_act_writes_over_stays_a_finding(story: Story, path: str) -
     slip_in(story, path)
     with story.team() as team:
         if path.endswith(".md"):
-            decisions_log.log(team, decisions_log.Request("Third", ["ann"], "r"))
+            decisions_log.log(team, decisions_log.DecisionRequest("Third", ["ann"], "r"))
         else:
             chat_send.send(team, "live", "ann", "more")
     for _ in range(2):

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
-from tripod.verify.isolation.echo import LONG, Held, Known, codes_of, has_word, runs_of
+from tripod.verify.isolation.echo import (
+    LONG,
+    PhraseIndex,
+    VisiblePhrases,
+    codes_of,
+    has_word,
+    runs_of,
+)
 
 WORDS = st.lists(st.sampled_from(["tea", "pot", "cup"]), max_size=40)
 
@@ -27,7 +34,7 @@ def naive(one: list[str], other: list[str], known: list[str]) -> set[str]:
 def test_it_finds_what_a_naive_reading_finds(
     one: list[str], other: list[str], known: list[str]
 ) -> None:
-    held, seen = Held(), Known()
+    held, seen = PhraseIndex(), VisiblePhrases()
     seen.add(5, " ".join(known))
     held.add(0, one, seen.before(6))
     assert {run for _, run in held.find(other)} == naive(one, other, known)
@@ -35,7 +42,7 @@ def test_it_finds_what_a_naive_reading_finds(
 
 def test_twelve_words_are_an_echo_and_eleven_are_none() -> None:
     words = [f"w{number}" for number in range(40)]
-    held = Held()
+    held = PhraseIndex()
     held.add(7, words)
     assert list(held.find(["x", *words[3:14], "x", *words[15:26], "x"])) == []
     assert list(held.find(["x", *words[3:15], "x"])) == [(7, " ".join(words[3:15]))]
@@ -43,7 +50,7 @@ def test_twelve_words_are_an_echo_and_eleven_are_none() -> None:
 
 def test_a_run_counts_for_the_first_text_that_has_it() -> None:
     words = [f"w{number}" for number in range(12)]
-    held = Held()
+    held = PhraseIndex()
     held.add(1, words)
     held.add(2, [*words, "more"])
     assert {number for number, _ in held.find(words)} == {1}
@@ -51,7 +58,7 @@ def test_a_run_counts_for_the_first_text_that_has_it() -> None:
 
 def test_what_became_known_later_was_not_known() -> None:
     words = [f"w{number}" for number in range(12)]
-    known = Known()
+    known = VisiblePhrases()
     known.add(4, " ".join(words))
     (run,) = runs_of(words)
     assert known.before(5)(run)
@@ -60,11 +67,11 @@ def test_what_became_known_later_was_not_known() -> None:
 
 def test_a_run_across_two_pieces_of_one_text_is_known() -> None:
     words = [f"w{number}" for number in range(20)]
-    known = Known()
+    known = VisiblePhrases()
     known.add(1, " ".join(words[:10]))
     known.add(2, " ".join(words[10:]), follows=True)
     assert all(known.before(3)(run) for run in runs_of(words))
-    apart = Known()
+    apart = VisiblePhrases()
     apart.add(1, " ".join(words[:10]))
     apart.add(2, " ".join(words[10:]))
     assert not any(apart.before(3)(run) for run in runs_of(words))
@@ -79,9 +86,9 @@ def test_the_longest_row_that_is_not_known(one: list[str], known: list[str]) -> 
         if " ".join(one[at : at + RUN]) in rows:
             covered[at : at + RUN] = [True] * RUN
     free = "".join("x" if is_known else "." for is_known in covered)
-    seen = Known()
+    seen = VisiblePhrases()
     seen.add(1, " ".join(known))
-    assert Held().add(0, one, seen.before(2)) == max(map(len, free.split("x")))
+    assert PhraseIndex().add(0, one, seen.before(2)) == max(map(len, free.split("x")))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,7 @@ def test_a_part_of_a_text_has_words_or_none() -> None:
 def test_a_line_of_a_file_is_found_as_it_stands() -> None:
     line = "YWxleHwxNzcwOTA0ODAwOiBoZWxsbw=="
     assert len(line) >= LONG
-    held = Held()
+    held = PhraseIndex()
     assert not held.holds_codes
     text = f"I read: {line}, and no more"
     held.add(3, words_of(text), codes=codes_of(text))
@@ -121,7 +128,7 @@ def test_a_line_of_a_file_is_found_as_it_stands() -> None:
     assert held.find_code(line) == 3
     assert held.find_code(line[:-6] + "Xbw==") is None
     assert held.find_code("two words") is None
-    joined = Held()
+    joined = PhraseIndex()
     joined.add(4, [], codes=codes_of(f"read=[{line}];"))
     assert joined.find_code(line) == 4
 

@@ -11,7 +11,7 @@ import pytest
 
 from tripod.agents import jobs, spec, spool, wrapper
 from tripod.agents.cassette import OTHER_PROMPT, player
-from tripod.agents.jobs import Errand, Run, Told
+from tripod.agents.jobs import Attempt, Errand, RunHooks
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING, spawn_agent
 from tripod.projections.engine import source_of
@@ -30,23 +30,23 @@ def team(tmp_path: Path) -> Any:
         yield opened
 
 
-class Noting(Told):
+class Noting(RunHooks):
     """Remembers what it was told."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def requested(self, act: Act, run: Run) -> tuple[int, ...]:  # noqa: ARG002 - as Told has it
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:  # noqa: ARG002 - as RunHooks has it
         self.told.append(f"requested {run.attempt}")
         return (1,)
 
-    def started(self, act: Act, run: Run) -> None:  # noqa: ARG002 - the same
+    def started(self, act: Act, run: Attempt) -> None:  # noqa: ARG002 - the same
         self.told.append(f"started {run.attempt}")
 
-    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:  # noqa: ARG002 - the same
+    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:  # noqa: ARG002 - the same
         self.told.append(f"ended {run.attempt} {result.status}")
 
-    def abandoned(self, act: Act, run: Run) -> None:  # noqa: ARG002 - the same
+    def abandoned(self, act: Act, run: Attempt) -> None:  # noqa: ARG002 - the same
         self.told.append(f"abandoned {run.attempt}")
 
 
@@ -125,7 +125,7 @@ def test_too_much_to_keep_is_known_by_its_digest(
 # Others ----------------------------------------------------------------------------------------
 
 
-def begin(team: Team, order: Errand, told: Told) -> Run:
+def begin(team: Team, order: Errand, told: RunHooks) -> Attempt:
     """Have it begin, and be gone."""
     assert jobs.attempt(team, order, 1, told)
     ordered = jobs.newest(team.store.db, "role", "subject")
@@ -147,7 +147,7 @@ def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None
 
 
 def test_a_run_that_ended_meanwhile_is_taken_in(team: Team) -> None:
-    ordered = begin(team, errand("echo", "x"), Told())
+    ordered = begin(team, errand("echo", "x"), RunHooks())
     jobs.spool_of(team, ordered.spawn).wait()
     told = Noting()
     assert jobs.settle(team, ordered, told)
@@ -171,7 +171,7 @@ def test_two_coordinators_run_it_once(team: Team, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     order = errand("sh", "-c", f"echo x >> {mark}; echo done")
 
-    async def both() -> list[tuple[Run, SpawnResult]]:
+    async def both() -> list[tuple[Attempt, SpawnResult]]:
         with Team(team.root) as other:
             return list(await asyncio.gather(jobs.run(team, order), jobs.run(other, order)))
 
@@ -186,7 +186,7 @@ def test_who_is_slower_waits_for_who_has_the_lock(team: Team) -> None:
     name = spec.spawn_id("role", "subject", 1, spec.described(order.spec(1)))
     folder = jobs.spool_of(team, name)
 
-    async def wait_and_do() -> tuple[Run, SpawnResult]:
+    async def wait_and_do() -> tuple[Attempt, SpawnResult]:
         with folder.held() as lock:
             assert lock is not None
             task = asyncio.ensure_future(jobs.run(team, order))
@@ -217,7 +217,7 @@ def test_being_cancelled_is_recorded(team: Team) -> None:
 
 
 def test_folders_of_no_run_are_swept(team: Team) -> None:
-    ordered = begin(team, errand("sleep", "600"), Told())
+    ordered = begin(team, errand("sleep", "600"), RunHooks())
     stray = jobs.spool_of(team, "5" * 32)
     with stray.held():
         jobs.sweep(team)
@@ -228,7 +228,7 @@ def test_folders_of_no_run_are_swept(team: Team) -> None:
     assert Path(going_on.path).exists()
     going_on.cancel()
     going_on.wait()
-    assert jobs.settle(team, ordered, Told())
+    assert jobs.settle(team, ordered, RunHooks())
 
 
 def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_what_is_no_folder_of_a_run_is_left_alone(team: Team, tmp_path: Path) ->
     ],
 )
 def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: bytes) -> None:
-    ordered = begin(team, errand("sleep", "600"), Told())
+    ordered = begin(team, errand("sleep", "600"), RunHooks())
     run = jobs.spool_of(team, ordered.spawn)
     right = run.look()
     assert right.started is not None
@@ -270,16 +270,16 @@ def test_what_others_wrote_in_place_of_a_wrapper_is_nothing(team: Team, data: by
     Path(run.path, "started.json").write_bytes(data)
     assert run.look() == (RUNNING, None, None)
     assert not run.cancel()
-    assert not jobs.settle(team, ordered, Told())
+    assert not jobs.settle(team, ordered, RunHooks())
     os.kill(right.started.wrapper, signal.SIGTERM)
     run.wait()
-    assert jobs.settle(team, ordered, Told())
+    assert jobs.settle(team, ordered, RunHooks())
 
 
 def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ordered = begin(team, errand("sleep", "600"), Told())
+    ordered = begin(team, errand("sleep", "600"), RunHooks())
     run = jobs.spool_of(team, ordered.spawn)
     started = run.look().started
     assert started is not None
@@ -294,9 +294,9 @@ def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
             real(path, value)
 
         racing.setattr(wrapper, "write_json", late)
-        assert not jobs.settle(team, ordered, Told())
+        assert not jobs.settle(team, ordered, RunHooks())
     assert kinds(team) == before
-    assert jobs.settle(team, ordered, Told())
+    assert jobs.settle(team, ordered, RunHooks())
     assert kinds(team) == [*before, "agent.abandoned"]
 
 
@@ -329,7 +329,7 @@ def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
     secret = "the password is swordfish"
     ordered, _ = asyncio.run(jobs.run(team, errand("cat", secret, stdin=secret.encode())))
     with Team(team.root) as other:
-        done = redact.redact(other, redact.Request((), secret, "private", "ann"))
+        done = redact.redact(other, redact.RedactionRequest((), secret, "private", "ann"))
     kinds = {one.kind for one in done.erased}
     assert kinds == {"agent.requested", "agent.ended", "delivered"}
     assert done.left == []

@@ -221,7 +221,7 @@ def test_what_was_written_is_not_added_again_behind_what_the_disk_refused(
                 chat_send.send(team, channel, "ann", "one")
             monkeypatch.setattr(Disk, "stage", refuses)
             monkeypatch.setattr(time, "monotonic", lambda: 1000.3)
-            decisions_log.log(team, decisions_log.Request("second", ["ann"], "because"))
+            decisions_log.log(team, decisions_log.DecisionRequest("second", ["ann"], "because"))
             assert team.warnings != []
             monkeypatch.setattr(Disk, "stage", stage)
             for channel in "live", "side":

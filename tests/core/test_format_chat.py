@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tripod.projections import text as moments
 from tripod.projections.chat import format as chat_format
-from tripod.projections.chat.format import Header, Message
+from tripod.projections.chat.format import ChatHeader, ChatLine
 
 TIMES = st.integers(0, moments.MAX_EPOCH)
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -22,7 +22,7 @@ HANDLES = st.text(
     max_size=15,
 )
 HEADERS = st.builds(
-    Header,
+    ChatHeader,
     HANDLES,
     TIMES.map(chat_format.format_time),
     st.lists(st.tuples(HANDLES, st.integers(0, 10**14))).map(tuple),
@@ -45,7 +45,7 @@ def test_the_example_of_the_format() -> None:
     assert file.header_raw == chat_format.format_header(
         file.header, len(example) - len(file.header_raw)
     )
-    assert list(map(chat_format.parse_line, file.lines)) == [Message("alex", 1770904800, "hello")]
+    assert list(map(chat_format.parse_line, file.lines)) == [ChatLine("alex", 1770904800, "hello")]
 
 
 # Lines ------------------------------------------------------------------------------------------
@@ -54,20 +54,20 @@ def test_the_example_of_the_format() -> None:
 @pytest.mark.parametrize(
     ("decoded", "message"),
     [
-        ("alex|1770904800|c2ln: hello", Message("alex", 1770904800, "hello")),
-        ("alex|1770904800: hello", Message("alex", 1770904800, "hello")),
-        ("alex: hello", Message("alex", 0, "hello")),
-        ("alex|1770904800: a: b | c\nd", Message("alex", 1770904800, "a: b | c\nd")),
-        ("alex|0: x", Message("alex", 0, "x")),
-        ("alex|-5: x", Message("alex", 0, "x")),
-        ("alex|soon: x", Message("alex", 0, "x")),
-        ("alex|9999999999999999999: x", Message("alex", 0, "x")),
-        ("alex|12345678901234567890: x", Message("alex", 0, "x")),
-        ("alex|5: ", Message("alex", 5, "")),
-        ("h" * 63 + ": x", Message("h" * 63, 0, "x")),
+        ("alex|1770904800|c2ln: hello", ChatLine("alex", 1770904800, "hello")),
+        ("alex|1770904800: hello", ChatLine("alex", 1770904800, "hello")),
+        ("alex: hello", ChatLine("alex", 0, "hello")),
+        ("alex|1770904800: a: b | c\nd", ChatLine("alex", 1770904800, "a: b | c\nd")),
+        ("alex|0: x", ChatLine("alex", 0, "x")),
+        ("alex|-5: x", ChatLine("alex", 0, "x")),
+        ("alex|soon: x", ChatLine("alex", 0, "x")),
+        ("alex|9999999999999999999: x", ChatLine("alex", 0, "x")),
+        ("alex|12345678901234567890: x", ChatLine("alex", 0, "x")),
+        ("alex|5: ", ChatLine("alex", 5, "")),
+        ("h" * 63 + ": x", ChatLine("h" * 63, 0, "x")),
     ],
 )
-def test_the_three_forms_of_a_line(decoded: str, message: Message) -> None:
+def test_the_three_forms_of_a_line(decoded: str, message: ChatLine) -> None:
     assert chat_format.parse_line(encoded(decoded)) == message
 
 
@@ -98,7 +98,7 @@ def test_what_the_original_skips_is_no_message(line: bytes) -> None:
 @given(HANDLES, TIMES, TEXTS)
 def test_a_line_reads_back(handle: str, time: int, text: str) -> None:
     assert chat_format.valid_handle(handle) is None
-    assert chat_format.parse_line(chat_format.format_line(handle, time, text)) == Message(
+    assert chat_format.parse_line(chat_format.format_line(handle, time, text)) == ChatLine(
         handle, time, text
     )
 
@@ -108,7 +108,7 @@ def test_what_is_written_reads_back_or_is_refused(handle: str, time: int, text: 
     with suppress(ValueError):
         line = chat_format.format_line(handle, time, text)
         assert b"\n" not in line
-        assert chat_format.parse_line(line) == Message(handle, time, text)
+        assert chat_format.parse_line(line) == ChatLine(handle, time, text)
 
 
 @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")))
@@ -133,7 +133,7 @@ def test_a_line_that_would_not_read_back_is_refused(handle: str, time: int, text
 
 
 def test_a_new_file_has_the_header_of_the_original() -> None:
-    header = chat_format.format_header(Header("system", "2026-02-12T14:00:00+0000", ()), 0)
+    header = chat_format.format_header(ChatHeader("system", "2026-02-12T14:00:00+0000", ()), 0)
     assert header == (
         b"=== nbs-chat ===\nlast-writer: system\nlast-write: 2026-02-12T14:00:00+0000\n"
         b"file-length: 110\nparticipants: \n---\n"
@@ -143,7 +143,7 @@ def test_a_new_file_has_the_header_of_the_original() -> None:
 
 
 @given(HEADERS, st.integers(0, 10**9))
-def test_a_header_reads_back_and_knows_its_length(header: Header, body_size: int) -> None:
+def test_a_header_reads_back_and_knows_its_length(header: ChatHeader, body_size: int) -> None:
     raw = chat_format.format_header(header, body_size)
     assert chat_format.parse_header(raw) == header
     length = int(raw.split(b"file-length: ")[1].split(b"\n")[0])
@@ -152,7 +152,7 @@ def test_a_header_reads_back_and_knows_its_length(header: Header, body_size: int
 
 @given(st.integers(0, 2_000))
 def test_the_length_is_right_at_every_size(body_size: int) -> None:
-    raw = chat_format.format_header(Header("a", "", ()), body_size)
+    raw = chat_format.format_header(ChatHeader("a", "", ()), body_size)
     assert int(raw.split(b"\n")[3].removeprefix(b"file-length: ")) == len(raw) + body_size
 
 
@@ -161,7 +161,7 @@ def test_an_archive_says_so_and_has_nobody_in_it() -> None:
     assert b"\nlast-writer: system\n" in raw
     assert b"\nparticipants: (archived)\n" in raw
     header = chat_format.parse_header(raw)
-    assert header == Header("system", "2026-02-12T14:00:00+0000", ())
+    assert header == ChatHeader("system", "2026-02-12T14:00:00+0000", ())
 
 
 def test_a_header_is_read_as_tolerantly_as_by_the_original() -> None:
@@ -169,7 +169,7 @@ def test_a_header_is_read_as_tolerantly_as_by_the_original() -> None:
         b"=== nbs-chat ===\nparticipants: a(2), b, c(3), d(x)\nfile-length: many\ncolour: red\n"
         b"last-writer: a\n---\n"
     )
-    assert chat_format.parse_header(raw) == Header("a", "", (("a", 2), ("c", 3)))
+    assert chat_format.parse_header(raw) == ChatHeader("a", "", (("a", 2), ("c", 3)))
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,16 @@ def test_what_is_no_header(raw: bytes) -> None:
 
 
 def test_a_line_break_in_a_header_is_refused() -> None:
-    for header in (Header("a\nb", "", ()), Header("a", "\n", ()), Header("a", "", (("b\n", 1),))):
+    for header in (
+        ChatHeader("a\nb", "", ()),
+        ChatHeader("a", "\n", ()),
+        ChatHeader("a", "", (("b\n", 1),)),
+    ):
         with pytest.raises(ValueError, match="line break"):
             chat_format.format_header(header, 0)
 
 
-HEAD = chat_format.format_header(Header("a", "2026-02-12T14:00:00+0000", (("a", 1),)), 0)
+HEAD = chat_format.format_header(ChatHeader("a", "2026-02-12T14:00:00+0000", (("a", 1),)), 0)
 
 
 @given(st.lists(st.binary().filter(lambda line: b"\n" not in line)), st.booleans())

@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.projections.pythia.format import TITLES, Judged, Range, judge_review, parse_assessment
+from tripod.projections.pythia.format import (
+    TITLES,
+    DecisionRange,
+    Judged,
+    judge_review,
+    parse_assessment,
+)
 
-ASKED = Range("D-17", "D-36", 20)
+ASKED = DecisionRange("D-17", "D-36", 20)
 KNOWN = frozenset(f"D-{number}" for number in range(1, 37))
 WHOLE = """## Pythia Checkpoint — 2026-02-12T14:00:00Z
 

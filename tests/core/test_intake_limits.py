@@ -151,7 +151,7 @@ def test_lines_of_one_chat_keep_their_order_whatever_their_clocks_say(story: Sto
         chat_format.format_line("ann", time, f"m{number}") + b"\n"
         for number, time in enumerate(times)
     )
-    header = chat_format.Header("ann", "x", (("ann", 5),))
+    header = chat_format.ChatHeader("ann", "x", (("ann", 5),))
     story.original.put("chat/live.chat", chat_format.format_header(header, len(body)) + body)
     story.original.publish("x", "y")
     check(story)

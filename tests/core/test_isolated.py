@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from tripod.agents import isolate as isolated
-from tripod.agents.isolate import HOME, WORK, Program, isolate, resolve
+from tripod.agents.isolate import HOME, WORK, ResolvedProgram, isolate, resolve
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
 
@@ -94,7 +94,9 @@ def test_only_the_system_and_its_own_files_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["/work", "/home/agent", "/home", "/tmp", "/srv/app", "/opt"])  # noqa: S108
 def test_nothing_covers_what_it_is_to_see(place: str) -> None:
     own = f"{place}/review.py"
-    argv = isolate(Program(("/usr/bin/true",), (own,)), "/f", ["/srv/app/.nbs"], "/srv/app").argv
+    argv = isolate(
+        ResolvedProgram(("/usr/bin/true",), (own,)), "/f", ["/srv/app/.nbs"], "/srv/app"
+    ).argv
     inside = argv[: argv.index("--")]
     behind = inside[inside.index(own) + 2 :]
     assert [word for word in behind if word != "/" and own.startswith(f"{word}/")] == []
@@ -102,13 +104,17 @@ def test_nothing_covers_what_it_is_to_see(place: str) -> None:
 
 @pytest.mark.usefixtures("made")
 def test_what_is_hidden_below_a_folder_of_the_system_is_covered() -> None:
-    place = isolate(Program(("/usr/bin/true",), ()), "/f", ["/usr/src/app/.nbs"], "/usr/src/app")
+    place = isolate(
+        ResolvedProgram(("/usr/bin/true",), ()), "/f", ["/usr/src/app/.nbs"], "/usr/src/app"
+    )
     covered = options(place.argv, "--tmpfs")
     assert "/usr/src/app" in covered
     assert "/usr/src/app/.nbs" not in covered  # its name would be seen
     words = list(place.argv)
     assert words.index("/usr/src/app") > words.index("/usr")
-    elsewhere = isolate(Program(("/usr/bin/true",), ()), "/f", ["/srv/app/.nbs"], "/srv/app")
+    elsewhere = isolate(
+        ResolvedProgram(("/usr/bin/true",), ()), "/f", ["/srv/app/.nbs"], "/srv/app"
+    )
     assert not {"/srv/app", "/srv/app/.nbs"} & set(elsewhere.argv)
 
 
@@ -120,7 +126,7 @@ def test_an_interpreter_of_ones_own_brings_what_stands_beside_it(tmp_path: Path)
     (tmp_path / "link").symlink_to(tmp_path / "tool/bin/run")
 
     def shown(name: str) -> tuple[str, list[str]]:
-        program = Program((str(tmp_path / name),), ())
+        program = ResolvedProgram((str(tmp_path / name),), ())
         with mock.patch.dict(os.environ, {"HOME": str(tmp_path / "home")}):
             place = isolate(program, "/f", [], str(tmp_path / "project"))
         own = [p for p in options(place.argv, "--ro-bind") if p.startswith(str(tmp_path))]
@@ -145,7 +151,7 @@ def test_what_stands_beside_an_interpreter_is_not_shown_with_a_repository(
         (tmp_path / "tool/share/c.git/objects").mkdir()
         (tmp_path / "tool/share/c.git/refs").mkdir()
     start = str(tmp_path / "tool/bin/run")
-    place = isolate(Program((start,), ()), "/f", [], "/x")
+    place = isolate(ResolvedProgram((start,), ()), "/f", [], "/x")
     assert [p for p in options(place.argv, "--ro-bind") if p.startswith(str(tmp_path))] == [start]
 
 
@@ -184,12 +190,12 @@ def test_a_shim_called_python_is_the_interpreter_that_runs_us(tmp_path: Path) ->
     shim = tmp_path / "python3"
     shim.write_text("#!/bin/sh\n")
     shim.chmod(0o755)
-    place = isolate(Program((str(shim), "-c", "1"), ()), "/f", [], "/x")
+    place = isolate(ResolvedProgram((str(shim), "-c", "1"), ()), "/f", [], "/x")
     assert place.argv[-3:] == (os.path.realpath(sys.executable), "-c", "1")
 
 
 def test_without_a_namespace_the_reason_is_told() -> None:
-    program = Program(("/usr/bin/true",), ())
+    program = ResolvedProgram(("/usr/bin/true",), ())
     with mock.patch.object(isolated, "BWRAP", "no-such-bwrap"):
         place = isolate(program, "/f", [], "/x")
     assert place == isolated.Isolated(
@@ -214,7 +220,7 @@ def test_a_bwrap_that_cannot_is_told(
     bwrap.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(isolated, "_TRUSTED", ())
-    place = isolate(Program(("/usr/bin/true",), ()), "/f", ["/secret"], "/x")
+    place = isolate(ResolvedProgram(("/usr/bin/true",), ()), "/f", ["/secret"], "/x")
     assert (place.level, place.problem) == ("folder", problem)
 
 
@@ -226,7 +232,7 @@ def test_a_bwrap_that_others_can_write_is_refused(
     bwrap.chmod(0o775)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(isolated, "_TRUSTED", ())
-    place = isolate(Program(("/usr/bin/true",), ()), "/f", [], "/x")
+    place = isolate(ResolvedProgram(("/usr/bin/true",), ()), "/f", [], "/x")
     assert (place.level, place.bwrap) == ("folder", None)
     assert place.problem is not None
     assert place.problem.startswith(f"{bwrap} can be changed by others than you")
@@ -239,13 +245,13 @@ def test_the_systems_bwrap_comes_before_that_of_path(
     (tmp_path / "true").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "true").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    place = isolate(Program(("/usr/bin/true",), ()), "/f", [], "/x")
+    place = isolate(ResolvedProgram(("/usr/bin/true",), ()), "/f", [], "/x")
     assert place.bwrap == ("/usr/bin/true", sha256(Path("/usr/bin/true").read_bytes()).hexdigest())
     assert place.argv[0] == "/usr/bin/true"
 
 
 def test_proc_may_be_refused_alone(made: mock.Mock) -> None:
     made.side_effect = ["Can't mount proc", None]
-    place = isolate(Program(("/usr/bin/true",), ()), "/f", [], "/x")
+    place = isolate(ResolvedProgram(("/usr/bin/true",), ()), "/f", [], "/x")
     assert place.level == "namespace"
     assert "--proc" not in place.argv

@@ -39,7 +39,7 @@ QUOTED = (
 
 def decide(team: Team, title: str, rationale: str) -> None:
     decisions_log.log(
-        team, decisions_log.Request(title, ["alex"], rationale, refs=["live.chat:~L8"])
+        team, decisions_log.DecisionRequest(title, ["alex"], rationale, refs=["live.chat:~L8"])
     )
 
 
@@ -110,10 +110,12 @@ def test_a_decision_that_quotes_the_chat_is_told_to_the_scribe_and_counted(root:
             ("Tag", "So it is.", "a", QUOTED),
         ):
             ref = ["live.chat:~L8"]
-            request = decisions_log.Request(title, ["ann"], rationale, ref, [artefact], [tag])
+            request = decisions_log.DecisionRequest(
+                title, ["ann"], rationale, ref, [artefact], [tag]
+            )
             (warning,) = decisions_log.log(team, request).warnings
             assert warning.startswith("12 words in a row of it stand in the chat as well")
-        plain = decisions_log.Request(
+        plain = decisions_log.DecisionRequest(
             "A", ["ann"], " ".join(QUOTED.split()[:11]), ["live.chat:~L8"]
         )
         assert decisions_log.log(team, plain).warnings == []
@@ -145,7 +147,7 @@ def test_a_decision_that_quotes_the_chat_outside_of_its_fields_is_counted(
 
 
 def test_only_the_newest_messages_are_looked_at_when_a_decision_is_logged(root: str) -> None:
-    quoting = decisions_log.Request("Quoted", ["ann"], QUOTED, ["live.chat:~L8"])
+    quoting = decisions_log.DecisionRequest("Quoted", ["ann"], QUOTED, ["live.chat:~L8"])
     with Team(root) as team:
         for number in range(500):
             bus.publish(team, "ann", f"t{number}", "low", "")
@@ -733,7 +735,7 @@ def test_what_was_erased_cannot_be_told(root: str, kind: str, reason: str) -> No
     review(root)
     with Team(root) as team:
         seq = max(entry.seq for entry in team.store.read() if entry.kind == kind)
-        redact.redact(team, redact.Request((seq,), None, "private", "alex"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "private", "alex"))
     told = isolation(root)
     assert told.verdict == "cannot tell"
     assert reason in told.reason
@@ -758,7 +760,7 @@ def test_an_erased_message_matters_where_there_is_room_for_it(
         (seq,) = team.store.db.execute(
             "SELECT max(seq) FROM lines WHERE channel = 'live' AND handle = 'alex'"
         ).fetchone()
-        redact.redact(team, redact.Request((seq,), None, "private", "alex"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "private", "alex"))
     told = isolation(root)
     assert told.verdict == verdict
     assert ("1 message was erased" in told.reason) is bool(extra)
@@ -778,7 +780,7 @@ def test_an_erased_message_may_stand_in_a_file_that_came_later(
         seq = chat_send.say_in(act, "live", "alex", "what nobody should have said").seq
     review(root, files=[file])
     with Team(root) as team:
-        redact.redact(team, redact.Request((seq,), None, "private", "alex"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "private", "alex"))
     told = isolation(root)
     assert told.verdict == verdict
 

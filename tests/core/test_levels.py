@@ -21,8 +21,8 @@ from tripod.ledger.tlog.seal import Cosignature, Seal, format_seal, sign_seal
 from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
 from tripod.trust.anchor import Receipt
-from tripod.verify.anchors.collect import Asked
-from tripod.verify.anchors.heads import Known, anchored
+from tripod.verify.anchors.collect import AnchorOptions
+from tripod.verify.anchors.heads import KnownHead, anchored
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Anchored, Report
 from tripod.verify.run import run as judge_all
@@ -72,7 +72,7 @@ def policy(tmp_path: Path, end: str) -> tuple[str, ...]:
 
 
 def judge(project: Path, *policies: str) -> Report:
-    with collect(str(project), asked=Asked(policies=policies)) as evidence:
+    with collect(str(project), asked=AnchorOptions(policies=policies)) as evidence:
         return judge_all(evidence)
 
 
@@ -397,7 +397,7 @@ def test_a_quorum_is_what_so_many_have_seen(drawn: list[tuple[int, int]], thresh
         "g",
     )
     heads = [
-        Known("receipt", f"{n} at {size}", Seal("x", size, b"r" * 32),
+        KnownHead("receipt", f"{n} at {size}", Seal("x", size, b"r" * 32),
               cosigned=(Cosignature(keys[n], TIME),))
         for n, size in drawn
     ]  # fmt: skip

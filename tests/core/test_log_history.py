@@ -46,7 +46,8 @@ def decide(git: Git, clock: Clock, title: str) -> None:
     clock.move(5)
     with Team(str(git.root / ".nbs")) as team:
         decisions_log.log(
-            team, decisions_log.Request(title, ("ann",), "Because.", refs=[], status="decided")
+            team,
+            decisions_log.DecisionRequest(title, ("ann",), "Because.", refs=[], status="decided"),
         )
     keep(git)
 

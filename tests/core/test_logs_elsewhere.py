@@ -213,7 +213,9 @@ def test_several_logs_of_one_folder_and_of_one_name(shop: Path) -> None:
         Team(str(shop / ".nbs")) as team,
         pytest.raises(BadArgumentError, match="no folder nowhere"),
     ):
-        decisions_log.log(team, decisions_log.Request("T", ["ann"], "because"), into="nowhere/x.md")
+        decisions_log.log(
+            team, decisions_log.DecisionRequest("T", ["ann"], "because"), into="nowhere/x.md"
+        )
 
 
 def test_the_log_of_a_chat_elsewhere_is_beside_its_folder(shop: Path) -> None:
@@ -402,7 +404,9 @@ def test_what_is_erased_stays_in_no_file(shop: Path) -> None:
     old = path.read_bytes()
     (shop / "docs/handbook.md").write_text("Secret handbook\n")
     with Team(str(shop / ".nbs")) as team:
-        done = redact.redact(team, redact.Request(match="Secret", reason="a name", by="ann"))
+        done = redact.redact(
+            team, redact.RedactionRequest(match="Secret", reason="a name", by="ann")
+        )
         assert {one.kind for one in done.erased} >= {"decision.logged"}
         assert "handbook" not in str(done)
     assert b"Secret" not in path.read_bytes()

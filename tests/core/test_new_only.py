@@ -18,9 +18,9 @@ from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.trust import actors, keys
-from tripod.verify.anchors.collect import Asked
+from tripod.verify.anchors.collect import AnchorOptions
 from tripod.verify.anchors.compare import pin_of
-from tripod.verify.anchors.heads import Known
+from tripod.verify.anchors.heads import KnownHead
 from tripod.verify.checks import NEW_ONLY
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome, Report
@@ -69,7 +69,7 @@ def heads(root: str, sizes: tuple[int, ...]) -> dict[int, Seal]:
 def judge(root: str, seal: Seal, *, new_only: bool = True) -> Report:
     pin = Path(root).parent / "pin"
     pin.write_text(format_seal(seal), encoding="utf-8")
-    with collect(root, asked=Asked(str(pin), new_only=new_only)) as evidence:
+    with collect(root, asked=AnchorOptions(str(pin), new_only=new_only)) as evidence:
         return run(evidence, select=NAMES)
 
 
@@ -190,17 +190,17 @@ def forged(root: str, sql: str, *values: object) -> None:
         db.execute(sql, values)
 
 
-def remembered(root: str, *known: Known) -> Report:
+def remembered(root: str, *known: KnownHead) -> Report:
     """A run from the pin at 600, with heads that are known besides."""
     seal = heads(root, (600,))[600]
     with collect(root) as evidence:
         evidence.outside.pin = seal
-        evidence.outside.known = (Known("pin", "the pin", seal), *known)
+        evidence.outside.known = (KnownHead("pin", "the pin", seal), *known)
         return run(evidence, select=NAMES)
 
 
 def test_a_fork_that_no_entry_tells_of_excuses_no_rollback(root: str) -> None:
-    newer = Known("git", "a commit", heads(root, (800,))[800])
+    newer = KnownHead("git", "a commit", heads(root, (800,))[800])
     forge(root, read(database(root))[:-3])
     forged(root, "INSERT INTO forks VALUES (700, ?, 600, ?)", ORIGIN, "00" * 32)
     report = remembered(root, newer)
@@ -212,7 +212,7 @@ def test_a_key_or_receipt_that_no_entry_holds_counts_for_nothing(root: str) -> N
     seal = heads(root, (700,))[700]
     note = parse_note(format_note(Note(format_seal(seal), (sign_seal(seal, KEY),))))
     forged(root, "INSERT INTO keys VALUES (5, ?)", KEY.verifier().format())
-    report = remembered(root, Known("git", "a commit", seal, note=note))
+    report = remembered(root, KnownHead("git", "a commit", seal, note=note))
     assert any("unsealed" in f.message for o in report.outcomes for f in o.findings)
     forged(root, "INSERT INTO anchors VALUES (9, 'tsa', 'x', 700, ?)", "ab" * 32)
     report = remembered(root)
@@ -229,7 +229,7 @@ def test_a_seal_that_no_entry_holds_becomes_no_pin(root: str) -> None:
         pinned = heads(root, (600,))[600]
         with collect(root) as evidence:
             evidence.outside.pin = pinned
-            evidence.outside.known = (Known("pin", "the pin", pinned),)
+            evidence.outside.known = (KnownHead("pin", "the pin", pinned),)
             assert run(evidence, select=NAMES).exit_code == 0
             assert pin_of(evidence) == format_seal(seal).encode()
 

@@ -18,12 +18,12 @@ from tripod.cli import main
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, format_note
-from tripod.ledger.tlog.policy import Group, Log, Policy, Witness, format_policy
+from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness, format_policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.verify.anchors.collect import Asked
+from tripod.verify.anchors.collect import AnchorOptions
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome, Report
 from tripod.verify.run import run
@@ -67,17 +67,19 @@ def head(root: str, size: int | None = None, origin: str = ORIGIN) -> Seal:
     return Seal(origin, tree.size, tree.root())
 
 
-def pin(tmp_path: Path, seal: Seal, *signatures: object) -> Asked:
+def pin(tmp_path: Path, seal: Seal, *signatures: object) -> AnchorOptions:
     path = tmp_path / "pin"
     if signatures:
         path.write_bytes(format_note(Note(format_seal(seal), signatures)))  # type: ignore[arg-type]
     else:
         path.write_text(format_seal(seal), encoding="utf-8")
-    return Asked(str(path))
+    return AnchorOptions(str(path))
 
 
-def judge(root: str, asked: Asked | None = None, select: tuple[str, ...] | None = None) -> Report:
-    with collect(root, asked=asked or Asked()) as evidence:
+def judge(
+    root: str, asked: AnchorOptions | None = None, select: tuple[str, ...] | None = None
+) -> Report:
+    with collect(root, asked=asked or AnchorOptions()) as evidence:
         return run(evidence, select)
 
 
@@ -165,15 +167,15 @@ def test_what_is_behind_the_pin_it_does_not_see(root: str, tmp_path: Path) -> No
 
 
 def test_a_pin_that_is_missing_or_unreadable_is_no_success(root: str, tmp_path: Path) -> None:
-    report = judge(root, Asked(str(tmp_path / "none")))
+    report = judge(root, AnchorOptions(str(tmp_path / "none")))
     assert (report.exit_code, "--update-pin" in report.problem) == (3, True)
     bad = tmp_path / "bad"
     for data in (b"", b"x\n", b"example.com/ledger\n07\nx\n", b"\xff" * 100, b"x" * 300_000):
         bad.write_bytes(data)
-        assert judge(root, Asked(str(bad))).exit_code == 3
-    assert judge(root, Asked(str(tmp_path))).exit_code == 3
+        assert judge(root, AnchorOptions(str(bad))).exit_code == 3
+    assert judge(root, AnchorOptions(str(tmp_path))).exit_code == 3
     os.mkfifo(tmp_path / "pipe")
-    report = judge(root, Asked(str(tmp_path / "pipe")))
+    report = judge(root, AnchorOptions(str(tmp_path / "pipe")))
     assert (report.exit_code, "no regular file" in report.problem) == (3, True)
 
 
@@ -230,7 +232,7 @@ def test_a_sealed_ledger_gives_its_seal_as_the_pin(root: str, tmp_path: Path) ->
     path = tmp_path / "ci.pin"
     assert command(root, "--pin", str(path), "--update-pin") == 0
     assert f"— {ORIGIN} " in path.read_text(encoding="utf-8")
-    report = judge(root, Asked(str(path)))
+    report = judge(root, AnchorOptions(str(path)))
     assert told(report).verdict == "clean"
     assert report.anchored is not None
     assert report.anchored.tail == 0
@@ -345,7 +347,7 @@ def test_a_seal_that_is_none_is_said(root: str, git: Git) -> None:
 
 def test_git_is_left_alone_where_that_is_asked_or_there_is_none(root: str, git: Git) -> None:
     remember(git, head(root))
-    assert told(judge(root, Asked(git=False))).verdict == "not applicable"
+    assert told(judge(root, AnchorOptions(git=False))).verdict == "not applicable"
     assert command(root, "--no-git", "--select", "pins-extend") == 3
 
 
@@ -364,7 +366,7 @@ def test_a_seal_signed_by_another_key_is_named(root: str, git: Git) -> None:
 def policy(quorum: str | None) -> bytes:
     return format_policy(
         Policy(
-            (Log(LOG.verifier()),),
+            (TrustedLog(LOG.verifier()),),
             tuple(Witness(f"w{n}", key.verifier()) for n, key in enumerate(WITNESSES)),
             (Group("two", 2, ("w0", "w1", "w2")),),
             quorum,
@@ -446,7 +448,7 @@ def test_a_policy_that_is_not_understood_fails(
     assert says in texts(judge(root))[0]
     given = tmp_path / "given.yaml"
     given.write_text(text, encoding="utf-8")
-    report = judge(root, Asked(policies=(str(given),)))
+    report = judge(root, AnchorOptions(policies=(str(given),)))
     assert (report.exit_code, says in report.problem) == (3, True)
 
 
@@ -454,9 +456,9 @@ def test_a_policy_from_elsewhere_wins_over_the_teams_own(root: str, tmp_path: Pa
     demand(root, "level: SELF\n")
     given = tmp_path / "ci.yaml"
     given.write_text("# ours\nlevel: TIMESTAMPED   # no less\n", encoding="utf-8")
-    assert "asks for TIMESTAMPED" in texts(judge(root, Asked(policies=(str(given),))))[0]
-    assert judge(root, Asked(policies=(str(tmp_path / "none.tlog"),))).exit_code == 3
-    twice = Asked(policies=(str(given), str(given)))
+    assert "asks for TIMESTAMPED" in texts(judge(root, AnchorOptions(policies=(str(given),))))[0]
+    assert judge(root, AnchorOptions(policies=(str(tmp_path / "none.tlog"),))).exit_code == 3
+    twice = AnchorOptions(policies=(str(given), str(given)))
     assert "give one of them" in judge(root, twice).problem
 
 

@@ -12,8 +12,8 @@ from tripod.ledger.tlog.note import COSIGNATURE, ED25519, Note, VerifierKey
 from tripod.ledger.tlog.policy import (
     MAX_POLICY,
     Group,
-    Log,
     Policy,
+    TrustedLog,
     Witness,
     format_policy,
     open_under,
@@ -37,7 +37,9 @@ def policies(draw: st.DrawFn) -> Policy:
     """Any policy that can be written."""
     keys = draw(st.lists(st.binary(min_size=32, max_size=32), unique=True, max_size=6))
     urls = st.none() | WORDS.map(lambda word: f"https://{word}")
-    logs = [Log(VerifierKey(f"log{n}", ED25519, key), draw(urls)) for n, key in enumerate(keys)]
+    logs = [
+        TrustedLog(VerifierKey(f"log{n}", ED25519, key), draw(urls)) for n, key in enumerate(keys)
+    ]
     names = draw(
         st.lists(WORDS.filter(lambda word: word != "none"), unique=True, min_size=12, max_size=12)
     )
@@ -89,7 +91,7 @@ def test_what_people_write_is_read() -> None:
         parsed(text + "quorum none\n")
     text = text.replace("#not-a-comment", "log/") + f"\twitness w1 {W1}  \n   # so be it\nquorum w1"
     assert parsed(text) == Policy(
-        (Log(LOG.verifier(), "https://example.com/log/"),),
+        (TrustedLog(LOG.verifier(), "https://example.com/log/"),),
         (Witness("w1", WITNESSES[0].verifier()),),
         (),
         "w1",
@@ -152,8 +154,8 @@ def test_each_mistake_is_named_with_its_line(text: str, complaint: str) -> None:
         POLICY._replace(groups=(Group("seen", 2, ("w1",)),)),
         POLICY._replace(groups=(Group("seen", 1, ()),)),
         POLICY._replace(groups=(Group("seen", 1, ("seen",)),)),
-        POLICY._replace(logs=(Log(LOG.verifier(), "https://a b"),)),
-        POLICY._replace(logs=(Log(LOG.verifier(), "https://a\nquorum none"),)),
+        POLICY._replace(logs=(TrustedLog(LOG.verifier(), "https://a b"),)),
+        POLICY._replace(logs=(TrustedLog(LOG.verifier(), "https://a\nquorum none"),)),
         POLICY._replace(witnesses=(*POLICY.witnesses, *POLICY.witnesses)),
         POLICY._replace(witnesses=(Witness("\ud800", WITNESSES[0].verifier()),)),
         Policy((), quorum="none"),
@@ -231,4 +233,4 @@ def test_a_policy_without_the_log_believes_nothing() -> None:
     with pytest.raises(NotVerifiedError, match="signed by no key that is trusted"):
         open_under(Policy(()), sealed(SEAL))
     with pytest.raises(NotVerifiedError, match="signed by no key that is trusted"):
-        open_under(Policy((Log(OTHER_LOG.verifier()),)), sealed(SEAL))
+        open_under(Policy((TrustedLog(OTHER_LOG.verifier()),)), sealed(SEAL))

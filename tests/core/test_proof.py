@@ -8,7 +8,7 @@ from sealed import LOG, OTHER_LOG, POLICY, VECTORS, leaves_of, proof_of, seal_of
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.merkle import inclusion_proof, list_nodes
 from tripod.ledger.tlog.note import MAX_SIZE, Note, Signature, format_note
-from tripod.ledger.tlog.policy import Log, Policy
+from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.ledger.tlog.proof import (
     MAX_HASHES,
     MAX_PROOF,
@@ -128,13 +128,13 @@ def test_the_seal_alone_says_the_size() -> None:
 
 
 def test_nothing_is_proven_under_a_seal_that_the_policy_does_not_believe() -> None:
-    stranger = Policy((Log(OTHER_LOG.verifier()),))
+    stranger = Policy((TrustedLog(OTHER_LOG.verifier()),))
     with pytest.raises(NotVerifiedError, match="signed by no key"):
         verify_proof(PROOF, LEAVES[2], stranger)
     unseen = PROOF._replace(note=sealed(seal_of(LEAVES), witnesses=0))
     with pytest.raises(NotVerifiedError, match="not the quorum"):
         verify_proof(unseen, LEAVES[2], POLICY)
-    assert verify_proof(unseen, LEAVES[2], Policy((Log(LOG.verifier()),))).cosignatures == ()
+    assert verify_proof(unseen, LEAVES[2], Policy((TrustedLog(LOG.verifier()),))).cosignatures == ()
 
 
 def believed(data: bytes) -> bool:

@@ -15,7 +15,7 @@ from tripod.ledger.errors import MalformedError
 from tripod.ledger.merkle import inclusion_proof, list_nodes
 from tripod.ledger.tlog.note import parse_note
 from tripod.ledger.tlog.proof import parse_proof
-from tripod.ledger.tlog.witness import Request, format_request, parse_request
+from tripod.ledger.tlog.witness import CosignRequest, format_request, parse_request
 from tripod.trust.export import read_seal
 from tripod.trust.prove import prove_entry, prove_growth
 from tripod.verify.export.proof import is_proof, judge_proof
@@ -117,4 +117,4 @@ def test_what_is_no_growth_is_refused(path: str, text: str) -> None:
     with pytest.raises(MalformedError):
         parse_request(text.encode() + note(path).encode())
     with pytest.raises(MalformedError, match="64 hashes"):
-        format_request(Request(1, (bytes(32),) * 64, parse_note(note(path).encode())))
+        format_request(CosignRequest(1, (bytes(32),) * 64, parse_note(note(path).encode())))

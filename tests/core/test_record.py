@@ -198,7 +198,7 @@ def test_what_is_redacted_is_gone_from_the_record_and_said_there(sealed: str) ->
     with Team(sealed) as team:
         sealing.seal(team, "asked")
         said = next(e for e in team.store.read() if e.kind == "chat.sent")
-        redact.redact(team, redact.Request((said.seq,), None, "r", "alex"))
+        redact.redact(team, redact.RedactionRequest((said.seq,), None, "r", "alex"))
     lines = b"".join(p.read_bytes() for p in Path(f"{sealed}/record/bodies").rglob("*.jsonl"))
     assert b'\n{"seq":%d}\n' % said.seq in lines
     sound_for_all(sealed)

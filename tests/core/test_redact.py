@@ -24,7 +24,7 @@ from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.recovery.redact import Redaction, Request, redact
+from tripod.recovery.redact import Redaction, RedactionRequest, redact
 from tripod.team import adopt
 from tripod.team.files import Files
 from tripod.team.team import Team
@@ -67,8 +67,8 @@ def counted(report: Report) -> int | str:
     return next(o.coverage.get("redacted", 0) for o in report.outcomes if "bodies" in o.check)
 
 
-def ask(match: str = SECRET) -> Request:
-    return Request((), match, "a key leaked", "alex")
+def ask(match: str = SECRET) -> RedactionRequest:
+    return RedactionRequest((), match, "a key leaked", "alex")
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def root(tmp_path: Path) -> str:
         bus.ack_all(team, "nbs-chat")
         decisions_log.log(
             team,
-            decisions_log.Request(
+            decisions_log.DecisionRequest(
                 f"Keep {SECRET}", ["alex"], f"{SECRET} works", ["live.chat:~L7"], [SECRET]
             ),
         )
@@ -163,7 +163,7 @@ def test_the_team_works_on_as_before(erased: str) -> None:
     with Team(erased) as team:
         chat_send.send(team, "live", "bench", "all quiet")
         decisions_log.log(
-            team, decisions_log.Request("Go on", ["bench"], "why not", ["live.chat:~L8"])
+            team, decisions_log.DecisionRequest("Go on", ["bench"], "why not", ["live.chat:~L8"])
         )
         bus.prune(team, 1)
     side = Path(erased, "chat/side.chat")
@@ -187,7 +187,7 @@ def test_an_entry_is_erased_with_its_events_and_copies_and_quotes_are_named(root
         )
         whole = f"@bench take {SECRET} for the run\nand tell nobody"
         again = chat_send.send(team, "side", "claude", f"look: {whole}")
-        done = redact(team, Request((seq,), None, "private", "alex"))
+        done = redact(team, RedactionRequest((seq,), None, "private", "alex"))
         why = {target.why: target.kind for target in done.erased}
         events = [t for t in done.erased if t.kind == "bus.published"]
         copies = [t for t in done.erased if t.kind == "file.displaced"]
@@ -211,7 +211,7 @@ def test_a_short_text_is_found_again_by_its_line_alone(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"last-writer: claude", b"last-writer: nobody"))
     with Team(root) as team:
         recover.rebuild(team)
-        done = redact(team, Request((message.seq,), None, "wrong", "alex"))
+        done = redact(team, RedactionRequest((message.seq,), None, "wrong", "alex"))
         assert [t.kind for t in done.erased] == ["chat.sent", "bus.published", "file.displaced"]
         assert [m.text for m in chat_read.messages(team, "live", last=2)] == [
             "[redacted]",
@@ -226,18 +226,18 @@ def test_a_short_text_is_found_again_by_its_line_alone(tmp_path: Path) -> None:
 def test_what_cannot_be_erased_is_refused(root: str) -> None:
     with Team(root) as team:
         size = team.store.head().size
-        why = Request((), None, "a", "alex")
+        why = RedactionRequest((), None, "a", "alex")
         opened = next(team.store.read(0, 1)).seq
         with pytest.raises(RefusedError, match=r"a ledger\.opened holds names and numbers alone"):
-            redact(team, Request((opened, 9), None, "a", "alex"))
+            redact(team, RedactionRequest((opened, 9), None, "a", "alex"))
         with pytest.raises(NotFoundError, match="no entry 4711"):
-            redact(team, Request((4711,), None, "a", "alex"))
+            redact(team, RedactionRequest((4711,), None, "a", "alex"))
         with pytest.raises(NotFoundError, match="nothing in the ledger matches"):
             redact(team, ask("no such words"))
         with pytest.raises(BadArgumentError, match="numbers of entries, or --match"):
             redact(team, why)
         with pytest.raises(BadArgumentError, match="they say what is to be erased"):
-            redact(team, Request((), SECRET, f"take out {SECRET}", "alex"))
+            redact(team, RedactionRequest((), SECRET, f"take out {SECRET}", "alex"))
         assert team.store.head().size == size
     assert "chat/live.chat" in holders(root)
 
@@ -251,7 +251,7 @@ def test_twice_is_refused_and_an_input_is_taken_out_by_hand_first(root: str) -> 
         assert done.left == ["events/config.yaml"]
         gone = done.erased[0].seq
         with pytest.raises(RefusedError, match=f"entry {gone} .* redacted before, see entry"):
-            redact(team, Request((gone,), None, "again", "alex"))
+            redact(team, RedactionRequest((gone,), None, "again", "alex"))
         config.write_text("pythia-interval: 3\n")
         done = redact(team, ask())
         assert (done.cannot, done.left, done.done) == ([], [], True)
@@ -272,7 +272,7 @@ def test_a_database_that_was_put_aside_is_named(
             file.truncate(size)
         message = chat_send.send(team, "live", "ann", f"again {SECRET}")
         monkeypatch.setattr("tripod.recovery.redact.READ_LIMIT", size - 1)
-        done = redact(team, Request((message.seq,), None, "leaked", "alex"))
+        done = redact(team, RedactionRequest((message.seq,), None, "leaked", "alex"))
         assert [line for line in done.cannot if "searched" in line] == [
             f"{name} is over 0 MiB and was not searched"
         ]
@@ -314,7 +314,7 @@ def test_the_record_and_exports_that_are_named_lose_it_too(root: str, tmp_path: 
         assert holders(second) == ["bodies/000.jsonl"]
         size = team.store.head().size
         seqs = tuple(target.seq for target in done.erased)
-        assert redact(team, Request(seqs, None, "r", "alex"), exports=[str(second)]).done
+        assert redact(team, RedactionRequest(seqs, None, "r", "alex"), exports=[str(second)]).done
         assert holders(second) == []
         assert team.store.head().size == size
 
@@ -330,7 +330,7 @@ def test_a_clone_lacks_a_body_until_the_key_seals_again(
         sealing.seal(team, "asked")
     monkeypatch.setenv("TRIPOD_HOME", f"{signers_home}-of-another-host")
     with Team(root) as team:
-        assert redact(team, Request((seq,), None, "r", "ann")).done
+        assert redact(team, RedactionRequest((seq,), None, "r", "ann")).done
     record = f"{root}/record"
     assert "bodies-present" not in "".join(said(judge(root))), "the ledger explains it"
     missing = [text for text in said(judge_record(record)) if text.startswith("bodies-present")]
@@ -372,7 +372,10 @@ def test_old_bytes_that_come_back_are_not_taken_in_again(root: str) -> None:
         chat_send.send(team, "live", "alex", "a message that has the file written")
         recover.rebuild(team, evidence=True)
         assert list(differences(team.source, team.disk)) == []
-        assert {t.kind for t in redact(team, Request((size,), None, "r", "b"), dry_run=True).erased}
+        assert {
+            t.kind
+            for t in redact(team, RedactionRequest((size,), None, "r", "b"), dry_run=True).erased
+        }
     assert holders(root) == []
     assert judge(root).failures == 0
 
@@ -463,7 +466,7 @@ def one(tmp_path: Path) -> tuple[str, int]:
     root = build(str(tmp_path))
     with Team(root) as team:
         seq = chat_read.messages(team, "live")[0].seq
-        redact(team, Request((seq,), None, "r", "alex"))
+        redact(team, RedactionRequest((seq,), None, "r", "alex"))
     return root, seq
 
 
@@ -534,7 +537,7 @@ def test_a_ledger_of_the_first_schema_is_judged_as_it_is_and_brought_on(tmp_path
     assert said(judge(root)) == []
     with Team(root) as team:
         seq = chat_read.messages(team, "live")[0].seq
-        assert redact(team, Request((seq,), None, "r", "alex")).done
+        assert redact(team, RedactionRequest((seq,), None, "r", "alex")).done
     assert said(judge(root)) == []
 
 

@@ -20,7 +20,7 @@ from tripod.ledger.sqlite.repair import copy_rows
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import fold_into
 from tripod.recovery import rebuild as recover
-from tripod.recovery.redact import Request, redact
+from tripod.recovery.redact import RedactionRequest, redact
 from tripod.recovery.repair import renew
 from tripod.team.open import opened
 from tripod.team.team import Team
@@ -35,7 +35,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = build(str(tmp_path_factory.mktemp("sound")))
     with Team(root) as team:
         seq = chat_read.messages(team, "live")[0].seq
-        assert redact(team, Request((seq,), None, "r", "alex")).done
+        assert redact(team, RedactionRequest((seq,), None, "r", "alex")).done
         bus.publish(team, "a", "b", "low", "x" * 40_000)  # a blob
     with closing(sqlite3.connect(database(root))) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -39,7 +39,7 @@ def story() -> Iterator[Story]:
 
 def log(story: Story, title: str, rationale: str = "because") -> int:
     with story.team() as team:
-        decisions_log.log(team, decisions_log.Request(title, ["ann"], rationale))
+        decisions_log.log(team, decisions_log.DecisionRequest(title, ["ann"], rationale))
         return team.store.head().size - 2
 
 
@@ -113,7 +113,7 @@ def test_what_is_redacted_is_gone_from_it(story: Story) -> None:
     seq = log(story, "Open the shop", SECRET)
     assert found(story, "hunter2") == ["Open the shop"]
     with story.team() as team:
-        redact.redact(team, redact.Request((seq,), None, "a password", "ann"))
+        redact.redact(team, redact.RedactionRequest((seq,), None, "a password", "ann"))
     assert not index_of(story).exists()
     assert found(story, "hunter2") == []
     assert len(found(story, "decision")) == 6

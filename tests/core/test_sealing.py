@@ -25,8 +25,8 @@ from tripod.trust import seal as sealing
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
-PLAIN = decisions_log.Request("Title", ("ann",), "why")
-REQUEST = decisions_log.Request("Title", ("ann",), "why", refs=("live.chat:~L7",))
+PLAIN = decisions_log.DecisionRequest("Title", ("ann",), "why")
+REQUEST = decisions_log.DecisionRequest("Title", ("ann",), "why", refs=("live.chat:~L7",))
 
 
 @pytest.fixture

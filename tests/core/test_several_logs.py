@@ -67,9 +67,13 @@ def entry(second: int, title: str, mark: str = "") -> str:
     )
 
 
-def log(story: Story, title: str, into: str | None = None, **fields: str) -> decisions_log.Logged:
+def log(
+    story: Story, title: str, into: str | None = None, **fields: str
+) -> decisions_log.LoggedDecision:
     with story.team() as team:
-        request = decisions_log.Request(title, ["ann"], "because", ["live.chat:~L7"], **fields)
+        request = decisions_log.DecisionRequest(
+            title, ["ann"], "because", ["live.chat:~L7"], **fields
+        )
         return decisions_log.log(team, request, into=into)
 
 
@@ -386,7 +390,7 @@ def test_the_history_of_each_log_in_git_is_judged(tmp_path: Path) -> None:
         with Team(str(git.root / ".nbs")) as team:
             for title in ("One", "Two"):
                 clock.move(5)
-                request = decisions_log.Request(title, ("ann",), "Because.")
+                request = decisions_log.DecisionRequest(title, ("ann",), "Because.")
                 decisions_log.log(team, request, into="ops-log.md")
         data = (git.root / path).read_bytes()
         git.commit(path, data)
@@ -443,7 +447,7 @@ def test_what_is_erased_in_one_log_stays_in_no_file(story: Story) -> None:
     log(story, "Other", "b-log.md")
     before = (story.root / "scribe/b-log.md").read_bytes()
     with story.team() as team:
-        pattern = redact.Request(match="Secret", reason="a name", by="ann")
+        pattern = redact.RedactionRequest(match="Secret", reason="a name", by="ann")
         done = redact.redact(team, pattern)
         assert {one.kind for one in done.erased} >= {"decision.logged"}
     assert b"Secret" not in (story.root / "scribe/a-log.md").read_bytes()

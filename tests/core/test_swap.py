@@ -274,7 +274,7 @@ def test_what_came_before_a_writer_died_is_not_taken_in_twice(story: Story) -> N
     story.original.log("Before")
     with mock.patch.object(Team, "_write_files"), story.team() as team:
         chat_send.send(team, "live", "ann", "unwritten")
-        decisions_log.log(team, decisions_log.Request("Unwritten", ["ann"], "r"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Unwritten", ["ann"], "r"))
     story.original.append("chat/live.chat", line("behind"))
     story.original.log("Behind")
     with story.team() as team:
@@ -298,7 +298,7 @@ def test_a_torn_end_of_the_log_is_known_as_ours(story: Story) -> None:
         return real(fd, data)
 
     with mock.patch.object(os, "write", torn), story.team() as team:
-        decisions_log.log(team, decisions_log.Request("Torn", ["ann"], "r"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Torn", ["ann"], "r"))
         assert "No space left" in team.warnings[-1]
     story.original.append("scribe/log.md", b"\n---\n\n### D-7 Theirs\n- **Status:** decided\n")
     with story.team() as team:

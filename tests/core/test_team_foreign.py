@@ -179,7 +179,7 @@ def test_their_rotation_is_taken_in(story: Story, *, unsynced: bool) -> None:
     assert file is not None
     lines = [chat_format.format_line("bob", story.clock.seconds, f"m{n}") for n in range(1_999)]
     text = b"".join(line + b"\n" for line in [*file.lines, *lines])
-    header = chat_format.Header("bob", story.original._time(), (("ann", 1), ("bob", 1_999)))
+    header = chat_format.ChatHeader("bob", story.original._time(), (("ann", 1), ("bob", 1_999)))
     story.original.put(path, chat_format.format_header(header, len(text)) + text, 0o600)
     if not unsynced:
         sync(story)
@@ -211,7 +211,7 @@ def test_their_log_entries_and_their_split_are_taken_in(story: Story) -> None:
     assert found.kinds == {"decision.logged": 201, "log.rotated": 1}
     with story.team() as team:
         assert decisions_read.count(team) == 502
-        logged = decisions_log.log(team, decisions_log.Request("Ours", ["ann"], "because"))
+        logged = decisions_log.log(team, decisions_log.DecisionRequest("Ours", ["ann"], "because"))
         assert logged.number == 503
         log = (story.root / "scribe/log.md").read_bytes()
         assert log.count(b"\n### D-") == 253
@@ -222,7 +222,7 @@ def test_prose_by_hand_behind_the_log_is_kept(story: Story) -> None:
     story.original.append("scribe/log.md", b"\nA word by hand.\n")
     assert sync(story).kinds == {"log.noted": 1}
     with story.team() as team:
-        decisions_log.log(team, decisions_log.Request("Next", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Next", ["ann"], "because"))
         assert decisions_read.count(team) == 2
     assert b"\nA word by hand.\n\n---\n\n### D-" in (story.root / "scribe/log.md").read_bytes()
     whole(story)
@@ -267,7 +267,8 @@ def test_a_changed_configuration_is_an_entry_and_an_event(story: Story) -> None:
     assert body(story, start + 1)["type"] == "config-change"
     with story.team() as team:
         assert (
-            decisions_log.log(team, decisions_log.Request("T", ["ann"], "r")).checkpoint is not None
+            decisions_log.log(team, decisions_log.DecisionRequest("T", ["ann"], "r")).checkpoint
+            is not None
         )
     (story.root / "events/config.yaml").unlink()
     story.step(("sync",))
@@ -336,7 +337,7 @@ def test_an_edit_is_never_taken_in_and_kept_before_it_is_written_over(
         if path.startswith("chat"):
             chat_send.send(team, "live", "ann", "on")
         else:
-            decisions_log.log(team, decisions_log.Request("On", ["ann"], "because"))
+            decisions_log.log(team, decisions_log.DecisionRequest("On", ["ann"], "because"))
     kept = [e for e in _entries(story, start) if e.kind == "file.displaced"]
     assert [entry.data["path"] for entry in kept] == [path]
     with story.team() as team:
@@ -429,7 +430,7 @@ def test_what_cannot_be_kept_is_not_written_over(story: Story) -> None:
     path.write_bytes(b"x" * (17 * 1024 * 1024))
     start = size(story)
     with story.team() as team, pytest.raises(RefusedError, match="move it away first"):
-        decisions_log.log(team, decisions_log.Request("On", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("On", ["ann"], "because"))
     assert size(story) == start
     assert path.stat().st_size == 17 * 1024 * 1024
 
@@ -515,7 +516,7 @@ def test_a_message_that_slips_in_is_not_lost(story: Story) -> None:
 
 def test_a_decision_that_slips_in_is_not_lost(story: Story) -> None:
     with racing("scribe/log.md", lambda: story.original.log("In between")), story.team() as team:
-        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Mine", ["ann"], "because"))
         assert [d.title for d in decisions_read.query(team)] == ["First", "Mine", "In between"]
     whole(story)
 
@@ -525,7 +526,7 @@ def test_an_edit_that_slips_in_is_kept_apart(story: Story) -> None:
     edited = EDITS[path]((story.root / path).read_bytes())
     start = size(story)
     with racing(path, lambda: story.original.put(path, edited)), story.team() as team:
-        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Mine", ["ann"], "because"))
     kept = [e for e in _entries(story, start) if e.kind == "file.displaced"]
     with story.team() as team:
         assert [_content(team, entry.data) for entry in kept] == [edited]
@@ -602,7 +603,7 @@ def test_a_foreign_event_between_our_look_and_our_note_is_seen_next(story: Story
         real(team, *arguments, **options)
 
     with mock.patch.object(Team, "_write_files", late), story.team() as team:
-        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Mine", ["ann"], "because"))
     with story.team() as team:
         team.refresh()
         assert names[0] in [event.name for event in bus.check(team)]
@@ -618,10 +619,10 @@ def test_a_config_edited_while_we_write_is_seen_next(story: Story) -> None:
         real(team, *arguments, **options)
 
     with mock.patch.object(Team, "_write_files", late), story.team() as team:
-        decisions_log.log(team, decisions_log.Request("Mine", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Mine", ["ann"], "because"))
     with story.team() as team:
         assert (
-            decisions_log.log(team, decisions_log.Request("More", ["ann"], "r")).checkpoint
+            decisions_log.log(team, decisions_log.DecisionRequest("More", ["ann"], "r")).checkpoint
             is not None
         )
 
@@ -679,7 +680,7 @@ def test_an_act_that_writes_over_what_only_the_file_holds_names_it(story: Story)
     theirs = last.replace("First", "Theirs").replace("### D-", "### D-1")
     path.write_text(f"{head}{rule}{theirs}{rule}{last}", "utf-8")
     with story.team() as team:
-        decisions_log.log(team, decisions_log.Request("Second", ["ann"], "because"))
+        decisions_log.log(team, decisions_log.DecisionRequest("Second", ["ann"], "because"))
         said = "\n".join(team.warnings)
     assert "(Theirs)" in said
     assert "Theirs" not in path.read_text("utf-8")

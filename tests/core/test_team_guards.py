@@ -15,10 +15,9 @@ from tripod.bus import events as bus
 from tripod.chat import read as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.decisions.writer import Request
+from tripod.decisions.writer import DecisionRequest
 from tripod.ledger.errors import LedgerDamagedError, UnwritableError
-from tripod.projections.chat.format import Header as ChatHeader
-from tripod.projections.chat.format import archive_header, format_header, format_line
+from tripod.projections.chat.format import ChatHeader, archive_header, format_header, format_line
 from tripod.projections.disk import Disk
 from tripod.projections.engine import TABLES
 from tripod.recovery import rebuild as recover
@@ -42,7 +41,9 @@ def busy(story: Story) -> Story:
         chat_send.create(team, "live")
         chat_send.send(team, "live", "ann", "let us")
         for title in ("One", "Two"):
-            decisions_log.log(team, Request(title, ["ann"], "because", refs=["live.chat:~L7"]))
+            decisions_log.log(
+                team, DecisionRequest(title, ["ann"], "because", refs=["live.chat:~L7"])
+            )
         bus.ack(team, bus.publish(team, "ann", "done", "high"))
     return story
 
@@ -87,13 +88,13 @@ def test_a_false_body_is_not_spread_into_the_log(busy: Story) -> None:
             (seq,),
         )
     with busy.team() as team:  # it is added to the file, and nothing else of it is written
-        decisions_log.log(team, Request("Three", ["ann"], "because"))
+        decisions_log.log(team, DecisionRequest("Three", ["ann"], "because"))
     after = path.read_bytes()
     assert after.startswith(before)
     assert b" Three\n" in after
     path.write_bytes(before)
     with busy.team() as team, pytest.raises(LedgerDamagedError, match=f"entry {seq} has a body"):
-        decisions_log.log(team, Request("Four", ["ann"], "because"))
+        decisions_log.log(team, DecisionRequest("Four", ["ann"], "because"))
     assert path.read_bytes() == before
     with busy.team() as team, pytest.raises(LedgerDamagedError):
         recover.rebuild(team)

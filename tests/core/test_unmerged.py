@@ -107,7 +107,9 @@ def size(story: Story) -> int:
 
 
 def decide(team: Team) -> None:
-    decisions_log.log(team, decisions_log.Request("Second", ["ann"], "r", ["live.chat:~L7"]))
+    decisions_log.log(
+        team, decisions_log.DecisionRequest("Second", ["ann"], "r", ["live.chat:~L7"])
+    )
 
 
 @pytest.mark.parametrize("path", CASES)
@@ -195,7 +197,9 @@ def test_a_text_that_quotes_markers_is_no_conflict(story: Story) -> None:
         assert kinds["chat.sent"] == kinds["decision.logged"] == kinds["worker.written"] == 1
         chat_send.send(team, "live", "ann", quoted)
         bus.publish(team, "a", "b", "low", quoted)
-        decisions_log.log(team, decisions_log.Request("Second", ["ann"], f"{rule} >>>>>>> <<<<<<<"))
+        decisions_log.log(
+            team, decisions_log.DecisionRequest("Second", ["ann"], f"{rule} >>>>>>> <<<<<<<")
+        )
         assert list(differences(team.source, team.disk)) == []
         assert not [text for text in team.warnings if "merge" in text]
     assert not [one for one in findings(story) if "merge" in one.message]

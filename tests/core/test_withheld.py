@@ -10,7 +10,7 @@ from specimens import build
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
 from tripod.projections.erasure import holds_erased, places, withhold
-from tripod.recovery.redact import Request, redact
+from tripod.recovery.redact import RedactionRequest, redact
 from tripod.team import adopt
 from tripod.team.team import Team
 
@@ -29,7 +29,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
         seqs = [chat_read.messages(team, "live")[1].seq]
         seqs.append(db.execute("SELECT seq FROM pieces ORDER BY seq LIMIT 1").fetchone()[0])
         seqs.append(db.execute("SELECT seq FROM files WHERE path LIKE '%note.md'").fetchone()[0])
-        redact(team, Request(tuple(seqs), None, "asked to", "alex"))
+        redact(team, RedactionRequest(tuple(seqs), None, "asked to", "alex"))
         for path, data in before.items():
             Path(root, f"{path}.old").write_bytes(data)
         yield team

@@ -12,8 +12,8 @@ from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, sign_seal
 from tripod.ledger.tlog.witness import (
     MAX_HASHES,
     SIZE_TYPE,
-    Decision,
-    Request,
+    CosignRequest,
+    Verdict,
     decide,
     format_request,
     format_signatures,
@@ -35,13 +35,13 @@ def note_of(leaves: list[bytes], key: SigningKey = LOG) -> Note:
     return Note(format_seal(seal), (sign_seal(seal, key),))
 
 
-def asked(old: int, leaves: list[bytes]) -> Request:
+def asked(old: int, leaves: list[bytes]) -> CosignRequest:
     """An honest request of a log with these leaves."""
     hashes = consistency_proof(list_nodes(leaves), min(old, len(leaves)), len(leaves))
-    return Request(old, tuple(hashes), note_of(leaves))
+    return CosignRequest(old, tuple(hashes), note_of(leaves))
 
 
-def judged(request: Request, last: Note | None = None, seconds: int = TIME) -> Decision:
+def judged(request: CosignRequest, last: Note | None = None, seconds: int = TIME) -> Verdict:
     return decide(request, LOGS, last, KEY, seconds)
 
 
@@ -104,7 +104,7 @@ def test_what_no_log_asks(old: bytes, new: bytes, says: str) -> None:
 
 
 def test_too_many_hashes() -> None:
-    request = Request(1, (bytes(32),) * MAX_HASHES, note_of(LEAVES))
+    request = CosignRequest(1, (bytes(32),) * MAX_HASHES, note_of(LEAVES))
     assert parse_request(format_request(request)) == request
     with pytest.raises(MalformedError, match="64 hashes"):
         format_request(request._replace(hashes=(bytes(32),) * (MAX_HASHES + 1)))
@@ -193,22 +193,22 @@ def test_a_proof_from_nothing_is_empty() -> None:
 
 def test_whom_a_witness_does_not_know() -> None:
     stranger = SigningKey("example.com/stranger", bytes(range(160, 192)))
-    assert judged(Request(0, (), note_of(LEAVES, stranger))).answer.status == 404
+    assert judged(CosignRequest(0, (), note_of(LEAVES, stranger))).answer.status == 404
     # The right name, another key: with the right key ID it is a forgery, with its own unknown.
     impostor = SigningKey(LOG.name, bytes(range(160, 192)))
-    assert judged(Request(0, (), note_of(LEAVES, impostor))).answer.status == 403
+    assert judged(CosignRequest(0, (), note_of(LEAVES, impostor))).answer.status == 403
     note = note_of(LEAVES, impostor)
     false = Signature(LOG.name, LOG.verifier().key_id, note.signatures[0].data)
-    assert judged(Request(0, (), note._replace(signatures=(false,)))).answer.status == 403
+    assert judged(CosignRequest(0, (), note._replace(signatures=(false,)))).answer.status == 403
     # A good signature by one log's key does not speak for another log.
     crossed = Note(note_of(LEAVES).text, note_of(LEAVES, OTHER_LOG).signatures)
-    assert judged(Request(0, (), crossed)).answer.status == 403
+    assert judged(CosignRequest(0, (), crossed)).answer.status == 403
 
 
 def test_other_signatures_are_not_kept() -> None:
     note = note_of(LEAVES)
     more = (*note.signatures, sign(note.text, OTHER_LOG), Signature("x", b"1234", b"junk"))
-    keep = judged(Request(0, (), note._replace(signatures=more))).keep
+    keep = judged(CosignRequest(0, (), note._replace(signatures=more))).keep
     assert keep is not None
     assert [signature.name for signature in keep.signatures] == [LOG.name, KEY.name]
 
@@ -219,13 +219,13 @@ def test_an_empty_log_has_the_root_of_nothing() -> None:
         (f"{LOG.name}\n07\n{'A' * 43}=\n", 400),
         (f"{LOG.name}\n7\n", 400),
     ):
-        assert judged(Request(0, (), Note(text, (sign(text, LOG),)))).answer.status == status
+        assert judged(CosignRequest(0, (), Note(text, (sign(text, LOG),)))).answer.status == status
 
 
 def test_extension_lines_are_cosigned_with_the_rest() -> None:
     seal = seal_of(LEAVES)
     text = format_seal(Seal(*seal[:3], ("more",)))
-    keep = judged(Request(0, (), Note(text, (sign(text, LOG),)))).keep
+    keep = judged(CosignRequest(0, (), Note(text, (sign(text, LOG),)))).keep
     assert keep is not None
     verify(keep, [KEY.verifier()])
     again = judged(asked(40, LEAVES), keep)
@@ -247,7 +247,7 @@ def test_what_was_kept_is_believed_only_with_our_own_signature() -> None:
     moved = Note(format_seal(seal_of(LEAVES[:2])), good.signatures)
     with pytest.raises(NotVerifiedError):
         judged(request, moved)
-    other = decide(Request(0, (), note_of(LEAVES[:3], OTHER_LOG)), LOGS, None, KEY, TIME).keep
+    other = decide(CosignRequest(0, (), note_of(LEAVES[:3], OTHER_LOG)), LOGS, None, KEY, TIME).keep
     with pytest.raises(MalformedError, match=OTHER_LOG.name):
         judged(request, other)
     with pytest.raises(MalformedError, match="cosignatures"):

@@ -36,7 +36,7 @@ with Team(root) as team:
                 pass
     elif act == "log":
         for _ in range(10):
-            print(scribe.log(team, scribe.Request("T", ["ann"], "r")).id)
+            print(scribe.log(team, scribe.DecisionRequest("T", ["ann"], "r")).id)
     else:
         for _ in range(10):
             print(chat.send(team, "live", "ann", "x").number)

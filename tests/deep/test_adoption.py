@@ -41,7 +41,7 @@ def archives(team: Original) -> None:
     body = b""
     for number in range(1_999):
         body += chat_format.format_line("ann", BEGIN + number, f"message {number}") + b"\n"
-    header = chat_format.Header("ann", team._time(), (("ann", 1_999),))
+    header = chat_format.ChatHeader("ann", team._time(), (("ann", 1_999),))
     team.put("chat/live.chat", chat_format.format_header(header, len(body)) + body, 0o600)
     for number in range(1_005):
         team.clock.move()
@@ -62,7 +62,7 @@ def legacy_messages(team: Original) -> None:
     ]
     odd = [b"", b"not base64!", b"YWJj", b"YWI", b"=", b"   ", b"YW5uOiBoaQ==\r", b"\xff\x00"]
     body = b"".join(line + b"\n" for line in [*lines, *odd, lines[0]])
-    header = chat_format.Header("ann", "2020-09-13 12:26:40", (("ann", 3), ("söl", 1)))
+    header = chat_format.ChatHeader("ann", "2020-09-13 12:26:40", (("ann", 3), ("söl", 1)))
     team.put("chat/live.chat", chat_format.format_header(header, len(body)) + body, 0o640)
 
 

@@ -27,7 +27,7 @@ from tripod.team.team import Team
 from tripod.trust import anchor, keys
 from tripod.trust import seal as sealing
 from tripod.trust.prove import prove_growth
-from tripod.verify.anchors.collect import USUAL, Asked
+from tripod.verify.anchors.collect import USUAL, AnchorOptions
 from tripod.verify.finding import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run
@@ -57,7 +57,7 @@ def trials(attack: Attack, world: World) -> Iterator[tuple[Case, int, str]]:
             yield case, at, f"TRIPOD_SEED={SEED + trial} TRIPOD_TRIALS=1 {attack.name}, at {at}"
 
 
-def judge(root: str, asked: Asked = USUAL) -> Report:
+def judge(root: str, asked: AnchorOptions = USUAL) -> Report:
     """What verify says to somebody who knows the log's key, and no head but what is ``asked``."""
     with open_evidence(root, keys=[KEY.verifier()], asked=asked) as evidence:
         return run(evidence)
@@ -129,7 +129,7 @@ def test_a_pin_tells_what_it_covers_and_no_more(world: World, attack: Attack) ->
         pin = Path(case.home, "pin")
         for size in {case.seq(), len(world.rows), at, at + 1} & sizes:
             pin.write_bytes(format_seal(world.head(size)).encode())
-            report = judge(case.root, Asked(pin=str(pin)))
+            report = judge(case.root, AnchorOptions(pin=str(pin)))
             covered = attack.outside != "" and at < size
             told = f"a head of {size}: {failed(report)} {where}"
             assert bool(contradicted(report, attack)) == covered, told
@@ -171,10 +171,10 @@ def test_a_policy_from_elsewhere_demands_what_was_stripped(world: World, tmp_pat
     demands.write_text("required: [seals-open, record-agrees]\n")
     for case, _, where in trials(attack, world):
         for policy in (trusted, demands):
-            report = judge(case.root, Asked(policies=(str(policy),)))
+            report = judge(case.root, AnchorOptions(policies=(str(policy),)))
             assert report.exit_code, f"{policy.name} {where}"
     for policy in (trusted, demands):
-        assert judge(world.now.root, Asked(policies=(str(policy),))).exit_code == 0
+        assert judge(world.now.root, AnchorOptions(policies=(str(policy),))).exit_code == 0
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_a_witness_refuses_what_it_did_not_see(
     for number, (case, at, where) in enumerate(trials(attack, world)):
         shutil.copytree(witness, tmp_path / str(number))
         served = f"{witness}/logs/{log_folder(ORIGIN)}/checkpoint"
-        told = contradicted(judge(case.root, Asked(pin=served)), attack)
+        told = contradicted(judge(case.root, AnchorOptions(pin=served)), attack)
         assert bool(told) == (at < seen), f"{told} {where}"
         with at_home(case.home), Team(case.root) as team:
             newest = sealing.newest(team.store.db)

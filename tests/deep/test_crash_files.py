@@ -86,7 +86,7 @@ with Team(root) as team:
         "create": lambda: chat.create(team, "new"),
         "send": lambda: chat.send(team, "live", "ann", "hi @bob"),
         "rotate": lambda: chat.send(team, "full", "ann", "one too many"),
-        "log": lambda: scribe.log(team, scribe.Request("T", ["ann"], "r")),
+        "log": lambda: scribe.log(team, scribe.DecisionRequest("T", ["ann"], "r")),
         "sync": lambda: adopt.sync(team),
         "rebuild": lambda: recover.rebuild(team),
     }[act]()
@@ -110,7 +110,7 @@ def prepare(root: Path, act: str) -> Story:
     if act == "rotate":
         lines = [chat_format.format_line("bob", story.clock.seconds, f"m{n}") for n in range(2_000)]
         body = b"".join(line + b"\n" for line in lines)
-        header = chat_format.Header("bob", story.original._time(), (("bob", 2_000),))
+        header = chat_format.ChatHeader("bob", story.original._time(), (("bob", 2_000),))
         story.original.put(
             "chat/full.chat", chat_format.format_header(header, len(body)) + body, 0o600
         )

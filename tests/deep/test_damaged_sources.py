@@ -19,7 +19,7 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.verify.anchors.collect import Asked
+from tripod.verify.anchors.collect import AnchorOptions
 from tripod.verify.finding import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.reporters import json as json_
@@ -100,9 +100,9 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> str:
     return root
 
 
-def judge(root: str, asked: Asked | None = None) -> Report:
+def judge(root: str, asked: AnchorOptions | None = None) -> Report:
     """The whole way of the command, without its process; whatever is raised fails the test."""
-    with open_evidence(root, asked=asked or Asked()) as evidence:
+    with open_evidence(root, asked=asked or AnchorOptions()) as evidence:
         report = run(evidence)
     json_.render(report)
     text.render(report)
@@ -320,5 +320,7 @@ def test_damaged_pins_and_policies_are_words(team: str, tmp_path: Path) -> None:
         ):
             path = tmp_path / f"{number}-{name}"
             path.write_bytes(rng.choice(DAMAGES)(rng, good))
-            asked = Asked(str(path)) if name == "pin" else Asked(policies=(str(path),))
+            asked = (
+                AnchorOptions(str(path)) if name == "pin" else AnchorOptions(policies=(str(path),))
+            )
             assert not broken(judge(team, asked))

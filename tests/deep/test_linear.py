@@ -36,7 +36,7 @@ from tripod.projections.decisions.format import (
     parse_refs,
     split_log,
 )
-from tripod.projections.pythia.format import Range, judge_review, parse_assessment
+from tripod.projections.pythia.format import DecisionRange, judge_review, parse_assessment
 from tripod.projections.text import parse as parse_moment
 from tripod.projections.text import spoken as words_of
 from tripod.projections.workers.format import log_below, parse_worker
@@ -85,7 +85,7 @@ def each_line(read: Callable[[str], object]) -> Callable[[bytes], object]:
     return lambda data: [read(line) for line in data.decode("utf-8", "replace").split("\n")]
 
 
-ASKED = Range("D-1", "D-2", 2)
+ASKED = DecisionRange("D-1", "D-2", 2)
 HEADING = b"### D-1 T\n- **Chat ref:** x\n- **Status:** decided\n- **Rationale:** r\n"
 PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     "assessment": (

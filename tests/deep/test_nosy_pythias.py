@@ -13,7 +13,7 @@ from story import folder
 
 from tripod.demo import nosy, review
 from tripod.demo.data import data_file
-from tripod.demo.review import SAID, Told, ask, begin, order_of
+from tripod.demo.review import SAID, DemoReview, ask, begin, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.pythia import reviewer as pythia_run
@@ -22,7 +22,7 @@ from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
 REVIEWER = data_file("pythia.py")
-RUN = pythia_run.Program
+RUN = pythia_run.ReviewerProgram
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def due(made: tuple[Path, str], tmp_path: Path) -> tuple[str, str]:
     return str(copy), event
 
 
-def nosy_one(due: tuple[str, str], way: str, *, folder: bool) -> Told:
+def nosy_one(due: tuple[str, str], way: str, *, folder: bool) -> DemoReview:
     project, event = due
     command = [sys.executable, nosy.__file__, way, f"{project}/.nbs/chat", REVIEWER]
     return ask(project, event, partial(order_of, command=command, folder=folder))

@@ -16,7 +16,7 @@ from specimens import Row, build, database, forge, read, unguarded
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.seal import Seal, format_seal
-from tripod.verify.anchors.collect import Asked
+from tripod.verify.anchors.collect import AnchorOptions
 from tripod.verify.checks import NEW_ONLY
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Report
@@ -56,7 +56,7 @@ def _tidy(root: str) -> None:
                 db.execute("DELETE FROM blobs WHERE number = ?", (number,))
 
 
-def _judge(root: str, asked: Asked) -> Report:
+def _judge(root: str, asked: AnchorOptions) -> Report:
     with collect(root, asked=asked) as evidence:
         return run(evidence, select=NAMES)
 
@@ -76,8 +76,8 @@ def test_a_pin_finds_what_it_covers_and_nothing_else_does(
         pin.write_text(format_seal(_head(sound, size)), encoding="utf-8")
         forge(root, _rewritten(rows, at) if attack == "rewrite" else rows[:at])
         _tidy(root)
-        assert _judge(root, Asked()).exit_code == 0, "without an anchor nothing can tell"
-        found = _judge(root, Asked(str(pin))).exit_code == 1
+        assert _judge(root, AnchorOptions()).exit_code == 0, "without an anchor nothing can tell"
+        found = _judge(root, AnchorOptions(str(pin))).exit_code == 1
         assert found == (at < size)
         outcomes.add(found)
     assert outcomes == {True, False}

@@ -72,7 +72,7 @@ elif step == "before the failure":
 elif step == "behind the failure":
     pythia_run._give_up = behind(pythia_run._give_up)
 
-program = pythia.Program(command=sys.argv[6:])
+program = pythia.ReviewerProgram(command=sys.argv[6:])
 with Team(root) as team:
     team.refresh()
     asyncio.run(pythia.run(team, program, 2**50, manual=manual))
@@ -122,7 +122,7 @@ def again(
 ) -> None:
     """The same command once more."""
     monkeypatch.setattr("tempfile.tempdir", str(project))
-    program = pythia.Program(command=command)
+    program = pythia.ReviewerProgram(command=command)
     with folder_alone(), Team(str(project / ".nbs")) as team:
         team.refresh()
         asyncio.run(pythia.run(team, program, NOW, manual=manual))

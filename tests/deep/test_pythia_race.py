@@ -34,7 +34,7 @@ if who == "dies when she is at work":
         os.kill(os.getpid(), signal.SIGKILL)
     spool.Spool.launch = patched
 
-program = pythia.Program(command=sys.argv[5:])
+program = pythia.ReviewerProgram(command=sys.argv[5:])
 print("ready", flush=True)
 sys.stdin.readline()
 with Team(root) as team:

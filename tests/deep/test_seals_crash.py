@@ -43,7 +43,7 @@ def count(event, _given):
             os.kill(os.getpid(), signal.SIGKILL)
 
 def decide(team):
-    scribe.log(team, scribe.Request("On", ("alex",), "x", refs=("live.chat:~L7",)))
+    scribe.log(team, scribe.DecisionRequest("On", ("alex",), "x", refs=("live.chat:~L7",)))
 
 if what == "restore":
     sys.addaudithook(count)

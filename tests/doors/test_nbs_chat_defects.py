@@ -144,7 +144,7 @@ def test_a_deletion_leaves_readers_behind_the_end(talk: Chat) -> None:
 def test_times_out_of_order_hide_what_is_in_range(talk: Chat) -> None:
     lines = [format_.format_line("bob", BEGIN + n, f"m{n}") for n in (10, 5, 20, 0, 15)]
     body = b"".join(line + b"\n" for line in lines)
-    head = format_.Header("bob", format_.format_time(BEGIN), (("bob", 5),))
+    head = format_.ChatHeader("bob", format_.format_time(BEGIN), (("bob", 5),))
     talk.original.put(FILE[5:], format_.format_header(head, len(body)) + body, 0o600)
     assert talk.texts("read", FILE, f"--after={BEGIN + 10}") == ["m10", "m20", "m15"]
     assert talk.texts("read", FILE, f"--before={BEGIN + 10}") == ["m10", "m5", "m0"]
@@ -193,7 +193,7 @@ def test_the_fifty_third_participant_aborts_the_sender(talk: Chat) -> None:
 def test_above_ten_thousand_lines_the_newest_vanish(talk: Chat) -> None:
     lines = [format_.format_line("bob", BEGIN + n, f"m{n}") for n in range(10_050)]
     body = b"".join(line + b"\n" for line in lines)
-    head = format_.Header("bob", format_.format_time(BEGIN + 10_049), (("bob", 10_050),))
+    head = format_.ChatHeader("bob", format_.format_time(BEGIN + 10_049), (("bob", 10_050),))
     talk.original.put(FILE[5:], format_.format_header(head, len(body)) + body, 0o600)
     assert talk.lines("count", FILE) == ["10050"]
     assert talk.texts("read", FILE)[-1] == "m10049"

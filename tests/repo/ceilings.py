@@ -54,38 +54,7 @@ WIDE_CLASSES: dict[str, int] = {
 }
 """Classes with more than 12 attributes, and how many they may have. Target: none but ``WIDER``."""
 
-HOMONYMS: dict[str, int] = {
-    "Answer": 3,
-    "Asked": 2,
-    "Change": 2,
-    "Decision": 2,
-    "Due": 2,
-    "Header": 2,
-    "Held": 3,
-    "History": 2,
-    "Kept": 2,
-    "Known": 4,
-    "Log": 2,
-    "Logged": 2,
-    "Mention": 2,
-    "Message": 2,
-    "Outcome": 2,
-    "Pending": 2,
-    "Place": 2,
-    "Position": 2,
-    "Program": 2,
-    "Pruned": 2,
-    "Pythia": 2,
-    "Range": 2,
-    "Request": 3,
-    "Restored": 2,
-    "Run": 2,
-    "Said": 2,
-    "Seen": 2,
-    "Text": 2,
-    "Told": 2,
-    "Trust": 2,
-}
+HOMONYMS: dict[str, int] = {}
 """Public names that several classes share, and how many classes. Target: none."""
 
 SQL_ON_THE_LEDGER = frozenset(

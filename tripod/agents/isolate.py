@@ -174,7 +174,7 @@ for p; do if [ -e "$p" ] && [ -n "$(ls -A "$p")" ]; then echo "$p"; exit 3; fi; 
 """
 
 
-class Program(NamedTuple):
+class ResolvedProgram(NamedTuple):
     """A command line in absolute words, and the files and folders that are its own."""
 
     argv: tuple[str, ...]
@@ -218,7 +218,7 @@ class Isolated(NamedTuple):
     bwrap: tuple[str, str] | None = None
 
 
-def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) -> Program:
+def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) -> ResolvedProgram:
     """Find a program and the files that its command line names.
 
     Args:
@@ -251,7 +251,7 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
     places = list(secret)
     for path in (words[0], *files):
         refuse_secret(path, places)
-    return Program(tuple(words), tuple(files))
+    return ResolvedProgram(tuple(words), tuple(files))
 
 
 def refuse_secret(path: str, secret: Iterable[str]) -> None:
@@ -279,7 +279,7 @@ def refuse_secret(path: str, secret: Iterable[str]) -> None:
         )
 
 
-def given_to(program: Program, limit: int) -> Given:
+def given_to(program: ResolvedProgram, limit: int) -> Given:
     """What a program has of its own: the files that its command line names, and its script.
 
     Args:
@@ -396,7 +396,7 @@ exit $code
 
 
 def isolate(
-    program: Program,
+    program: ResolvedProgram,
     folder: str,
     hidden: Sequence[str],
     around: str,
@@ -493,7 +493,7 @@ def _start(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _visible(program: Program, start: str, hidden: Sequence[str]) -> list[str]:
+def _visible(program: ResolvedProgram, start: str, hidden: Sequence[str]) -> list[str]:
     """Paths, each to be seen with all that it holds: the system's, and the program's own."""
     paths = [path for path in _SYSTEM if os.path.isdir(path)]
     if not any(_within(start, path) for path in paths):

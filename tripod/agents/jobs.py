@@ -45,7 +45,7 @@ from tripod.team.team import Team
 LOST_REASON = "nobody runs it any more: who ran it was killed"
 
 
-class Run(NamedTuple):
+class Attempt(NamedTuple):
     """One attempt at an errand; ``state`` is requested, started, ended or abandoned."""
 
     spawn: str
@@ -56,17 +56,17 @@ class Run(NamedTuple):
     seq: int
 
 
-def newest(db: sqlite3.Connection, role: str, subject: str) -> Run | None:
+def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
     """The last attempt at an errand, None where there was none."""
     row = db.execute(
         "SELECT spawn, role, subject, attempt, state, seq FROM agents"
         " WHERE role = ? AND subject = ? ORDER BY attempt DESC LIMIT 1",
         (role, subject),
     ).fetchone()
-    return None if row is None else Run(*row)
+    return None if row is None else Attempt(*row)
 
 
-def order_of(team: Team, ordered: Run) -> dict[str, Any]:
+def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
     """What a run was ordered by, as it is recorded (text, where that was redacted)."""
     data = content_bytes(team.source, team.source.body(ordered.seq)["spec"])
     try:
@@ -76,7 +76,7 @@ def order_of(team: Team, ordered: Run) -> dict[str, Any]:
     return value
 
 
-def ordered_again(team: Team, ordered: Run) -> SpawnSpec:
+def ordered_again(team: Team, ordered: Attempt) -> SpawnSpec:
     """The order of a recorded run, to be given again; of one without secrets alone.
 
     Raises:
@@ -112,7 +112,7 @@ def unsupported(order: dict[str, Any]) -> list[str]:
     return [name for name in names if name not in order.get("takes", ())]
 
 
-def recorded(team: Team, ordered: Run) -> SpawnResult:
+def recorded(team: Team, ordered: Attempt) -> SpawnResult:
     """How a run ended, from the ledger alone."""
     sql = "SELECT state, ended FROM agents WHERE spawn = ?"
     state, seq = team.store.db.execute(sql, (ordered.spawn,)).fetchone()
@@ -143,7 +143,7 @@ def recorded(team: Team, ordered: Run) -> SpawnResult:
     )
 
 
-def cassette_of(team: Team, ordered: Run) -> bytes:
+def cassette_of(team: Team, ordered: Attempt) -> bytes:
     """A recorded run as a cassette; see ``tripod.agents.cassette``."""
     from tripod.agents.cassette import format_cassette
 
@@ -155,7 +155,7 @@ def cassette_of(team: Team, ordered: Run) -> bytes:
 # Errands ----------------------------------------------------------------------------------------
 
 
-class Told:
+class RunHooks:
     """What else is appended in the transactions of a run; this one appends nothing.
 
     ``files`` says where the program's output is to go, where that is not the run's own folder.
@@ -165,17 +165,17 @@ class Told:
         """Paths of standard output and standard error."""
         return None, None
 
-    def requested(self, act: Act, run: Run) -> tuple[int, ...]:  # noqa: ARG002
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:  # noqa: ARG002
         """In front of ``agent.requested`` (``run.seq`` is -1): further sources of the prompt."""
         return ()
 
-    def started(self, act: Act, run: Run) -> None:
+    def started(self, act: Act, run: Attempt) -> None:
         """With ``agent.started``."""
 
-    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:
+    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """With ``agent.ended``."""
 
-    def abandoned(self, act: Act, run: Run) -> None:
+    def abandoned(self, act: Act, run: Attempt) -> None:
         """With ``agent.abandoned``."""
 
 
@@ -206,7 +206,7 @@ def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (Non
 # Steps -----------------------------------------------------------------------------------------
 
 
-def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
+def attempt(team: Team, errand: Errand, number: int, told: RunHooks) -> bool:
     """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it.
 
     Raises:
@@ -226,7 +226,7 @@ def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
                 last = newest(act.transaction.tables, errand.role, errand.subject)
                 if last is not None and last.attempt >= number:
                     return False
-                ordered = Run(spawn, errand.role, errand.subject, number, "requested", -1)
+                ordered = Attempt(spawn, errand.role, errand.subject, number, "requested", -1)
                 act.may_lag = False  # its program reads files
                 sources = (*errand.sources, *told.requested(act, ordered))
                 entries = act.append(_requested(errand, ordered, order, spec, sources, key=key))
@@ -243,7 +243,7 @@ def attempt(team: Team, errand: Errand, number: int, told: Told) -> bool:
 
 def _requested(
     errand: Errand,
-    ordered: Run,
+    ordered: Attempt,
     order: bytes,
     spec: SpawnSpec,
     sources: tuple[int, ...],
@@ -264,7 +264,7 @@ def _requested(
     ]
 
 
-def _note(team: Team, ordered: Run, look: Look, told: Told) -> None:
+def _note(team: Team, ordered: Attempt, look: Look, told: RunHooks) -> None:
     """Step 3, if nobody did it: also of a run that has ended meanwhile."""
     if look.started is None:
         return
@@ -272,7 +272,7 @@ def _note(team: Team, ordered: Run, look: Look, told: Told) -> None:
         _append_started(act, ordered, look, told)
 
 
-def _append_started(act: Act, ordered: Run, look: Look, told: Told) -> None:
+def _append_started(act: Act, ordered: Attempt, look: Look, told: RunHooks) -> None:
     found = look.started
     failed = look.end is not None and look.end.outcome == "not_started"
     if found is None or failed or _state(act, ordered) != "requested":
@@ -284,12 +284,12 @@ def _append_started(act: Act, ordered: Run, look: Look, told: Told) -> None:
     told.started(act, ordered)
 
 
-def _state(act: Act, ordered: Run) -> str:
+def _state(act: Act, ordered: Attempt) -> str:
     sql = "SELECT state FROM agents WHERE spawn = ?"
     return str(act.transaction.tables.execute(sql, (ordered.spawn,)).fetchone()[0])
 
 
-def settle(team: Team, ordered: Run, told: Told) -> bool:
+def settle(team: Team, ordered: Attempt, told: RunHooks) -> bool:
     """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see.
 
     Raises:
@@ -322,7 +322,7 @@ def settle(team: Team, ordered: Run, told: Told) -> bool:
     return True
 
 
-def _ended(ordered: Run, result: SpawnResult, order: dict[str, Any]) -> Draft:
+def _ended(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -> Draft:
     return drafts_agent.agent_ended(
         spawn=ordered.spawn,
         status=result.status,
@@ -352,8 +352,8 @@ async def run(
     *,
     first: int = 1,
     max_attempts: int = 2,
-    told: Told | None = None,
-) -> tuple[Run, SpawnResult]:
+    told: RunHooks | None = None,
+) -> tuple[Attempt, SpawnResult]:
     """Do an errand, or go on with it: adopt what runs, take what has ended, try what is lost again.
 
     Being cancelled ends the program, and records that.
@@ -368,7 +368,7 @@ async def run(
     Raises:
         LedgerError: nothing could be recorded.
     """
-    told = told or Told()
+    told = told or RunHooks()
     while True:
         last = newest(team.store.db, errand.role, errand.subject)
         if last is None or last.attempt < first:
@@ -383,14 +383,14 @@ async def run(
             await _over(team, last, told)
 
 
-async def _somebody_else(team: Team, errand: Errand, number: int, told: Told) -> None:
+async def _somebody_else(team: Team, errand: Errand, number: int, told: RunHooks) -> None:
     """Wait until a coordinator that was faster has done, or died."""
     spawn = spawn_id(errand.role, errand.subject, number, described(errand.spec(number)))
     spool = spool_of(team, spawn, told.files(team, errand.subject))
     await asyncio.to_thread(spool.wait)
 
 
-async def _over(team: Team, ordered: Run, told: Told) -> None:
+async def _over(team: Team, ordered: Attempt, told: RunHooks) -> None:
     spool = spool_of(team, ordered.spawn, told.files(team, ordered.subject))
     settle(team, ordered, told)
     waiting = asyncio.ensure_future(asyncio.to_thread(spool.wait))

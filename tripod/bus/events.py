@@ -29,7 +29,7 @@ _SCRIBE = "scribe"  # source of the events that follow from a decision, whatever
 _NO_DUPLICATES = ("decision-logged", "pythia-checkpoint")
 
 
-class Pending(NamedTuple):
+class PendingEvent(NamedTuple):
     """A pending event: its priority's name, its file's name, and that name's time in µs."""
 
     priority: str
@@ -72,7 +72,7 @@ class Status(NamedTuple):
         return sum(self.pending.values())
 
 
-class Pruned(NamedTuple):
+class PruneResult(NamedTuple):
     """What a prune did: files deleted, bytes left, the limit; ``folder`` is False without one."""
 
     files: int
@@ -165,7 +165,7 @@ def queue_of(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
     return in_queue(team.queue, alone=not team.disk.places.added, column=column)
 
 
-def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
+def check(team: Team, handle: str | None = None) -> Iterator[PendingEvent]:
     """Pending events, most urgent first, then oldest; ``handle``: of this source only.
 
     Raises:
@@ -182,7 +182,7 @@ def check(team: Team, handle: str | None = None) -> Iterator[Pending]:
     )
     skip = len(team.queue)
     for priority, name, us, source, type_ in rows:
-        yield Pending(PRIORITIES[priority], name[skip:], us, source, type_)
+        yield PendingEvent(PRIORITIES[priority], name[skip:], us, source, type_)
 
 
 def _check_source(handle: str | None) -> None:
@@ -334,7 +334,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
         return count
 
 
-def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> Pruned:
+def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> PruneResult:
     """Delete the oldest processed events' files until at most ``max_bytes`` are left.
 
     The entries stay: what is pruned is the file. None takes the configuration's limit.
@@ -367,7 +367,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
         sizes = dict(gone)
         for names in names_in_bodies(list(sizes)):
             act.append([drafts.pruned(names, sum(sizes[name] for name in names), actor)])
-        return Pruned(len(gone), left, limit, done)
+        return PruneResult(len(gone), left, limit, done)
 
 
 def _keep_edited(act: Act, names: list[str]) -> None:

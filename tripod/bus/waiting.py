@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from tripod.bus.events import (
     NOBODY,
     Claim,
-    Pending,
+    PendingEvent,
     check,
     claim_on,
     find_for,
@@ -123,7 +123,7 @@ class Unseen(NamedTuple):
     went. ``up_to`` is the entry up to which this shows them.
     """
 
-    events: list[Pending]
+    events: list[PendingEvent]
     acked: frozenset[str]
     pruned: int
     up_to: int
@@ -149,7 +149,7 @@ def unseen(team: Team, reader: str) -> Unseen:
     ).fetchall()
     skip = len(team.queue)
     events = [
-        Pending(PRIORITIES[priority], name[skip:], *rest) for priority, name, *rest, _ in rows
+        PendingEvent(PRIORITIES[priority], name[skip:], *rest) for priority, name, *rest, _ in rows
     ]
     acked = frozenset(name[skip:] for _, name, *_, acked in rows if acked is not None)
     pruned = 0
@@ -219,7 +219,7 @@ def wait(
             watch.wait(min(left, soon()))
 
 
-def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[Pending]:
+def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[PendingEvent]:
     """Wait until an event is pending (of the source ``handle``); give all that are.
 
     Raises:
@@ -269,7 +269,7 @@ class Recovery(NamedTuple):
     former life had taken, ``heartbeat`` the event that says that it is back.
     """
 
-    pending: list[Pending]
+    pending: list[PendingEvent]
     last_at: str
     released: list[str]
     heartbeat: str

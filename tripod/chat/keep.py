@@ -14,7 +14,7 @@ from tripod.ledger.kinds import chat as drafts_chat
 from tripod.ledger.kinds import team as drafts
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
-from tripod.projections.chat.tables import Position, Span, count_lines, position
+from tripod.projections.chat.tables import ReadPosition, Span, count_lines, position
 from tripod.team.act import Act
 from tripod.team.positions import show_positions, take_positions
 from tripod.team.team import Team
@@ -240,7 +240,7 @@ def _move(team: Team, name: str, handle: str, to: list[int] | int | None) -> Non
         show_positions(act, channel, [handle])
 
 
-def _read_to(act: Act, live: Span, index: int | None) -> Position:
+def _read_to(act: Act, live: Span, index: int | None) -> ReadPosition:
     upto = live.first
     if index is not None:
         row = act.transaction.tables.execute(
@@ -249,12 +249,12 @@ def _read_to(act: Act, live: Span, index: int | None) -> Position:
             (*live, index),
         ).fetchone()
         upto = live.stop if row is None else row[0] + 1
-    return Position(upto, (), live.stop)
+    return ReadPosition(upto, (), live.stop)
 
 
-def _read_more(act: Act, live: Span, handle: str, shown: list[int]) -> Position:
+def _read_more(act: Act, live: Span, handle: str, shown: list[int]) -> ReadPosition:
     """What was read, and these: as one number where nothing unread lies below, and ranges."""
-    was = position(act.source, live.channel, handle) or Position()
+    was = position(act.source, live.channel, handle) or ReadPosition()
     ranges = [tuple(part) for part in was.beyond] + [(number, number + 1) for number in shown]
     rows = act.transaction.tables.execute(
         "SELECT number FROM lines WHERE channel = ? AND number >= ?"
@@ -271,4 +271,4 @@ def _read_more(act: Act, live: Span, handle: str, shown: list[int]) -> Position:
             beyond[-1] = (beyond[-1][0], max(stop, beyond[-1][1]))
         else:
             beyond.append((first, stop))
-    return Position(upto, beyond[-MAX_BEYOND:], live.stop)
+    return ReadPosition(upto, beyond[-MAX_BEYOND:], live.stop)

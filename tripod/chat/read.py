@@ -109,7 +109,7 @@ Row = tuple[int, int, int]
 """Number, entry and time of a message."""
 
 
-class Message(NamedTuple):
+class ChatMessage(NamedTuple):
     """A message as read: ``number`` counts from 0 since the channel began, ``seq`` is its entry."""
 
     number: int
@@ -122,7 +122,7 @@ class Message(NamedTuple):
 class Hit(NamedTuple):
     """A message, its place among those of its file (from 0), and the archive, if it is in one."""
 
-    message: Message
+    message: ChatMessage
     place: int
     archive: str | None
 
@@ -156,7 +156,7 @@ def messages(
     last: int | None = None,
     since: str | None = None,
     window: Window | None = None,
-) -> list[Message]:
+) -> list[ChatMessage]:
     """Messages of a chat's file, oldest first.
 
     Args:
@@ -205,14 +205,14 @@ def _cut(rows: list[Row], window: Window) -> list[Row]:
     return rows if window.last is None else rows[max(0, len(rows) - window.last) :]
 
 
-def _messages(team: Team, rows: Sequence[tuple[int, int, Any]]) -> list[Message]:
+def _messages(team: Team, rows: Sequence[tuple[int, int, Any]]) -> list[ChatMessage]:
     bodies = team.source.each_body([row[1] for row in rows])
     return [_message(team, row, body) for row, body in zip(rows, bodies, strict=True)]
 
 
-def _message(team: Team, row: tuple[int, int, Any], body: dict[str, Any]) -> Message:
+def _message(team: Team, row: tuple[int, int, Any], body: dict[str, Any]) -> ChatMessage:
     text = content_bytes(team.source, body["text"]).decode()
-    return Message(row[0], row[1], body["handle"], body["time"], text)
+    return ChatMessage(row[0], row[1], body["handle"], body["time"], text)
 
 
 def _judge_handle(handle: str) -> None:
@@ -221,7 +221,7 @@ def _judge_handle(handle: str) -> None:
         raise BadArgumentError(problem)
 
 
-def unread(team: Team, name: str, handle: str, window: Window | None = None) -> list[Message]:
+def unread(team: Team, name: str, handle: str, window: Window | None = None) -> list[ChatMessage]:
     """Messages of a channel that ``handle`` has not read, oldest first, archived ones too.
 
     Its own are none of them. They stay unread until ``mark_read`` is told that they were shown.
@@ -261,7 +261,7 @@ def _look_at_positions(team: Team, channel: str) -> None:
 
 def search(
     team: Team, name: str, pattern: str, *, handle: str | None = None, archives: bool = False
-) -> Iterator[Message]:
+) -> Iterator[ChatMessage]:
     """The messages of ``hits``, without where they stand."""
     for hit in hits(team, name, pattern, handle=handle, archives=archives):
         yield hit.message
@@ -319,7 +319,7 @@ def indexed(
     stop: int | None = None,
     handles: Sequence[str] | None = None,
     text: str | None = None,
-) -> list[Message]:
+) -> list[ChatMessage]:
     """Messages of a chat's file for an export, oldest first.
 
     Args:
@@ -378,7 +378,7 @@ def participants(team: Team, name: str) -> list[tuple[str, int]]:
 
 def poll(
     team: Team, name: str, handle: str, rest: Callable[[], float], wait: Callable[[float], None]
-) -> list[Message]:
+) -> list[ChatMessage]:
     """Wait for messages that others send from now on; give all that came, or none in time.
 
     Args:

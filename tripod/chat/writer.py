@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from tripod.chat.keep import rotate
-from tripod.chat.read import Message, channel_name, live_of, missing, writable
+from tripod.chat.read import ChatMessage, channel_name, live_of, missing, writable
 from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.entry import Draft
@@ -19,7 +19,7 @@ from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import team as drafts
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
-from tripod.projections.chat.format import EVENTS, MAX_MENTIONS, TEAM, How, Mention, mentions
+from tripod.projections.chat.format import EVENTS, MAX_MENTIONS, TEAM, How, ParsedMention, mentions
 from tripod.team.act import Act
 from tripod.team.positions import show_positions, take_positions
 from tripod.team.team import Team
@@ -74,7 +74,7 @@ def _is_unwritten(act: Act, channel: str) -> bool:
 # Sending ---------------------------------------------------------------------------------------
 
 
-def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) -> Message:
+def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) -> ChatMessage:
     """Say ``text`` as ``handle``, with the events that tell the others.
 
     Args:
@@ -94,7 +94,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
     return _say(team, name, handle, text, tell=True, human=human)
 
 
-def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> Message:
+def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage:
     """Post what a tool has to say, as ``WARNING`` or ``ERROR``; no event tells of it.
 
     Raises:
@@ -104,7 +104,7 @@ def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> Message:
     return _say(team, name, as_, text, tell=False, human=False)
 
 
-def _say(team: Team, name: str, handle: str, text: str, *, tell: bool, human: bool) -> Message:
+def _say(team: Team, name: str, handle: str, text: str, *, tell: bool, human: bool) -> ChatMessage:
     problem = format_.valid_text(text)
     if problem is not None:
         raise BadArgumentError(problem)
@@ -117,7 +117,7 @@ def _say(team: Team, name: str, handle: str, text: str, *, tell: bool, human: bo
 
 def say_in(
     act: Act, channel: str, handle: str, text: str, *, tell: bool = True, human: bool = False
-) -> Message:
+) -> ChatMessage:
     """Say ``text`` within an act, which holds the lock of the chat's file.
 
     Args:
@@ -146,10 +146,12 @@ def say_in(
         show_positions(act, channel)
     elif tell:
         show_positions(act, channel, [handle])
-    return Message(live.stop, seq, handle, time, text)
+    return ChatMessage(live.stop, seq, handle, time, text)
 
 
-def _meant(act: Act, channel: str, sender: str, said: Sequence[Mention]) -> list[Mention]:
+def _meant(
+    act: Act, channel: str, sender: str, said: Sequence[ParsedMention]
+) -> list[ParsedMention]:
     """Those who are addressed, ``@team`` as everybody who spoke or read in the channel.
 
     A handle that nobody here was ever heard of under is told: the message will not be noticed.
@@ -165,7 +167,7 @@ def _meant(act: Act, channel: str, sender: str, said: Sequence[Mention]) -> list
             act.warn(f"@{handle}: nobody of that name has spoken or read in a chat of this team")
         for name in names:
             found[name] = max(found.get(name, how), how, key=strength.index)
-    return [Mention(handle, how) for handle, how in found.items()]
+    return [ParsedMention(handle, how) for handle, how in found.items()]
 
 
 # Who speaks first in a team addresses people that nobody has heard of yet.
@@ -189,7 +191,7 @@ def _people(act: Act, channel: str) -> list[str]:
 
 
 def _announced(
-    act: Act, message: Draft, text: str, to: Iterable[Mention], *, human: bool
+    act: Act, message: Draft, text: str, to: Iterable[ParsedMention], *, human: bool
 ) -> Iterator[Draft]:
     """The events of a message. Ours are never dropped by a dedup window."""
     handle = message.actor

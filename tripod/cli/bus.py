@@ -82,7 +82,7 @@ def _now_us() -> int:
     return time.time_ns() // 1000
 
 
-def _emit_pending(team: Team, events: Iterable[acts.Pending], *, as_json: bool) -> None:
+def _emit_pending(team: Team, events: Iterable[acts.PendingEvent], *, as_json: bool) -> None:
     now = _now_us()
     if not as_json:
         emit(pending_lines(events, now))

@@ -126,7 +126,7 @@ def _moment(text: str | None, option: str) -> int | None:
     return None if text is None else moment(text, f"--{option}")
 
 
-def _show(found: list[chat_read.Message], *, as_json: bool) -> None:
+def _show(found: list[chat_read.ChatMessage], *, as_json: bool) -> None:
     if as_json:
         emit_json(shown.as_json(found))
     else:

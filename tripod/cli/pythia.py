@@ -43,7 +43,7 @@ def due(*, team_path: str | None, as_json: bool) -> None:
         emit(_due_line(one) for one in found)
 
 
-def _due_line(one: acts.Due) -> str:
+def _due_line(one: acts.PendingReview) -> str:
     at = format_utc(one.us // 1_000_000)
     if one.problem is not None:
         return f"{one.name} {at} cannot be answered: {one.problem}"
@@ -103,7 +103,7 @@ def run(
         raise click.UsageError(
             "--event and --manual: a manual call publishes an event of its own; give one"
         )
-    program = acts.Program(
+    program = acts.ReviewerProgram(
         command=command,
         profile=profile,
         model=model,
@@ -126,7 +126,7 @@ def run(
     return _told(found, as_json=as_json)
 
 
-def _told(found: acts.Outcome | None, *, as_json: bool) -> int:
+def _told(found: acts.ReviewOutcome | None, *, as_json: bool) -> int:
     answer = None if found is None else found.answer
     if found is not None and answer is None:
         said = f" (it said: {found.stderr})" if found.stderr else ""
@@ -143,7 +143,7 @@ def _told(found: acts.Outcome | None, *, as_json: bool) -> int:
     return 1 if found is not None and answer is None else 0
 
 
-def _lines(answer: acts.Answer) -> list[str]:
+def _lines(answer: acts.PostedAssessment) -> list[str]:
     asked = f"{answer.first} through {answer.last} ({answer.decisions} decisions)"
     how = f"isolation: {answer.level}" if answer.level else "recorded: it came from outside"
     return [

@@ -55,7 +55,7 @@ def redact(
     from tripod.recovery import redact as act
 
     with opened(team_path) as team, shown(quiet=as_json):
-        request = act.Request(seq, match, reason, by or "")
+        request = act.RedactionRequest(seq, match, reason, by or "")
         found = act.redact(team, request, dry_run=dry_run, exports=exports)
     if as_json:
         value = vars(found) | {"erased": [vars(target) for target in found.erased]}

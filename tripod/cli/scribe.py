@@ -153,7 +153,7 @@ def log(
     Entries are never changed: what becomes of a decision is a new one that names it, by
     --supersedes, --reverses or --mitigates. The last two settle the status.
     """
-    request = acts.Request(
+    request = acts.DecisionRequest(
         title,
         participants,
         rationale,

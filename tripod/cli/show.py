@@ -16,7 +16,7 @@ from tripod.team.open import opened
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.verify.anchors.collect import Asked
+    from tripod.verify.anchors.collect import AnchorOptions
     from tripod.verify.anchors.heads import Bound
 
 LISTED = 20
@@ -76,9 +76,9 @@ def show(
     with opened(team_path) as team:
         team.refresh()
         if bounds:
-            from tripod.verify.anchors.collect import Asked
+            from tripod.verify.anchors.collect import AnchorOptions
 
-            _bounds(team, int(what), Asked(pin, policies=policies), as_json=as_json)
+            _bounds(team, int(what), AnchorOptions(pin, policies=policies), as_json=as_json)
         elif not what:
             _list(team, LISTED if last is None else last, stream, as_json=as_json)
         elif is_entry:
@@ -135,7 +135,7 @@ def _entry(team: Team, what: str, *, as_json: bool) -> None:
         emit_pretty(_value(entry))
 
 
-def _bounds(team: Team, seq: int, asked: Asked, *, as_json: bool) -> None:
+def _bounds(team: Team, seq: int, asked: AnchorOptions, *, as_json: bool) -> None:
     """What the host claims, and what others say of the time of an entry."""
     from tripod.verify.anchors.compare import agreeing
     from tripod.verify.anchors.heads import bounds

@@ -15,7 +15,7 @@ from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import subject
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
-from tripod.verify.anchors.collect import Asked, OutsideError
+from tripod.verify.anchors.collect import AnchorOptions, OutsideError
 from tripod.verify.finding import Report
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def verify(
             raise BadArgumentError(
                 "--update-pin remembers what was judged whole: give no --select with it"
             )
-        asked = Asked(pin, update_pin, new_only, policies, not no_git)
+        asked = AnchorOptions(pin, update_pin, new_only, policies, not no_git)
         wanted = _Wanted(subject(path), selected, no_ledger, nearby, tuple(log_keys(vkeys)))
         if is_proof(wanted.subject):
             ctx.exit(_proof(wanted, old, asked, as_json=as_json))
@@ -141,7 +141,7 @@ class _Wanted(NamedTuple):
     keys: tuple[VerifierKey, ...]
 
 
-def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> int:
+def _proof(wanted: _Wanted, old: str | None, asked: AnchorOptions, *, as_json: bool) -> int:
     """Judge a proof file; give the exit code."""
     from tripod.trust.prove import seal_from
     from tripod.verify.export.proof import judge_proof
@@ -155,7 +155,7 @@ def _proof(wanted: _Wanted, old: str | None, asked: Asked, *, as_json: bool) -> 
     return report.exit_code
 
 
-def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
+def _judge(wanted: _Wanted, asked: AnchorOptions, *, as_json: bool) -> int:
     """Judge a team, say the report, and keep the pin; give the exit code.
 
     Where others work in the team meanwhile, what was read is not of one moment: then what is found
@@ -176,7 +176,7 @@ def _judge(wanted: _Wanted, asked: Asked, *, as_json: bool) -> int:
 
 
 def _judge_once(
-    wanted: _Wanted, asked: Asked, *, last: bool, as_json: bool
+    wanted: _Wanted, asked: AnchorOptions, *, last: bool, as_json: bool
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
     from tripod.team.recheck import changed_meanwhile

@@ -95,7 +95,7 @@ class Ref(NamedTuple):
     message: tuple[str, int, str] | None
 
 
-class History(NamedTuple):
+class DecisionHistory(NamedTuple):
     """A decision, how it came into the ledger, and what came before and after it.
 
     ``earlier`` are the decisions that it took the place of, oldest first; ``later`` those that
@@ -120,7 +120,7 @@ def plain(decision: Decision) -> dict[str, object]:
     return value | {"status": decision.stands, "logged_status": decision.status}
 
 
-def as_plain(history: History) -> dict[str, object]:
+def as_plain(history: DecisionHistory) -> dict[str, object]:
     """What JSON says of a decision's history."""
     refs = [
         {"file": ref.file, "line": ref.line, "seq": ref.seq}
@@ -304,7 +304,7 @@ def standing(
 # One decision ----------------------------------------------------------------------------------
 
 
-def find(team: Team, decision: str) -> list[History]:
+def find(team: Team, decision: str) -> list[DecisionHistory]:
     """A decision with its whole history; several where an adopted log used an id twice.
 
     Raises:
@@ -314,12 +314,12 @@ def find(team: Team, decision: str) -> list[History]:
     return [_history(team, seq) for seq in _seqs(team, "AND id = ? ORDER BY seq", (decision,))]
 
 
-def _history(team: Team, seq: int) -> History:
+def _history(team: Team, seq: int) -> DecisionHistory:
     body = team.source.body(seq)
     (entry,) = team.store.read(seq, seq + 1)
     (file,) = team.store.db.execute("SELECT file FROM pieces WHERE seq = ?", (seq,)).fetchone()
     found = _decision(seq, body, _became(team))
-    return History(
+    return DecisionHistory(
         found,
         file,
         entry.at,

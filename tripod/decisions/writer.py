@@ -63,7 +63,7 @@ _NO_REFERENCE = (
 )
 
 
-class Request(NamedTuple):
+class DecisionRequest(NamedTuple):
     """A decision to be logged. Lists hold one item each; ``refs`` as ``live.chat:~L342``.
 
     At most one of ``supersedes``, ``reverses`` and ``mitigates`` names an earlier decision. The
@@ -82,7 +82,7 @@ class Request(NamedTuple):
     mitigates: str | None = None
 
 
-class Logged(NamedTuple):
+class LoggedDecision(NamedTuple):
     """A logged decision: its id, its number in its log, and the checkpoint event it caused.
 
     ``log`` is the file name of that log.
@@ -96,8 +96,8 @@ class Logged(NamedTuple):
 
 
 def log(
-    team: Team, request: Request, *, actor: str | None = None, into: str | None = None
-) -> Logged:
+    team: Team, request: DecisionRequest, *, actor: str | None = None, into: str | None = None
+) -> LoggedDecision:
     """Log a decision, with its event, and Pythia's checkpoint where its log's count reaches it.
 
     Args:
@@ -145,7 +145,7 @@ def log(
     said = f"{request.title} {request.rationale}"
     if request.status in CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
         warnings.append(_NO_REFERENCE.format(request.status))
-    return Logged(body["id"], number, checkpoint, warnings, file)
+    return LoggedDecision(body["id"], number, checkpoint, warnings, file)
 
 
 def _lockable(team: Team, into: str | None) -> list[str]:
@@ -195,7 +195,7 @@ def _log_for(act: Act, into: str | None) -> str:
     return into
 
 
-def judged(request: Request) -> Request:
+def judged(request: DecisionRequest) -> DecisionRequest:
     """The request as it will be logged, if its fields alone make an entry of the log.
 
     Raises:
@@ -206,7 +206,7 @@ def judged(request: Request) -> Request:
     return request
 
 
-def _settled(request: Request) -> Request:
+def _settled(request: DecisionRequest) -> DecisionRequest:
     """The request with its one reference in ``supersedes``, as the log writes it, and its status.
 
     The log has one mark for an earlier decision; the status says what became of that.
@@ -227,7 +227,7 @@ def _settled(request: Request) -> Request:
     return request._replace(supersedes=decision, status=status, reverses=None, mitigates=None)
 
 
-def _judge_reference(act: Act, request: Request) -> None:
+def _judge_reference(act: Act, request: DecisionRequest) -> None:
     """What a decision refers to exists, and nothing else took its place before."""
     target = request.supersedes
     if target is None:
@@ -247,7 +247,7 @@ def _judge_reference(act: Act, request: Request) -> None:
         raise MalformedEntryError(f"{what}: {problem}")
 
 
-def _judge(request: Request) -> None:
+def _judge(request: DecisionRequest) -> None:
     problem = one_line(request.title, "title", MAX_TITLE)
     problem = problem or one_line(request.rationale, "rationale", MAX_FIELD)
     if problem is None and not request.participants:
@@ -276,7 +276,7 @@ def _judge(request: Request) -> None:
 
 
 def _body(
-    request: Request, decision: str, number: int, refs: list[dict[str, Any]]
+    request: DecisionRequest, decision: str, number: int, refs: list[dict[str, Any]]
 ) -> dict[str, Any]:
     body: dict[str, Any] = {
         "artefacts": ", ".join(request.artefacts) or NONE_YET,
@@ -302,7 +302,7 @@ def _known(act: Act, decision: str) -> bool:
     return row is not None
 
 
-def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
+def _bind(act: Act, request: DecisionRequest) -> tuple[list[dict[str, Any]], list[str]]:
     """Bind each ref to the message at that line of the file now: its number, seq and leaf hash."""
     if not request.refs:
         return [], [_NO_REF]
@@ -347,7 +347,7 @@ def _bind(act: Act, request: Request) -> tuple[list[dict[str, Any]], list[str]]:
     return bound, []
 
 
-def _quotes_chat(act: Act, request: Request) -> bool:
+def _quotes_chat(act: Act, request: DecisionRequest) -> bool:
     """Whether it holds a dozen words in a row of a message; only the newest are looked at.
 
     Those among the newest entries, and few enough bytes of them: who logs does not wait.

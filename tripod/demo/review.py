@@ -52,7 +52,7 @@ DECISIONS = (
 WANTED = 20  # decisions between two reviews
 
 
-class Told(NamedTuple):
+class DemoReview(NamedTuple):
     """What became of a review: what the judge says of it, and what her program said beside it."""
 
     outcome: Outcome
@@ -83,7 +83,7 @@ def begin(project: str) -> str:
             chat_send.send(team, "live", handle, text)
         for number in range(WANTED):
             title, status, tags = DECISIONS[number % len(DECISIONS)]
-            request = decisions_log.Request(
+            request = decisions_log.DecisionRequest(
                 f"{title} (part {number // len(DECISIONS) + 1})",
                 ["alex", "claude"],
                 "It is simple, and it was agreed.",
@@ -97,7 +97,7 @@ def begin(project: str) -> str:
 
 def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
     """How a program is run as Pythia; ``folder``: as where there is no namespace."""
-    order = pythia.order_for(team, pythia.Program(command=command), "alex")
+    order = pythia.order_for(team, pythia.ReviewerProgram(command=command), "alex")
     if not folder:
         return order
     home, work = f"{Folder.ANY}/home", f"{Folder.ANY}/work"
@@ -107,7 +107,7 @@ def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
     return replace(order, spec=spec, place=place, hidden=())
 
 
-def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "") -> Told:
+def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "") -> DemoReview:
     """Have a checkpoint event answered; ``extra`` is put behind what she is told."""
     with Team(f"{project}/{FOLDER}") as team:
         team.refresh()
@@ -119,7 +119,7 @@ def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "
         kept = team.source.body(seqs[-1])["stderr"]["content"]
         stderr = content_bytes(team.source, kept).decode("utf-8", "replace")
     report = _judge(project)
-    return Told(isolation_of(report), report.exit_code, stderr)
+    return DemoReview(isolation_of(report), report.exit_code, stderr)
 
 
 def isolation_of(report: Report) -> Outcome:
@@ -155,7 +155,7 @@ def _reviewed(project: str, tell: Tell) -> int:
     command = [sys.executable, data_file("pythia.py")]
     with Team(f"{project}/{FOLDER}") as team:
         team.refresh()
-        work = pythia.run(team, pythia.Program(command=command), now_us())
+        work = pythia.run(team, pythia.ReviewerProgram(command=command), now_us())
         found = asyncio.run(work)
     tell("do", "tripod pythia run -- python3 examples/pythia.py")
     answer = None if found is None else found.answer
@@ -168,7 +168,7 @@ def _reviewed(project: str, tell: Tell) -> int:
         f"{answer.channel}.chat as message {answer.message}; isolation: {answer.level}",
     )
     with Team(f"{project}/{FOLDER}") as team:
-        request = decisions_log.Request(
+        request = decisions_log.DecisionRequest(
             "Measure a crash between answer and cache",
             ["alex", "bench"],
             "Pythia: a risk was accepted, and nothing shows its size.",
@@ -229,7 +229,7 @@ def _quoted(project: str, copy: str, event: str, tell: Tell) -> int:
     return _told("by a quoted line in her prompt", told, tell, good=told.caught)
 
 
-def _told(what: str, told: Told, tell: Tell, *, good: bool) -> int:
+def _told(what: str, told: DemoReview, tell: Tell, *, good: bool) -> int:
     """Say what became of one of them."""
     tell("do", f"{what}: {'she found nothing' if told.refused else 'she had it'}")
     if told.refused:

@@ -155,11 +155,11 @@ def _rebuild(root: str, tell: Tell) -> int:
 def _decide(root: str, tell: Tell) -> int:
     tell("step", "The team goes on: decisions until Pythia's review is due (every 20th)")
     with Team(root) as team:
-        logged = decisions_log.Logged("", 0)
+        logged = decisions_log.LoggedDecision("", 0)
         number = 0
         while number < 20 and not logged.checkpoint:
             number += 1
-            request = decisions_log.Request(
+            request = decisions_log.DecisionRequest(
                 f"Keep option {number} of the import command",
                 participants=["alex", "claude"],
                 rationale="Callers use it, and its cost was measured.",

@@ -141,7 +141,7 @@ def log(words: Words) -> str:
         if not given.get(name, "").strip():
             raise MalformedEntryError(f"--{name}=... is missing: every entry of the log has it")
     request = decisions_log.judged(
-        decisions_log.Request(
+        decisions_log.DecisionRequest(
             title,
             _items(given["participants"]),
             given["rationale"],

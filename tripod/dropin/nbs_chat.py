@@ -291,7 +291,7 @@ def _window(words: Words, usage: str) -> chat_read.Window:
     return chat_read.Window(numbers["last"], after, before, numbers["offset"] or 0)
 
 
-def _print(words: Words, found: Sequence[chat_read.Message]) -> None:
+def _print(words: Words, found: Sequence[chat_read.ChatMessage]) -> None:
     from tripod.chat_lines import as_json, as_lines
 
     if "json" in words.flags:

@@ -17,7 +17,7 @@ from tripod.projections import LOG
 from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import (
-    Range,
+    DecisionRange,
     answers,
     format_checkpoint_payload,
     parse_assessment,
@@ -59,7 +59,7 @@ class Point(NamedTuple):
     event: int
     name: str
     us: int
-    asked: Range
+    asked: DecisionRange
     first: int
     stop: int
     log: str | None = None
@@ -182,14 +182,14 @@ def _piece(team: Team, id_: str, event: int) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _range(team: Team, first: int, stop: int, log: str | None) -> Range:
+def _range(team: Team, first: int, stop: int, log: str | None) -> DecisionRange:
     one, other, count = team.store.db.execute(
         "SELECT (SELECT id FROM pieces WHERE seq = ?1), (SELECT id FROM pieces WHERE seq = ?2),"
         " (SELECT count(*) FROM pieces WHERE id IS NOT NULL AND seq BETWEEN ?1 AND ?2"
         " AND (?3 IS NULL OR log = ?3))",
         (first, stop, log),
     ).fetchone()
-    return Range(one, other, count)
+    return DecisionRange(one, other, count)
 
 
 def _log_of(team: Team, seqs: Sequence[int]) -> str | None:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from tripod.agents import jobs
 from tripod.agents.isolate import Isolated
-from tripod.agents.jobs import Errand, Run, Told, recorded
+from tripod.agents.jobs import Attempt, Errand, RunHooks, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.bus.events import claim_on, settings, take_event
 from tripod.chat.read import channel_name, live_of
@@ -84,10 +84,10 @@ class Stand(NamedTuple):
     answer: int | None
     failed: int
     first: int
-    tries: list[Run]
+    tries: list[Attempt]
     problems: list[str]
     lost: bool
-    good: tuple[Run, str, Judged] | None
+    good: tuple[Attempt, str, Judged] | None
 
 
 def judge(text: str, point: Point, log: Snapshot) -> Judged:
@@ -105,7 +105,7 @@ def stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
     row = db.execute("SELECT seq FROM assessments WHERE event = ?", (point.event,)).fetchone()
     failed = _failed(team, point)
     runs = [
-        Run(*row)
+        Attempt(*row)
         for row in db.execute(
             "SELECT spawn, role, subject, attempt, state, seq FROM agents"
             " WHERE role = ? AND subject = ? ORDER BY attempt",
@@ -187,14 +187,14 @@ def _errand(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand)
     return Errand(ROLE, str(point.event), spec, log.sources, order.actor)
 
 
-def _was_apart(team: Team, run: Run) -> bool:
+def _was_apart(team: Team, run: Attempt) -> bool:
     """Whether a run could not read the chat: what was wrong with its answer quotes that answer."""
     sql = "SELECT level FROM isolations WHERE spawn = ?"
     row = team.store.db.execute(sql, (run.spawn,)).fetchone()
     return row is not None and row[0] == "namespace"
 
 
-class Reviewing(Told):
+class Reviewing(RunHooks):
     """What her run means for the team: the event is hers meanwhile, and how far she is isolated."""
 
     def __init__(self, team: Team, point: Point, order: Order) -> None:
@@ -202,7 +202,7 @@ class Reviewing(Told):
         self.point = point
         self.order = order
 
-    def requested(self, act: Act, run: Run) -> tuple[int, ...]:
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
         """Her folder is made, the event is claimed."""
         point, order = self.point, self.order
         _check_free(self.team, act, point)
@@ -226,7 +226,7 @@ class Reviewing(Told):
         folder.make(config=order.config is not None, lends=order.lends)
         return ()
 
-    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:
+    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """What her program left in its own folder is kept."""
         if result.left:
             keep_transcripts(act, transcripts_in(result.left), run.spawn)

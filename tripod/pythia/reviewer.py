@@ -39,7 +39,7 @@ TIMEOUT = 1800
 _SELF = "tripod"  # who asks for a review, where nobody says who it is
 
 
-class Due(NamedTuple):
+class PendingReview(NamedTuple):
     """A checkpoint event that nobody answered: its name, time in µs, and what it asks for.
 
     ``state`` is waiting, running, or failed (a run gave no assessment); ``claimed`` says who else
@@ -58,7 +58,7 @@ class Due(NamedTuple):
     acknowledged: bool
 
 
-class Answer(NamedTuple):
+class PostedAssessment(NamedTuple):
     """An assessment that was posted: its event, decisions, text, and where it stands.
 
     ``level`` is how far the run was isolated; None where it came from outside (``recorded``).
@@ -77,17 +77,17 @@ class Answer(NamedTuple):
     text: str
 
 
-class Outcome(NamedTuple):
+class ReviewOutcome(NamedTuple):
     """What a run came to: an answer, or the problems of the last try. ``stderr`` is its end."""
 
     event: str
-    answer: Answer | None
+    answer: PostedAssessment | None
     problems: list[str]
     stderr: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class ReviewerProgram:
     """What is run as Pythia: a command line, or else a profile; see ``tripod pythia run``."""
 
     command: Sequence[str] = ()
@@ -103,12 +103,12 @@ class Program:
 # What is due -----------------------------------------------------------------------------------
 
 
-def due(team: Team, now_us: int) -> list[Due]:
+def due(team: Team, now_us: int) -> list[PendingReview]:
     """The checkpoint events that nobody answered, oldest first; ``now_us`` is the clock."""
     return [_due(team, event, now_us) for event in pending(team)]
 
 
-def _due(team: Team, event: int, now_us: int) -> Due:
+def _due(team: Team, event: int, now_us: int) -> PendingReview:
     body = team.source.body(event)
     claim = claim_on(team, event)
     others = claim is not None and claim.until_us > now_us and claim.holder != HANDLE
@@ -125,8 +125,8 @@ def _due(team: Team, event: int, now_us: int) -> Due:
     try:
         asked = point_of(team, event).asked
     except RefusedError as error:
-        return Due(*front, None, None, 0, state, who, str(error), acked)
-    return Due(*front, asked.first, asked.last, asked.decisions, state, who, None, acked)
+        return PendingReview(*front, None, None, 0, state, who, str(error), acked)
+    return PendingReview(*front, asked.first, asked.last, asked.decisions, state, who, None, acked)
 
 
 def summon(team: Team, *, actor: str = NOBODY) -> Point | None:
@@ -165,13 +165,13 @@ def _oldest(team: Team, now_us: int) -> Point | None:
 
 async def run(
     team: Team,
-    program: Program,
+    program: ReviewerProgram,
     now_us: int,
     *,
     event: str | None = None,
     manual: bool = False,
     actor: str = NOBODY,
-) -> Outcome | None:
+) -> ReviewOutcome | None:
     """Have a checkpoint event answered; None where none is due.
 
     Being cancelled ends her program.
@@ -203,9 +203,9 @@ async def run(
     stand = await review(team, point, log, replace(order, prompt=instructions(point)))
     tidy(team)
     if stand.answer is not None:
-        return Outcome(point.name, _answer(team, stand.answer), [])
+        return ReviewOutcome(point.name, _answer(team, stand.answer), [])
     problems: list[str] = team.source.body(stand.failed)["problems"]
-    return Outcome(point.name, None, problems, _said(team, stand))
+    return ReviewOutcome(point.name, None, problems, _said(team, stand))
 
 
 def _said(team: Team, stand: Stand) -> str:
@@ -242,7 +242,7 @@ def instructions(point: Point) -> str:
     return text
 
 
-def order_for(team: Team, program: Program, actor: str) -> Order:
+def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
     """How her program is run here, isolated as far as this system can.
 
     Raises:
@@ -326,7 +326,7 @@ def _full(path: str) -> str:
     return os.path.expanduser(path)
 
 
-def _profile(program: Program) -> profiles.Profile:
+def _profile(program: ReviewerProgram) -> profiles.Profile:
     if program.command and program.profile is not None:
         raise BadArgumentError("a program is given twice: by --profile, and by its command line")
     if program.command:
@@ -339,7 +339,7 @@ def _profile(program: Program) -> profiles.Profile:
 
 def record(
     team: Team, text: str, now_us: int, *, event: str | None = None, handle: str = HANDLE
-) -> Answer:
+) -> PostedAssessment:
     """Post an assessment that came from outside, as the answer to a checkpoint event.
 
     Nothing is known of what its author had read, and the entry says so.
@@ -380,7 +380,7 @@ def record(
 # Reading ---------------------------------------------------------------------------------------
 
 
-def show(team: Team, which: str = "last") -> Answer:
+def show(team: Team, which: str = "last") -> PostedAssessment:
     """The newest assessment that was posted, or that of a checkpoint event.
 
     Raises:
@@ -406,12 +406,12 @@ def _answered(team: Team, event: int) -> int:
     return int(row[0])
 
 
-def _answer(team: Team, seq: int) -> Answer:
+def _answer(team: Team, seq: int) -> PostedAssessment:
     body: dict[str, Any] = team.source.body(seq)
     message = team.source.body(body["message"])
     sql = "SELECT level FROM isolations WHERE spawn = ?"
     row = team.store.db.execute(sql, (body.get("spawn"),)).fetchone()
-    return Answer(
+    return PostedAssessment(
         team.source.body(body["event"])["name"],
         body["first"],
         body["last"],

@@ -43,7 +43,7 @@ _RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoredBackup:
     """What a restore did. ``kept`` is where the replaced database is, '' where there was none."""
 
     root: str
@@ -125,7 +125,7 @@ def restore(
     *,
     sign_fork: bool = False,
     discard: str | None = None,
-) -> Restored:
+) -> RestoredBackup:
     """Put the backup at ``path`` in the place of the ledger of the team directory ``root``.
 
     1. The backup is copied beside the ledger, judged, and forked there. Dead here: nothing
@@ -167,7 +167,7 @@ def restore(
         done = recover.rebuild(team, discard=discard)
         if fork.new != fork.old:
             _rekey(team, fork.old)
-        return Restored(
+        return RestoredBackup(
             root,
             size,
             fork.new,

@@ -44,7 +44,7 @@ from tripod.team.adopt import PATH, ignore, lacking
 from tripod.team.files import folders_of
 from tripod.team.open import opened_at
 from tripod.team.team import FUTURE_US, Team
-from tripod.verify.anchors.collect import Asked
+from tripod.verify.anchors.collect import AnchorOptions
 from tripod.verify.checks import LEDGER_CHECKS
 from tripod.verify.checks.drift import IN_THE_WAY
 from tripod.verify.checks.worker_lifecycle import logs_altered
@@ -439,7 +439,7 @@ def examine(path: str) -> Examined:
         what = "there is no ledger in this team directory"
         cure = f"if there was one, {RESTORE}; if not, `tripod init` begins one"
         return Examined(root, (Trouble("no-ledger", DATABASE, what, cure, stops=True),))
-    with collect(root, asked=Asked(git=False)) as evidence:
+    with collect(root, asked=AnchorOptions(git=False)) as evidence:
         if not evidence.problem and not evidence.rows:
             what = "it holds no entry: whoever began it died, or it was emptied"
             cure = f"if a ledger stood here, {RESTORE}; if not, `tripod init` begins it"

@@ -173,7 +173,7 @@ class Redaction:
 
 
 @dataclass(frozen=True)
-class Request:
+class RedactionRequest:
     """What is asked for: entries by number, or all that match; by whom and why."""
 
     seqs: Sequence[int] = ()
@@ -192,7 +192,7 @@ class Request:
 
 
 def redact(
-    team: Team, request: Request, *, dry_run: bool = False, exports: Iterable[str] = ()
+    team: Team, request: RedactionRequest, *, dry_run: bool = False, exports: Iterable[str] = ()
 ) -> Redaction:
     """Erase the bodies of entries; ``dry_run`` only says which.
 
@@ -225,7 +225,7 @@ def redact(
     return plan
 
 
-def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Redaction:
+def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | None) -> Redaction:
     channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
     locks = [f"{CHAT.folder}/{name}.chat" for name in channels]
     searched: list[re.Pattern[str]] = []
@@ -250,7 +250,7 @@ def _erase(team: Team, request: Request, pattern: re.Pattern[str] | None) -> Red
     return plan
 
 
-def _judge(request: Request) -> None:
+def _judge(request: RedactionRequest) -> None:
     problem = line_problem(request.reason, "--reason", MAX_REASON)
     if not request.reason.strip():
         problem = "--reason: say why; it stays in the ledger"
@@ -260,7 +260,7 @@ def _judge(request: Request) -> None:
         raise BadArgumentError(problem)
 
 
-def _erase_one(act: Act, entry: Entry, request: Request) -> None:
+def _erase_one(act: Act, entry: Entry, request: RedactionRequest) -> None:
     for path in places(act.source, entry.kind, entry.data):
         shown = desired(act.source, path)
         if shown is not None:  # what we rendered ourselves may be written over
@@ -288,7 +288,7 @@ def _redaction_of(team: Team, seq: int) -> int | None:
 
 def _plan(
     team: Team,
-    request: Request,
+    request: RedactionRequest,
     pattern: re.Pattern[str] | None,
     searched: list[re.Pattern[str]],
 ) -> tuple[Redaction, list[Entry]]:

@@ -470,7 +470,7 @@ class Files:
         # An event that is half of a merge is told by each command: no look at its folder is saved.
         left_out |= {path.rpartition("/")[0] for path in self.unmerged}
         for path in self._open.keys() - self.settled:
-            noted[path] = manifest.Known(*self._open[path], seen_ns)
+            noted[path] = manifest.ManifestEntry(*self._open[path], seen_ns)
         watched = set(self.disk.places.queue_folders())
         for path in over(self._watched(), "looking at the files again"):
             stat = self.disk.stat(path)
@@ -490,7 +490,7 @@ class Files:
             else:  # a look at the whole file: only where it is not our own writing
                 digest = "" if is_queue else self._agreed(path, stat)
             if is_queue or digest:
-                noted[path] = manifest.Known(stat, digest, seen_ns)
+                noted[path] = manifest.ManifestEntry(stat, digest, seen_ns)
         return noted
 
     def _agreed(self, path: str, stat: Stat) -> str:

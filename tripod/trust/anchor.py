@@ -52,8 +52,8 @@ from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
 from tripod.ledger.tlog.witness import (
     SIZE_TYPE,
     TEXT_TYPE,
-    Answer,
-    Request,
+    CosignRequest,
+    Response,
     format_request,
     parse_signatures,
 )
@@ -95,7 +95,7 @@ class Receipt(NamedTuple):
     data: bytes
 
 
-Ask = Callable[[bytes], Answer]
+Ask = Callable[[bytes], Response]
 """Brings a request to a witness, and its answer back."""
 
 
@@ -154,7 +154,7 @@ def ask_url(url: str, timeout: float) -> Ask:
     check_url(url, "the witness")
     full = f"{url.rstrip('/')}/add-checkpoint"
 
-    def ask(data: bytes) -> Answer:
+    def ask(data: bytes) -> Response:
         reply = post(
             full,
             data,
@@ -163,7 +163,7 @@ def ask_url(url: str, timeout: float) -> Ask:
             timeout=timeout,
             what="the witness",
         )
-        return Answer(reply.status, reply.content_type, reply.body)
+        return Response(reply.status, reply.content_type, reply.body)
 
     return ask
 
@@ -187,7 +187,7 @@ def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
         raise _ahead(team, sealed.seal, old)
     nodes = block_nodes(team.store.db)
     hashes = consistency_proof(nodes, old, sealed.seal.size)
-    return format_request(Request(old, tuple(hashes), sealed.note))
+    return format_request(CosignRequest(old, tuple(hashes), sealed.note))
 
 
 def witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
@@ -311,7 +311,9 @@ def _ahead(team: Team, seal: Seal, seen: int) -> RefusedError:
     )
 
 
-def _refused(team: Team, seal: Seal, answer: Answer, where: str) -> RefusedError | UnreachableError:
+def _refused(
+    team: Team, seal: Seal, answer: Response, where: str
+) -> RefusedError | UnreachableError:
     said = answer.body[:300].decode("utf-8", "replace").strip()
     told = f"{where} answered {answer.status}" + (f" ({said})" if said else "")
     if answer.status == 422:

@@ -53,7 +53,7 @@ from tripod.ledger.tlog.tiles import (
     BODIES,
     MAX_LINES,
     WIDTH,
-    Said,
+    LeafContent,
     Tile,
     bundles_of,
     format_bundle,
@@ -402,7 +402,7 @@ def _check_stored(db: sqlite3.Connection, tile: Tile, hashes: list[bytes]) -> No
 def _line(work: _Work, row: tuple[int, str, bytes, *tuple[bytes | None, ...]]) -> bytes:
     """The line of a body that is the one committed to, or of one that was erased whole."""
     seq, kind, header, *rest = row
-    said = Said(*rest)
+    said = LeafContent(*rest)
     salt, body, auth = said
     head = orjson.loads(header)
     if (None if auth is None else auth_of(auth)) != head.get("auth"):

@@ -27,8 +27,8 @@ from tripod.ledger.sqlite.reader import block_nodes, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof
 from tripod.ledger.tlog.seal import Seal
-from tripod.ledger.tlog.tiles import Said, format_line
-from tripod.ledger.tlog.witness import Request, format_request
+from tripod.ledger.tlog.tiles import LeafContent, format_line
+from tripod.ledger.tlog.witness import CosignRequest, format_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import read_seal
@@ -55,7 +55,7 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
             )
         sql = "SELECT header, salt, body, auth FROM entries WHERE seq = ?"
         header, *rest = db.execute(sql, (seq,)).fetchone()
-        said = Said(*rest)
+        said = LeafContent(*rest)
         if body and said.body is None:
             raise NotFoundError(f"the body of entry {seq} was erased: leave --body out")
         extra = header + b"\n" + format_line(seq, said) if body else header
@@ -78,7 +78,7 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
                 f"the older seal is of {old.size} entries, the newest of {seal.size}"
             )
         hashes = consistency_proof(nodes, old.size, seal.size)
-    return format_request(Request(old.size, tuple(hashes), parse_note(note.encode())))
+    return format_request(CosignRequest(old.size, tuple(hashes), parse_note(note.encode())))
 
 
 def _checked(db: sqlite3.Connection, seal: Seal) -> Nodes:

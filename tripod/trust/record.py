@@ -35,14 +35,14 @@ def has_record(root: str) -> bool:
     return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
 
 
-class Restored(NamedTuple):
+class RestoredRecord(NamedTuple):
     """How many entries came back; and what the files show beyond them, None where they do not."""
 
     size: int
     ahead: str | None
 
 
-def restore(root: str, keys: Sequence[VerifierKey] = ()) -> Restored:
+def restore(root: str, keys: Sequence[VerifierKey] = ()) -> RestoredRecord:
     """Make the ledger of a team directory from its record.
 
     No entry is added, and of the files only modes are set. Nobody but the log's own key vouches
@@ -66,7 +66,7 @@ def restore(root: str, keys: Sequence[VerifierKey] = ()) -> Restored:
         for apart in differences(team.source, team.disk):
             if apart.have == apart.want.data:
                 team.disk.set_mode(apart.path, apart.want.mode)
-        return Restored(team.store.head().size, ahead_of(team.store.db, team.disk))
+        return RestoredRecord(team.store.head().size, ahead_of(team.store.db, team.disk))
 
 
 def _load(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:

@@ -37,7 +37,7 @@ from tripod.ledger.tlog.note import (
 from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
 from tripod.ledger.tlog.seal import Seal
 from tripod.ledger.tlog.witness import (
-    Answer,
+    Response,
     decide,
     kept_seal,
     log_folder,
@@ -154,7 +154,7 @@ class WitnessFolder:
 
     # What it does ------------------------------------------------------------------------------
 
-    def answer(self, data: bytes) -> Answer:
+    def answer(self, data: bytes) -> Response:
         """Judge a request, keep what must be kept, and only then give the answer.
 
         Raises:

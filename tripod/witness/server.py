@@ -18,7 +18,7 @@ from typing import Any
 
 from tripod.errors import TripodError
 from tripod.ledger.errors import LedgerError
-from tripod.ledger.tlog.witness import MAX_REQUEST, TEXT_TYPE, Answer
+from tripod.ledger.tlog.witness import MAX_REQUEST, TEXT_TYPE, Response
 from tripod.witness.folder import WitnessFolder
 
 MAX_CONNECTIONS = 32
@@ -145,12 +145,12 @@ class _Handler(BaseHTTPRequestHandler):
         if data is None:
             self._refuse(404, "nothing here: GET /<sha256 of the origin, in hex>/checkpoint")
         else:
-            self._send(Answer(200, TEXT_TYPE, data))
+            self._send(Response(200, TEXT_TYPE, data))
 
     def _refuse(self, status: int, problem: str) -> None:
         self._send(_text(status, problem))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
@@ -163,8 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.say(f"{self.address_string()}: {line}".replace("\n", " "))
 
 
-def _text(status: int, problem: str) -> Answer:
-    return Answer(status, TEXT_TYPE, f"{problem}\n".encode())
+def _text(status: int, problem: str) -> Response:
+    return Response(status, TEXT_TYPE, f"{problem}\n".encode())
 
 
 def _cut_off(request: socket.socket) -> None:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from hashlib import sha256
 
-from tripod.agents.jobs import LOST_REASON, Run, Told
+from tripod.agents.jobs import LOST_REASON, Attempt, RunHooks
 from tripod.agents.spec import SpawnResult
 from tripod.drafting import draft_event
 from tripod.errors import NotFoundError, RefusedError
@@ -54,7 +54,7 @@ def judge_name(name: str) -> None:
         )
 
 
-class Life(Told):
+class Life(RunHooks):
     """Appends a worker's steps with those of its run; ``ordered`` is the first of them."""
 
     def __init__(self, ordered: Draft | None = None, legal: Sequence[str | None] = ()) -> None:
@@ -67,7 +67,7 @@ class Life(Told):
         out, err = logs_of(subject)
         return team.disk.full(out), team.disk.full(err)
 
-    def requested(self, act: Act, run: Run) -> tuple[int, ...]:
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
         """It is pending (again); its prompt holds its task, and what it is to go on with."""
         if self.ordered is not None:
             state = state_in(act, run.subject)
@@ -81,7 +81,7 @@ class Life(Told):
         )
         return tuple(seq for (seq,) in rows)
 
-    def started(self, act: Act, run: Run) -> None:
+    def started(self, act: Act, run: Attempt) -> None:
         """It is running, if nobody dismissed it meanwhile."""
         name = run.subject
         if state_in(act, name) == "pending":
@@ -89,11 +89,11 @@ class Life(Told):
             event = draft_event(act, "nbs-worker", "worker-spawned", "normal", task)
             step(act, drafts.worker_running(name, run.spawn, event.body["name"]), event)
 
-    def ended(self, act: Act, run: Run, result: SpawnResult) -> None:
+    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """Its program ended."""
         _end(act, run, _ENDS.get(result.status, "failed"), result.problem)
 
-    def abandoned(self, act: Act, run: Run) -> None:
+    def abandoned(self, act: Act, run: Attempt) -> None:
         """Nobody knows how it ended; if it never began, it is ordered once more."""
         tables = act.transaction.tables
         began = tables.execute("SELECT started FROM agents WHERE spawn = ?", (run.spawn,))
@@ -129,7 +129,7 @@ def step(act: Act, draft: Draft, event: Draft | None) -> None:
         act.append([event._replace(cause=entry.id)])
 
 
-def _end(act: Act, run: Run, state: str, problem: str) -> None:
+def _end(act: Act, run: Attempt, state: str, problem: str) -> None:
     name = run.subject
     event = None
     before = state_in(act, name)

@@ -22,7 +22,7 @@ from tripod.verify.anchors import policy as rules_format
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.growth import read_history, words
-from tripod.verify.anchors.heads import MAX_HEAD, POLICY, RULES, Known, Outside, parse_head
+from tripod.verify.anchors.heads import MAX_HEAD, POLICY, RULES, KnownHead, Outside, parse_head
 
 AUTHORITIES = "policy.pem"
 CHECKPOINT = "record/checkpoint"
@@ -37,7 +37,7 @@ class OutsideError(Exception):
     """Something that was asked for cannot be read, so nothing may be called clean."""
 
 
-class Asked(NamedTuple):
+class AnchorOptions(NamedTuple):
     """What the caller wants looked at besides.
 
     ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
@@ -52,13 +52,13 @@ class Asked(NamedTuple):
     git: bool = True
 
 
-USUAL = Asked()
+USUAL = AnchorOptions()
 """No pin, the team's own policies, the history of the repository that it lies in."""
 
 
 def gather(
     root: str | None,
-    asked: Asked,
+    asked: AnchorOptions,
     *,
     live: bool = True,
     logs: Mapping[str, str] = MappingProxyType({}),
@@ -92,7 +92,7 @@ def gather(
     return outside
 
 
-def read_pin(path: str) -> Known | None:
+def read_pin(path: str) -> KnownHead | None:
     """The head that a pin file holds; None where there is no such file.
 
     Raises:
@@ -107,7 +107,7 @@ def read_pin(path: str) -> Known | None:
         raise OutsideError(
             f"{path} holds neither a seal nor a head: {error}; nothing was compared with it"
         ) from error
-    return Known("pin", f"the pin {path}", seal, int(os.stat(path).st_mtime), note)
+    return KnownHead("pin", f"the pin {path}", seal, int(os.stat(path).st_mtime), note)
 
 
 # Policies --------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def _seals(
     tips: list[str],
     *,
     live: bool,
-) -> Iterator[Known]:
+) -> Iterator[KnownHead]:
     """Each seal once, by the first commit that has it; see ``gather`` for those that bind."""
     mine = {change.new for change in (repository.changes(names, here) if here else ())}
     seen: set[str] = set()
@@ -287,7 +287,7 @@ def _seals(
             continue
         binding = live or change.new in mine
         recorded = change.path == names[0]
-        yield Known(
+        yield KnownHead(
             "git", where, seal, change.commit.seconds, note, binding=binding, recorded=recorded
         )
 

@@ -34,8 +34,8 @@ from tripod.projections.engine import source_of
 from tripod.projections.projection import Source, content_bytes
 from tripod.verify.anchors.heads import (
     Fork,
-    Held,
-    Known,
+    HeadComparison,
+    KnownHead,
     Ledger,
     Outside,
     anchored,
@@ -55,7 +55,7 @@ from tripod.verify.scan.roots import roots_at
 _NEWEST = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
 
 
-class Trust(NamedTuple):
+class TrustRows(NamedTuple):
     """Rows of the tables of ``tripod.projections.team.tables``; of the seals the newest alone."""
 
     keys: list[tuple[Any, ...]]
@@ -64,7 +64,7 @@ class Trust(NamedTuple):
     seals: list[tuple[Any, ...]]
 
 
-def trust_of(evidence: Evidence, db: sqlite3.Connection) -> Trust:
+def trust_of(evidence: Evidence, db: sqlite3.Connection) -> TrustRows:
     """See the module; empty where an export holds headers alone."""
     tables = {
         "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
@@ -73,8 +73,8 @@ def trust_of(evidence: Evidence, db: sqlite3.Connection) -> Trust:
         "seals": _NEWEST,
     }
     if evidence.folded is not None:
-        return Trust(**{name: evidence.query(sql) for name, sql in tables.items()})
-    return Trust(**{name: _anew(db, name, sql) for name, sql in tables.items()})
+        return TrustRows(**{name: evidence.query(sql) for name, sql in tables.items()})
+    return TrustRows(**{name: _anew(db, name, sql) for name, sql in tables.items()})
 
 
 def _anew(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]:
@@ -120,7 +120,7 @@ _MICROS = 1_000_000  # in a second
 
 
 def read_receipts(
-    evidence: Evidence, db: sqlite3.Connection, told: Trust, outside: Outside
+    evidence: Evidence, db: sqlite3.Connection, told: TrustRows, outside: Outside
 ) -> None:
     """Add what the receipts remember to ``outside.known``, and what is wrong with them beside."""
     source = source_of(db) if evidence.folded is None else evidence.source
@@ -131,7 +131,7 @@ def read_receipts(
             text = format_seal(seal)
         except (MalformedError, ValueError):
             continue  # `kinds-known` names it
-        known = Known("receipt", where, seal, seq=seq)
+        known = KnownHead("receipt", where, seal, seq=seq)
         try:
             if size > seq:
                 raise MalformedError(f"it is of {size} entries, and {seq} were there")
@@ -146,7 +146,7 @@ def read_receipts(
         outside.known += (known,)
 
 
-def _opened(known: Known, method: str, data: bytes, text: str, outside: Outside) -> Known:
+def _opened(known: KnownHead, method: str, data: bytes, text: str, outside: Outside) -> KnownHead:
     """What the bytes of a receipt add; a LedgerError where they are none of this head."""
     if method == "witness":
         note = parse_note(data)
@@ -196,7 +196,7 @@ _BEHIND = (
 )
 
 
-def hold(evidence: Evidence) -> Held | None:
+def hold(evidence: Evidence) -> HeadComparison | None:
     """Hold the ledger against every head that is known; None where nothing was scanned."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:
@@ -243,7 +243,7 @@ def _fork(
     return Fork(seq, origin, size, signers)
 
 
-def agreeing(evidence: Evidence) -> list[Known]:
+def agreeing(evidence: Evidence) -> list[KnownHead]:
     """Every head that is known and is this ledger's, by its stored tree: no row is read for it."""
     db, outside = evidence.db, replace(evidence.outside)
     if db is None:
@@ -291,14 +291,14 @@ def agrees(evidence: Evidence, seal: Seal) -> bool:
     return roots_at(db, scan, [seal.size]).get(seal.size) == seal.root
 
 
-def _signed(evidence: Evidence, trust: Trust, note: object, want: Seal) -> bool:
+def _signed(evidence: Evidence, trust: TrustRows, note: object, want: Seal) -> bool:
     """Whether a note is the seal of this head, by a key that may have sealed it."""
     try:
         seal, signed = parse_head(str(note).encode())
     except (LedgerError, ValueError):
         return False
     keys = trusted(evidence.outside, _keys(evidence, trust), want.origin)
-    return seal == want and not opened(Known("pin", "", seal, note=signed), keys, None)[1]
+    return seal == want and not opened(KnownHead("pin", "", seal, note=signed), keys, None)[1]
 
 
 def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) -> tuple[int, int]:
@@ -322,7 +322,7 @@ def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) 
     return count, max(0, evidence.now_us - at) // 1_000_000
 
 
-def _keys(evidence: Evidence, trust: Trust) -> Iterator[VerifierKey]:
+def _keys(evidence: Evidence, trust: TrustRows) -> Iterator[VerifierKey]:
     """Keys that were given, and those that the ledger says were in force."""
     yield from evidence.keys
     for _, vkey in trust.keys:

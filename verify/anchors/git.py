@@ -90,7 +90,7 @@ class Commit(NamedTuple):
     seconds: int
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """How a commit's file differs from that of one of its parents.
 
     ``old`` and ``new`` name the bytes; '' where there is no such file. ``regular`` is whether the
@@ -269,7 +269,7 @@ class Repository:
 
     # History -----------------------------------------------------------------------------------
 
-    def changes(self, paths: Iterable[str], commits: Iterable[str]) -> list[Change]:
+    def changes(self, paths: Iterable[str], commits: Iterable[str]) -> list[FileChange]:
         """Every change of the files in the history of ``commits``, parents before children.
 
         Nothing is simplified: both sides of each merge are walked, and a merge is compared with
@@ -292,7 +292,7 @@ class Repository:
             if name.decode() not in seen:  # git passes over a commit that it cannot believe
                 raise _altered(name)
         commit = {one.name: one for one in self._read_commits(dict.fromkeys(r[0] for r in rows))}
-        return [Change(commit[row[0]], *row[1:]) for row in rows]
+        return [FileChange(commit[row[0]], *row[1:]) for row in rows]
 
     def commit(self, name: str) -> Commit:
         """One commit by its name (GitError: there is none, or it does not hash to its name)."""

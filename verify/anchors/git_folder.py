@@ -29,7 +29,7 @@ class GitError(Exception):
     """The repository cannot be asked; the text says why, and where it can be, what to do."""
 
 
-class Place(NamedTuple):
+class RepositoryPath(NamedTuple):
     """Where a repository is, and where in its work tree a path lies.
 
     ``top`` is the work tree's first folder, ``inside`` the path from there ('' where the path is
@@ -66,7 +66,7 @@ class Refs(NamedTuple):
 # Where it is -----------------------------------------------------------------------------------
 
 
-def find(path: str) -> Place | None:
+def find(path: str) -> RepositoryPath | None:
     """The nearest repository above the folder that ``path`` lies in; None where there is none.
 
     ``path`` need not be there. A path that is the top of a repository itself is in it only where no
@@ -129,7 +129,7 @@ def _refuse_others(top: str, inside: str) -> None:
         )
 
 
-def _place(top: str, inside: str) -> Place:
+def _place(top: str, inside: str) -> RepositoryPath:
     """Follow ``.git`` to the git directory and to what work trees share."""
     entry = os.path.join(top, ".git")
     folder = os.path.realpath(entry)
@@ -149,7 +149,7 @@ def _place(top: str, inside: str) -> Place:
     if not all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs")):
         raise _no_repository(entry)
     above = os.path.dirname(top)
-    return Place(top, inside, folder, common, None if above == top else _nearest(above))
+    return RepositoryPath(top, inside, folder, common, None if above == top else _nearest(above))
 
 
 def _no_repository(entry: str) -> GitError:
@@ -157,7 +157,7 @@ def _no_repository(entry: str) -> GitError:
     return GitError(message)
 
 
-def owner_differs(place: Place) -> str | None:
+def owner_differs(place: RepositoryPath) -> str | None:
     """What of the repository belongs to another user, as git itself judges that; None: nothing."""
     for path in place.owned:
         try:
@@ -187,13 +187,13 @@ def _read(path: str, limit: int) -> bytes:
     return data
 
 
-def read_config(place: Place) -> bytes:
+def read_config(place: RepositoryPath) -> bytes:
     """The repository's own configuration as it stands there; b'' where there is none."""
     path = os.path.join(place.common, "config")
     return _read(path, _MAX_SMALL) if os.path.lexists(path) else b""
 
 
-def read_shallow(place: Place) -> bytes:
+def read_shallow(place: RepositoryPath) -> bytes:
     """The commits at which a shallow clone begins, one in a line; b'' where it is whole."""
     path = os.path.join(place.common, "shallow")
     if not os.path.lexists(path):
@@ -204,7 +204,7 @@ def read_shallow(place: Place) -> bytes:
     return data
 
 
-def read_refs(place: Place) -> Refs:
+def read_refs(place: RepositoryPath) -> Refs:
     """All refs, HEADs and reflogs.
 
     Raises:
@@ -259,7 +259,7 @@ def _followed(symbolic: dict[str, str], refs: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def _work_trees(place: Place) -> Iterator[str]:
+def _work_trees(place: RepositoryPath) -> Iterator[str]:
     folder = os.path.join(place.common, "worktrees")
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         if os.path.isdir(os.path.join(folder, name)):
@@ -303,7 +303,7 @@ def _value(path: str) -> tuple[str, bool]:
     return first.decode(), False
 
 
-def _packed(place: Place) -> dict[str, str]:
+def _packed(place: RepositoryPath) -> dict[str, str]:
     path = os.path.join(place.common, "packed-refs")
     found = {}
     for line in (_read(path, _MAX_REFS) if os.path.lexists(path) else b"").split(b"\n"):
@@ -316,7 +316,7 @@ def _packed(place: Place) -> dict[str, str]:
     return found
 
 
-def store_problem(place: Place) -> str | None:
+def store_problem(place: RepositoryPath) -> str | None:
     """Why git must not be let into the object store: something in it would make it wait for ever.
 
     Alternates are looked into as git follows them, five deep.

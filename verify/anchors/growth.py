@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from tripod.ledger.files import read_plain
 from tripod.ledger.progress import over
-from tripod.verify.anchors.git import MAX_BLOB, Change, Commit, Repository
+from tripod.verify.anchors.git import MAX_BLOB, Commit, FileChange, Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.finding import (
     CANNOT_TELL,
@@ -86,7 +86,7 @@ class Lost(NamedTuple):
     shared: bool
 
 
-class History(NamedTuple):
+class FileHistory(NamedTuple):
     """All that git tells about one file. ``problem`` says why it tells nothing.
 
     ``merged`` counts the merges that kept what was appended on both sides. ``top`` is the
@@ -139,7 +139,7 @@ def unconverted(data: bytes, committed: bytes) -> bytes:
 
 
 def findings(
-    history: History,
+    history: FileHistory,
     explain: Callable[[Break], str | None] = lambda _: None,
     *,
     ledger: bool = False,
@@ -158,7 +158,7 @@ def findings(
     yield from _rewritten(history)
 
 
-def coverage(history: History) -> Coverage:
+def coverage(history: FileHistory) -> Coverage:
     """What of a file's history was seen."""
     seen: Coverage = {"versions in git": history.versions}
     restored = sum(bool(one.restored) for one in history.breaks)
@@ -208,7 +208,7 @@ def departs(old: bytes, new: bytes | None) -> str:
     return f"lines {at + 1} to {last} of the version before it are not as they were"
 
 
-def _rewritten(history: History) -> Iterator[Finding]:
+def _rewritten(history: FileHistory) -> Iterator[Finding]:
     for lost in history.lost:
         text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"
         if lost.broke:
@@ -230,13 +230,13 @@ _OPEN = 64  # breaks, the newest, that a later commit is held against
 _MARK = 64  # bytes of what a break took away, by which most commits are seen to leave it so
 
 
-def read_history(path: str) -> History:
+def read_history(path: str) -> FileHistory:
     """The history of the file at ``path``, which must be in a git repository's work tree."""
     try:
         with Repository(path) as repository:
             return _Walk(repository, path).history()
     except GitError as error:
-        return History(problem=str(error), top=_top(path))
+        return FileHistory(problem=str(error), top=_top(path))
 
 
 def _top(path: str) -> str:
@@ -296,7 +296,7 @@ class _Noted:
     many more lines the new one has. ``restored`` is the commit that put it right, in words.
     """
 
-    change: Change
+    change: FileChange
     one: Break
     at: int
     mark: bytes
@@ -322,7 +322,7 @@ class _Walk:
         self.head = ""
         self.merged = 0
 
-    def history(self) -> History:
+    def history(self) -> FileHistory:
         """All of it: the commits, the work tree, and what refs once held."""
         repository = self.repository
         if os.path.isdir(self.path) and not os.path.islink(self.path):
@@ -339,7 +339,7 @@ class _Walk:
         for _, group in groupby(over(changes, "reading history"), key=lambda c: c.commit.name):
             self._judge(list(group))
         versions = {change.new for change in changes if change.new}
-        return History(
+        return FileHistory(
             self.name,
             len(versions),
             self.merged,
@@ -350,7 +350,7 @@ class _Walk:
             seen=repository.at,
         )
 
-    def _judge(self, changes: list[Change]) -> None:
+    def _judge(self, changes: list[FileChange]) -> None:
         """One commit against those of its parents whose file is another."""
         commit, new = changes[0].commit, changes[0].new
         if new and not changes[0].regular:
@@ -371,7 +371,7 @@ class _Walk:
         for change in appended:
             self._add(change, "" if new else "it was removed")
 
-    def _add(self, change: Change, what: str) -> None:
+    def _add(self, change: FileChange, what: str) -> None:
         merge = " (a merge)" if len(change.commit.parents) > 1 else ""
         name = change.new if change.regular else ""
         old, new = self._bytes(change.old), self._at(name)
@@ -387,7 +387,7 @@ class _Walk:
         added = (new or b"").count(b"\n") - old.count(b"\n")
         self.noted.append(_Noted(change, one, at, old[at : at + _MARK], added))
 
-    def _settled(self, change: Change) -> bool:
+    def _settled(self, change: FileChange) -> bool:
         """Whether a change puts right one break or more that stand before it; they are marked.
 
         It does if the file is, from its beginning, what it would be without them: the version
@@ -402,7 +402,7 @@ class _Walk:
             return True
         return bool(self._undone(change, [n for n in self.noted if n.restored][-_OPEN:]))
 
-    def _undone(self, change: Change, broken: list[_Noted]) -> list[_Noted]:
+    def _undone(self, change: FileChange, broken: list[_Noted]) -> list[_Noted]:
         """Those of ``broken`` that a change undoes, and nothing besides; [] where it does not."""
         new = self._bytes(change.new) if broken else b""
         for number, first in enumerate(broken):
@@ -419,7 +419,7 @@ class _Walk:
                 return line
         return []
 
-    def _line(self, change: Change, broken: list[_Noted]) -> list[_Noted]:
+    def _line(self, change: FileChange, broken: list[_Noted]) -> list[_Noted]:
         """The first of ``broken`` and those that lie between it and a change; [] if it does not."""
         name, after = change.commit.name, self._after(broken[0])
         if name not in after:
@@ -430,7 +430,7 @@ class _Walk:
             if noted.change.commit.name in after and name in self._after(noted)
         ]
 
-    def _handed_on(self, change: Change, *, begins: bool) -> bool:
+    def _handed_on(self, change: FileChange, *, begins: bool) -> bool:
         """Whether a merge keeps what this parent had, but for a break of its other parents.
 
         That one stands already, and is put right where it was made. ``begins``: the merge begins
@@ -454,7 +454,7 @@ class _Walk:
         appended = (self._at(broke.change.new) or b"").split(b"\n")[lines:]
         return follows(b"\n".join(appended), rest)
 
-    def _without(self, broken: list[Change], last: Change) -> bytes | None:
+    def _without(self, broken: list[FileChange], last: FileChange) -> bytes | None:
         """The version before ``last`` without what ``broken`` did; None where that is not told."""
         want = self._bytes(broken[0].old)
         for one, then in pairwise([*broken, last]):

@@ -26,7 +26,7 @@ from tripod.ledger.errors import LedgerError, MalformedError
 from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_text
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
-from tripod.verify.anchors.growth import History
+from tripod.verify.anchors.growth import FileHistory
 from tripod.verify.anchors.policy import LEVELS, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
 from tripod.verify.finding import Anchored, Finding, Findings, Severity
 
@@ -41,7 +41,7 @@ RULES = "policy.yaml"
 """The files that say whose signatures count, and what must be there."""
 
 
-class Known(NamedTuple):
+class KnownHead(NamedTuple):
     """A head that is remembered: by whom, in words, and when (seconds since 1970, None: unsaid).
 
     ``note`` is None where nothing is signed. ``stamped``: an authority that is trusted here says
@@ -78,7 +78,7 @@ class Outside:
     the top of the repository that was asked, ``history`` says in words what of it was looked at.
     """
 
-    known: tuple[Known, ...] = ()
+    known: tuple[KnownHead, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     untold: tuple[tuple[str, str], ...] = ()
     forged: tuple[tuple[str, str], ...] = ()
@@ -88,7 +88,7 @@ class Outside:
     rules: Rules = field(default_factory=Rules)
     given: frozenset[str] = frozenset()
     pin: Seal | None = None
-    logs: tuple[History, ...] = ()
+    logs: tuple[FileHistory, ...] = ()
     repository: str | None = None
     history: str = ""
 
@@ -110,7 +110,9 @@ def parse_head(data: bytes) -> tuple[Seal, Note | None]:
     return parse_seal(note.text, extensions=True), note
 
 
-def opened(known: Known, logs: Sequence[VerifierKey], policy: Policy | None) -> tuple[Known, str]:
+def opened(
+    known: KnownHead, logs: Sequence[VerifierKey], policy: Policy | None
+) -> tuple[KnownHead, str]:
     """Ask who signed a head: it with the cosignatures that count, and what is wrong, or ''.
 
     Whose cosignatures count, the policy says: no receipt can say it of itself.
@@ -137,7 +139,7 @@ def opened(known: Known, logs: Sequence[VerifierKey], policy: Policy | None) -> 
     return known._replace(cosigned=seal.cosignatures), ""
 
 
-def anchored(agreeing: Iterable[Known], policy: Policy | None) -> Anchored:
+def anchored(agreeing: Iterable[KnownHead], policy: Policy | None) -> Anchored:
     """The best level, and the size up to which each is reached; the tail is not known here.
 
     A witness remembers, so what is WITNESSED is PINNED as well. An authority stamps whatever it is
@@ -161,7 +163,7 @@ def anchored(agreeing: Iterable[Known], policy: Policy | None) -> Anchored:
     return Anchored(reached[-1] if reached else SELF, {name: best[name] for name in reached})
 
 
-def _raise(best: dict[str, tuple[int, str]], name: str, known: Known) -> None:
+def _raise(best: dict[str, tuple[int, str]], name: str, known: KnownHead) -> None:
     if known.seal.size > best.get(name, (0, ""))[0]:
         best[name] = (known.seal.size, known.where)
 
@@ -258,12 +260,12 @@ class Ledger(NamedTuple):
 
 
 @dataclass
-class Held:
+class HeadComparison:
     """What came of it: findings, the heads that agree, and why others could not be held."""
 
     heads: int = 0
     findings: Findings = field(default_factory=Findings)
-    agreeing: list[Known] = field(default_factory=list)
+    agreeing: list[KnownHead] = field(default_factory=list)
     untold: list[str] = field(default_factory=list)
     anchored: Anchored | None = None
 
@@ -272,9 +274,9 @@ class Held:
         self.findings.add(Finding(NAME, message, where, (), help_, severity))
 
 
-def compare(outside: Outside, ledger: Ledger) -> Held:
+def compare(outside: Outside, ledger: Ledger) -> HeadComparison:
     """Judge every head that is known; what the policy demands besides is not asked here."""
-    told = Held(len(outside.known))
+    told = HeadComparison(len(outside.known))
     for where, problem in outside.unread:
         told.add(problem, where, _UNREAD, "warning")
     for where, problem in outside.forged:
@@ -319,7 +321,7 @@ def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]
     return [key for key in (*named, *ledger.given) if key.name == origin]
 
 
-def _remark(known: Known, problem: str, outside: Outside, ledger: Ledger) -> str:
+def _remark(known: KnownHead, problem: str, outside: Outside, ledger: Ledger) -> str:
     """Why a head in git binds nothing, or '': anybody who can commit can commit three lines.
 
     A head that nobody signed counts for a team without a key, where its policy says that such
@@ -339,7 +341,7 @@ def _remark(known: Known, problem: str, outside: Outside, ledger: Ledger) -> str
     return problem or "nobody signed it, and the key of this ledger was given"
 
 
-def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
+def _one(told: HeadComparison, known: KnownHead, outside: Outside, ledger: Ledger) -> None:
     seal, where = known.seal, known.where
     left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
     given_up = seal.origin in outside.rules.given_up and seal.origin != ledger.origin
@@ -391,7 +393,7 @@ def _one(told: Held, known: Known, outside: Outside, ledger: Ledger) -> None:
         told.agreeing.append(known)
 
 
-def _may_leave(fork: Fork, known: Known, outside: Outside, ledger: Ledger) -> bool:
+def _may_leave(fork: Fork, known: KnownHead, outside: Outside, ledger: Ledger) -> bool:
     """Whether the old line's own key signed that it ends at the fork.
 
     It is the key that signed what is remembered, or one that was given: whoever makes a ledger
@@ -403,7 +405,7 @@ def _may_leave(fork: Fork, known: Known, outside: Outside, ledger: Ledger) -> bo
     return any(key in given for key in fork.signers)
 
 
-def _sealed(told: Held, outside: Outside, ledger: Ledger) -> None:
+def _sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> None:
     """A ledger that was sealed once, or whose key the policy names, has a seal.
 
     One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
@@ -444,7 +446,7 @@ def _reached(sizes: Mapping[str, int], level: str) -> int:
     return max(sizes.values(), default=0) if level == SELF else sizes.get(level, 0)
 
 
-def demanded(told: Held, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
+def demanded(told: HeadComparison, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
     """Add where the ledger falls short of the levels or the freshness that the rules ask for.
 
     ``tail`` is what stands behind ``wanted_size``.
@@ -490,7 +492,7 @@ class Bounds(NamedTuple):
     not_after_signed: Bound | None
 
 
-def times(known: Known) -> list[Bound]:
+def times(known: KnownHead) -> list[Bound]:
     """Every moment that a head names: its own date, and the cosignatures that count."""
     found = []
     if known.seconds is not None:
@@ -501,7 +503,7 @@ def times(known: Known) -> list[Bound]:
     return found
 
 
-def bounds(seq: int, agreeing: Iterable[Known]) -> Bounds:
+def bounds(seq: int, agreeing: Iterable[KnownHead]) -> Bounds:
     """The bounds of the entry ``seq``; ``agreeing`` are heads that are those of this ledger.
 
     What a source's clock may be off by, as it says itself, widens them.

@@ -140,7 +140,7 @@ def _edited(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(NAME, message, conflict.path, shown, help_)
 
 
-def _committed(evidence: Evidence, history: growth.History) -> Iterator[Finding]:
+def _committed(evidence: Evidence, history: growth.FileHistory) -> Iterator[Finding]:
     """A log against its own history in git."""
     name = history.log or LIVE
     if history.problem or history.shallow:

@@ -25,7 +25,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from tripod.projections.projection import content_bytes
-from tripod.projections.pythia.format import SECTIONS, Range, judge_review, parse_checkpoint_payload
+from tripod.projections.pythia.format import (
+    SECTIONS,
+    DecisionRange,
+    judge_review,
+    parse_checkpoint_payload,
+)
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import Posted, assessed_text, assessments
@@ -37,14 +42,14 @@ HELP = "have the review made again: `tripod pythia run`, with --manual where no 
 FEW = 5  # unknown decisions that are named
 
 
-class Known(NamedTuple):
+class DecisionPlace(NamedTuple):
     """A decision's place among all, its log, and its number in that."""
 
     place: int
     log: str
     number: int
 
-    def up_to(self, last: Known) -> int:
+    def up_to(self, last: DecisionPlace) -> int:
         """How many decisions there are from this one to another: of their log, or of all logs."""
         same = self.log == last.log
         return 1 + (last.number - self.number if same else last.place - self.place)
@@ -73,7 +78,7 @@ def judge(evidence: Evidence) -> Outcome:
     known = {}
     for place, (id_, log) in enumerate(rows):
         numbers[log] += 1
-        known[id_] = Known(place, log, numbers[log])
+        known[id_] = DecisionPlace(place, log, numbers[log])
     answered = {one.event for one in ours.values()}
     found = chain(
         (finding for one in ours.values() for finding in _ours(evidence, one, known)),
@@ -84,7 +89,7 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 
-def _ours(evidence: Evidence, one: Answered, known: dict[str, Known]) -> Iterator[Finding]:
+def _ours(evidence: Evidence, one: Answered, known: dict[str, DecisionPlace]) -> Iterator[Finding]:
     """What is wrong with an answer to a checkpoint event; ``known`` numbers the decisions."""
     text = assessed_text(evidence, one.seq)
     if text is None:
@@ -102,7 +107,7 @@ def _ours(evidence: Evidence, one: Answered, known: dict[str, Known]) -> Iterato
         message = f"it reviewed {' through '.join(said)}: no such decisions are in the log"
         yield _finding(evidence, message, where, one.seq)
         return
-    for problem in judge_review(text, Range(*said, count), known).problems:
+    for problem in judge_review(text, DecisionRange(*said, count), known).problems:
         yield _finding(evidence, problem, where, one.seq)
     shown = _shown(evidence, one.message)
     if shown is not None and shown.strip() != text.strip():
@@ -130,7 +135,9 @@ def _shown(evidence: Evidence, message: int) -> str | None:
         return None
 
 
-def _outside(evidence: Evidence, posted: Posted, known: dict[str, Known]) -> Iterator[Finding]:
+def _outside(
+    evidence: Evidence, posted: Posted, known: dict[str, DecisionPlace]
+) -> Iterator[Finding]:
     """What is wrong with an assessment that nobody of us judged: in whichever layout."""
     said = posted.said
     where = f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}"

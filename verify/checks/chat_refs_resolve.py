@@ -43,7 +43,7 @@ HELP = (
 )
 
 
-class Place(NamedTuple):
+class ChatFileSpan(NamedTuple):
     """Where a file's first message stood in its channel, and where the file ended."""
 
     channel: str
@@ -51,7 +51,7 @@ class Place(NamedTuple):
     stop: int
 
 
-class Logged(NamedTuple):
+class Citing(NamedTuple):
     """A decision as far as its references go; ``time`` is the second in its id."""
 
     seq: int
@@ -81,7 +81,7 @@ def judge(evidence: Evidence) -> Outcome:
         "SELECT seq, id FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     ):
         decisions += 1
-        decision = Logged(seq, id_, int(id_[2:]), evidence.body(seq))
+        decision = Citing(seq, id_, int(id_[2:]), evidence.body(seq))
         listed = [ref for ref in decision.body.get("refs", ()) if isinstance(ref, dict)]
         refs += len(listed)
         bound += sum("leaf" in ref for ref in listed)
@@ -121,7 +121,7 @@ def _forgotten(evidence: Evidence) -> dict[str, list[tuple[int, int]]]:
     return forgotten
 
 
-def _text(evidence: Evidence, decision: Logged, listed: list[dict[str, Any]]) -> list[Finding]:
+def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) -> list[Finding]:
     """What the field says, against what was read from it."""
     text = str(decision.body.get("chat_ref", ""))
     parsed, malformed = parse_refs(text)
@@ -142,7 +142,7 @@ def _text(evidence: Evidence, decision: Logged, listed: list[dict[str, Any]]) ->
 
 def _resolve(
     evidence: Evidence,
-    decision: Logged,
+    decision: Citing,
     ref: dict[str, Any],
     channels: Channels,
 ) -> list[Finding]:
@@ -160,7 +160,7 @@ def _resolve(
 
 def _approximate(
     evidence: Evidence,
-    decision: Logged,
+    decision: Citing,
     ref: dict[str, Any],
     channels: Channels,
 ) -> list[Finding]:
@@ -196,7 +196,7 @@ def _shown(ref: dict[str, Any]) -> str:
     return f"{ref.get('file')}:~L{ref.get('line')}"
 
 
-def _nearby(evidence: Evidence, decision: Logged, shown: str, handles: list[str]) -> list[Finding]:
+def _nearby(evidence: Evidence, decision: Citing, shown: str, handles: list[str]) -> list[Finding]:
     """Whether anybody who is said to have taken part speaks there."""
     text = str(decision.body.get("participants", ""))
     people = {name.strip().lstrip("@").casefold() for name in text.split(",")} - {"", NONE_YET}
@@ -208,10 +208,10 @@ def _nearby(evidence: Evidence, decision: Logged, shown: str, handles: list[str]
 
 def _place(
     evidence: Evidence,
-    decision: Logged,
+    decision: Citing,
     file: str,
     channels: Channels,
-) -> Place | None:
+) -> ChatFileSpan | None:
     """Which lines of a channel the file showed when the decision was logged."""
     stem = file.rpartition("/")[2].removesuffix(".chat")
     folder = file.rpartition("/")[0].rpartition("/")[2]
@@ -223,7 +223,7 @@ def _place(
         return None
     rows = evidence.query("SELECT channel, first, stop FROM archives WHERE archive = ?", stem)
     if rows:
-        return Place(*rows[0])
+        return ChatFileSpan(*rows[0])
     rows = evidence.query("SELECT lines FROM channels WHERE channel = ?", stem)
     if not rows:
         return None
@@ -231,12 +231,12 @@ def _place(
     for time, seq, stop in channels.splits.get(stem, ()):
         if seq < decision.seq if decision.ours or not time else time <= decision.time:
             first = max(first, stop)
-    return Place(stem, first, rows[0][0])
+    return ChatFileSpan(stem, first, rows[0][0])
 
 
 def _bound(
     evidence: Evidence,
-    decision: Logged,
+    decision: Citing,
     ref: dict[str, Any],
     channels: Channels,
 ) -> str | None:
@@ -271,7 +271,7 @@ def _bound(
 
 def _first_shown(
     evidence: Evidence,
-    decision: Logged,
+    decision: Citing,
     file: str,
     channels: Channels,
     message: tuple[str, int],
@@ -294,7 +294,7 @@ def _first_shown(
 
 
 def _finding(
-    evidence: Evidence, decision: Logged, message: str, severity: Severity | None = None
+    evidence: Evidence, decision: Citing, message: str, severity: Severity | None = None
 ) -> Finding:
     return Finding(
         NAME,

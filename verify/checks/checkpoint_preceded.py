@@ -26,7 +26,7 @@ from functools import partial
 from tripod.projections.pythia.format import came_first, overlap, span_of
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import Asked, Posted, asked, assessments, together
+from tripod.verify.isolation.runs import Checkpoint, Posted, asked, assessments, together
 
 NAME = "checkpoint-preceded"
 REQUIRED = True
@@ -50,7 +50,7 @@ def judge(evidence: Evidence) -> Outcome:
     return outcome(NAME, found, dict(seen), required=REQUIRED)
 
 
-def _bound(evidence: Evidence, every: list[Posted], events: list[Asked]) -> set[int]:
+def _bound(evidence: Evidence, every: list[Posted], events: list[Checkpoint]) -> set[int]:
     """Assessments of which an entry says which event they answer; these events are taken.
 
     Whose range differs from the event's is none of them.
@@ -68,7 +68,7 @@ def _bound(evidence: Evidence, every: list[Posted], events: list[Asked]) -> set[
     return bound
 
 
-def _answer(evidence: Evidence, posted: Posted, events: list[Asked]) -> list[Finding]:
+def _answer(evidence: Evidence, posted: Posted, events: list[Checkpoint]) -> list[Finding]:
     """Take the event that this assessment answers; a finding where there is none."""
     span = span_of(posted.said)
     apart = partial(together, evidence)

@@ -44,7 +44,7 @@ from tripod.projections.pythia.format import Span, answers, span_of
 from tripod.projections.team.intake import CONFIG
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
-from tripod.verify.isolation.runs import EVENT, Asked, Posted, asked, assessments, together
+from tripod.verify.isolation.runs import EVENT, Checkpoint, Posted, asked, assessments, together
 
 NAME = "events-processed"
 REQUIRED = False
@@ -52,7 +52,7 @@ HELP = "`tripod pythia run` has a review given; acknowledge what is settled (`tr
 _US = 1_000_000
 
 
-class Pending(NamedTuple):
+class Unprocessed(NamedTuple):
     """A pending event: its entry, its file, the time in that name in µs, its type."""
 
     seq: int
@@ -68,7 +68,7 @@ def judge(evidence: Evidence) -> Outcome:
         " WHERE acked IS NULL AND (type = ?1 OR priority = 0) ORDER BY type <> ?1, seq",
         EVENT,
     )
-    pending = [Pending(*row) for row in rows]
+    pending = [Unprocessed(*row) for row in rows]
     timeout = _timeout(evidence)
     published = evidence.query("SELECT count(*) FROM asked")[0][0]
     if not published and not pending:
@@ -87,7 +87,7 @@ def _timeout(evidence: Evidence) -> int:
     return 0
 
 
-def _overdue(evidence: Evidence, pending: list[Pending], timeout: int) -> Iterator[Finding]:
+def _overdue(evidence: Evidence, pending: list[Unprocessed], timeout: int) -> Iterator[Finding]:
     now = _newest(evidence)
     for event in pending:
         age = (now - _begun(evidence, event)) // _US
@@ -104,19 +104,19 @@ def _deleted(evidence: Evidence) -> Iterator[Finding]:
     for conflict in evidence.team.found.conflicts:
         name = conflict.path.rpartition("/")[2]
         if conflict.detail == CHECKPOINT_GONE and name in names:
-            one = Pending(names[name], name, 0, EVENT)
+            one = Unprocessed(names[name], name, 0, EVENT)
             message = "is pending and its file is gone; the next command writes it again"
             yield _finding(evidence, one, message, "warning")
     for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
         body = evidence.body(seq)
         name = str(body.get("path")).rpartition("/")[2]
         if body.get("reason") == CHECKPOINT_GONE and name in names:
-            one = Pending(names[name], name, 0, EVENT)
+            one = Unprocessed(names[name], name, 0, EVENT)
             message = f"was deleted by another program, and written again (entry {seq})"
             yield _finding(evidence, one, message, "warning")
 
 
-def _left(evidence: Evidence, pending: list[Pending]) -> Iterator[Finding]:
+def _left(evidence: Evidence, pending: list[Unprocessed]) -> Iterator[Finding]:
     """Checkpoint events behind which another was published: nobody answered for an interval."""
     newest = evidence.query("SELECT max(seq) FROM asked")[0][0] or 0
     for event in pending:
@@ -140,7 +140,7 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
     for event in asked(evidence):
         if event.seq in left and _asks(evidence, event, before) and not posted.answers(event):
             body = evidence.body(event.seq)
-            one = Pending(event.seq, str(body.get("name")), 0, EVENT)
+            one = Unprocessed(event.seq, str(body.get("name")), 0, EVENT)
             if not _claimed(evidence, one, now):
                 severity: Severity = "warning" if evidence.past(event.seq) else "failure"
                 message = "was acknowledged, and no assessment answers it"
@@ -148,7 +148,7 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
         before = event.seq
 
 
-def _asks(evidence: Evidence, event: Asked, before: int) -> bool:
+def _asks(evidence: Evidence, event: Checkpoint, before: int) -> bool:
     """Whether it asks for decisions that there are; of no range, for those since the one before."""
     if event.range is None:
         sql = "SELECT 1 FROM pieces WHERE id IS NOT NULL AND seq > ? AND seq < ? LIMIT 1"
@@ -167,7 +167,7 @@ class _Posted:
         for one in self.every:
             self.of[span_of(one.said)].append(one)
 
-    def answers(self, event: Asked) -> bool:
+    def answers(self, event: Checkpoint) -> bool:
         """Whether one of them answers an event; most name the very range that was asked for."""
         return any(
             answers(one, one.said, event, event.range, self.together)
@@ -186,7 +186,7 @@ def _newest(evidence: Evidence) -> int:
     return max(time or 0 for (time,) in times)
 
 
-def _begun(evidence: Evidence, event: Pending) -> int:
+def _begun(evidence: Evidence, event: Unprocessed) -> int:
     """When the event came, by the host's clock where it has an entry of its own time."""
     if evidence.past(event.seq):
         return event.us or _newest(evidence)
@@ -200,13 +200,13 @@ def _at(evidence: Evidence, seq: int) -> int:
         return 0  # not taken in yet, or unreadable: `canonical-bytes` names that
 
 
-def _claimed(evidence: Evidence, event: Pending, now: int) -> bool:
+def _claimed(evidence: Evidence, event: Unprocessed, now: int) -> bool:
     """Whether somebody holds it: a lease that still ran when the newest entry was made."""
     sql = "SELECT 1 FROM claims WHERE event = ? AND until_us > ?"
     return bool(evidence.query(sql, event.seq, now))
 
 
-def _finding(evidence: Evidence, event: Pending, message: str, severity: Severity) -> Finding:
+def _finding(evidence: Evidence, event: Unprocessed, message: str, severity: Severity) -> Finding:
     return Finding(
         NAME,
         f"{event.name} ({event.type}) {message}",

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from tripod.projections.bus.format import Config
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
-from tripod.verify.isolation.runs import EVENT, Asked, asked
+from tripod.verify.isolation.runs import EVENT, Checkpoint, asked
 
 NAME = "pythia-fires"
 REQUIRED = False
@@ -37,7 +37,7 @@ _END = 2**62
 
 
 @dataclass
-class Due:
+class DueDecision:
     """A decision that reached the interval of its log, and whether a review was asked for."""
 
     seq: int
@@ -61,7 +61,7 @@ def judge(evidence: Evidence) -> Outcome:
     for seq, id_, number, log in decisions:
         interval = intervals.at(seq)
         if interval and number % interval == 0:
-            due.append(Due(seq, id_, number, log, interval))
+            due.append(DueDecision(seq, id_, number, log, interval))
     if not due:
         reason = "no interval of decisions was reached, or it is off"
         return not_applicable(NAME, reason, required=REQUIRED)
@@ -107,7 +107,7 @@ def _interval(body: dict[str, object]) -> int:
     return value if type(value) is int else 0
 
 
-def _match(due: list[Due], events: list[Asked], logs: dict[str, str]) -> None:
+def _match(due: list[DueDecision], events: list[Checkpoint], logs: dict[str, str]) -> None:
     """Say of each decision whether it was answered; one event answers one decision.
 
     Of what was observed, nothing but claims tells the order, and an id may be ahead of its second:
@@ -122,7 +122,7 @@ def _match(due: list[Due], events: list[Asked], logs: dict[str, str]) -> None:
         if named is not None and not named.asked and (event.observed or event.seq > named.seq):
             named.asked = event.used = True
     rest = deque(due)
-    before: dict[str, Due] = {}  # of each log the last that was due when the event came
+    before: dict[str, DueDecision] = {}  # of each log the last that was due when the event came
     for event in events:
         while rest and rest[0].seq <= event.seq:
             one = rest.popleft()
@@ -132,7 +132,7 @@ def _match(due: list[Due], events: list[Asked], logs: dict[str, str]) -> None:
             max(free, key=lambda one: one.seq).asked = event.used = True
 
 
-def _finding(evidence: Evidence, due: Due) -> Finding:
+def _finding(evidence: Evidence, due: DueDecision) -> Finding:
     message = (
         f"decision {due.number} ({due.id}) reached the interval of {due.interval}, and no "
         f"{EVENT} event followed"

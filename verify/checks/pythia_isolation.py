@@ -49,7 +49,7 @@ from tripod.verify.finding import (
     outcome,
     shorten,
 )
-from tripod.verify.isolation.echo import Echo, Log, echoes, hidden_among
+from tripod.verify.isolation.echo import DecisionLogText, Echo, echoes, hidden_among
 from tripod.verify.isolation.reads import as_usual, breaches, plain, pythias, read_of_chat, usually
 from tripod.verify.isolation.runs import TRANSCRIPT, Review, assessed_text, assessments, reviews
 
@@ -84,7 +84,7 @@ def judge(evidence: Evidence) -> Outcome:
         "transcripts": sum(text.what == TRANSCRIPT for run in runs for text in run.wrote),
     }
     untold: list[str] = []
-    log = Log(evidence, [INSTRUCTIONS])
+    log = DecisionLogText(evidence, [INSTRUCTIONS])
     echoed = echoes(evidence, log, runs)
     seen["decisions that quote the chat"] = len(echoed.quoting)
     if runs:
@@ -200,7 +200,7 @@ def _echoed(found: Iterable[Echo]) -> Iterator[Finding]:
         yield _finding(message, f"entry {echo.text.seq}", echo.text.seq, (echo.words,))
 
 
-def _sources(evidence: Evidence, log: Log, run: Review) -> Iterator[Finding]:
+def _sources(evidence: Evidence, log: DecisionLogText, run: Review) -> Iterator[Finding]:
     """Entries that she may not see, behind what she was given."""
     for text in run.given:
         hidden = sorted(hidden_among(evidence, log, text.sources or (), text.seq))

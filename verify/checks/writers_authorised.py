@@ -84,7 +84,7 @@ def judge(evidence: Evidence) -> Outcome:
 # Keys ------------------------------------------------------------------------------------------
 
 
-class Held(NamedTuple):
+class KeyPeriod(NamedTuple):
     """A key that was put in force at entry ``since``; it ended at ``until``, None: it is."""
 
     handle: str
@@ -98,8 +98,8 @@ class Writers:
     """Which key speaks for which handle, as the changes are told one by one."""
 
     def __init__(self) -> None:
-        self.force: dict[str, Held] = {}
-        self.ended: list[Held] = []
+        self.force: dict[str, KeyPeriod] = {}
+        self.ended: list[KeyPeriod] = []
         self._numbers: dict[str, int] = {}
 
     def change(self, header: Header, data: dict[str, Any], log: VerifierKey | None) -> str | None:
@@ -138,7 +138,7 @@ class Writers:
             self.ended.append(held._replace(until=header.seq, how=how))
             del self.force[handle]
         if header.kind == ENROLLED:
-            self.force[handle] = Held(handle, key, header.seq)
+            self.force[handle] = KeyPeriod(handle, key, header.seq)
         return None
 
     def signature_problem(self, actor: str, record: Record, stated: bytes) -> str | None:

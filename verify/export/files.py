@@ -41,7 +41,7 @@ from tripod.ledger.tlog.tiles import (
     MAX_ENTRY,
     MAX_LINES,
     WIDTH,
-    Said,
+    LeafContent,
     Tile,
     bundles_of,
     format_bundle,
@@ -290,7 +290,7 @@ class _Loading:
     def _bundle(self, tile: Tile) -> None:
         first = tile.number * WIDTH
         headers = parse_bundle(self.files.tile(tile), tile.width)
-        bodies = [Said(None, None)] * tile.width
+        bodies = [LeafContent(None, None)] * tile.width
         if self.to.bodies:
             bodies = parse_lines(self.files.lines(tile), first, tile.width)
         leaves = [leaf_hash(header) for header in headers]
@@ -522,7 +522,9 @@ class _Holding:
         self.to.entries += len(rows)
         if not self.bodies:
             return
-        lines = [format_line(seq, Said(*row[1:])) + b"\n" for seq, row in enumerate(rows, first)]
+        lines = [
+            format_line(seq, LeafContent(*row[1:])) + b"\n" for seq, row in enumerate(rows, first)
+        ]
         yield line_path(tile), b"".join(lines)
         for _, _, body, _ in rows:
             if body is not None and _MARK in body:

@@ -13,7 +13,7 @@ from tripod.ledger.errors import LedgerError, MalformedError, NotVerifiedError
 from tripod.ledger.files import read_plain
 from tripod.ledger.merkle import check_consistency
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.ledger.tlog.policy import Log, Policy
+from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
 from tripod.ledger.tlog.seal import Seal, open_seal
 from tripod.ledger.tlog.tiles import parse_line
@@ -78,7 +78,7 @@ def _inclusion(data: bytes, keys: Sequence[VerifierKey], told: list[str]) -> Sea
             "proof: it holds no entry (the extra line), so there is nothing to show"
         )
     head = parse_header(header)
-    policy = Policy(tuple(Log(key) for key in keys), (), (), None)
+    policy = Policy(tuple(TrustedLog(key) for key in keys), (), (), None)
     seal = verify_proof(proof, leaf_hash(header), policy).seal
     if head.seq != proof.seq or head.ledger != seal.origin:
         raise NotVerifiedError(f"proof: the entry says that it is {head.seq} of {head.ledger!r}")

@@ -43,7 +43,7 @@ from tripod.projections.pythia.format import parse_assessment
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
 from tripod.verify.evidence import Evidence
-from tripod.verify.isolation.runs import FILE, Review, Text, assessments
+from tripod.verify.isolation.runs import FILE, Review, ReviewText, assessments
 from tripod.verify.rows import RENDER_ERRORS, one
 
 LONG = 24
@@ -71,7 +71,7 @@ def runs_of(words: Sequence[str]) -> list[int]:
     return list(map(hash, zip(*(words[start:] for start in range(RUN)), strict=False)))
 
 
-class Known:
+class VisiblePhrases:
     """Runs of words that somebody may see anyway, each with the entry from which on: -1, always."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Known:
         return lambda run: since.get(run, seq) < seq
 
 
-class Held:
+class PhraseIndex:
     """Runs of words of numbered texts, each with the first text that it stands in."""
 
     def __init__(self) -> None:
@@ -160,11 +160,11 @@ _SEEN = frozenset(("ledger.opened", "config.changed", "log.begun", "log.noted", 
 _SEEN_EVENTS = frozenset(("decision-logged", "pythia-checkpoint"))
 
 
-class Log:
+class DecisionLogText:
     """The decision log, piece by piece, as the text that she may see. ``own``: our words to her."""
 
     def __init__(self, evidence: Evidence, own: Iterable[str]) -> None:
-        self.known = Known()
+        self.known = VisiblePhrases()
         self._pieces: dict[int, str] = {}
         for text in own:
             self.known.add(-1, text)
@@ -221,7 +221,7 @@ def _piece(evidence: Evidence, body: dict[str, Any]) -> str:
 
 
 def hidden_among(
-    evidence: Evidence, log: Log, sources: Iterable[int], before: int
+    evidence: Evidence, log: DecisionLogText, sources: Iterable[int], before: int
 ) -> Iterator[tuple[int, str]]:
     """Entries behind ``sources`` that she may not see, each with what it is.
 
@@ -268,7 +268,7 @@ def _place(evidence: Evidence, seq: int) -> str:
 # The chat ----------------------------------------------------------------------------------------
 
 
-class Said(NamedTuple):
+class ChatText(NamedTuple):
     """A text of the chat: its entry, its words, how its line stands in the file ('': it has none).
 
     ``claimed`` is the second that a line which others wrote carries: it may have been there before
@@ -283,7 +283,7 @@ class Said(NamedTuple):
     is_line: bool = True
 
 
-def said(evidence: Evidence, *, codes: bool) -> Iterator[Said]:
+def said(evidence: Evidence, *, codes: bool) -> Iterator[ChatText]:
     """All of the chat, in the order of the entries; ``codes``: with the lines of the files."""
     sql = (
         "SELECT seq FROM lines UNION SELECT seq FROM events WHERE type IN"
@@ -301,29 +301,29 @@ def said(evidence: Evidence, *, codes: bool) -> Iterator[Said]:
                 continue  # a body of another shape: `kinds-known` and `bodies-present` name it
 
 
-def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) -> Iterator[Said]:
+def _said(evidence: Evidence, seq: int, body: dict[str, Any], *, codes: bool) -> Iterator[ChatText]:
     if "path" in body:
         if body["path"].startswith("chat/") and "content" in body:
             for line in content_bytes(evidence.source, body["content"]).split(b"\n"):
                 message = parse_line(line)
                 words = [] if message is None else words_of(message.text)
-                yield Said(seq, f"{body['path']} as it was put aside", words, _text(line))
+                yield ChatText(seq, f"{body['path']} as it was put aside", words, _text(line))
         return
     claimed = body.get("time", body.get("us", 0) // 1_000_000) if "observed" in body else 0
     claimed = claimed if type(claimed) is int else 0
     if "index" not in body:
         if "payload" in body:
             words = words_of(_text(content_bytes(evidence.source, body["payload"])))
-            yield Said(seq, f"event {body['name']}", words, "", claimed, is_line=False)
+            yield ChatText(seq, f"event {body['name']}", words, "", claimed, is_line=False)
         return
     where = f"chat {body['channel']}, message {body['index']}"
     if "text" in body:
         words = words_of(_text(content_bytes(evidence.source, body["text"])))
         line = line_bytes(evidence.source, body) if codes else b""
-        yield Said(seq, where, words, _text(line), claimed)
+        yield ChatText(seq, where, words, _text(line), claimed)
     else:
         raw = _text(content_bytes(evidence.source, body["observed"]["raw"]))
-        yield Said(seq, where, words_of(raw), raw, claimed)
+        yield ChatText(seq, where, words_of(raw), raw, claimed)
 
 
 def _text(data: bytes) -> str:
@@ -341,8 +341,8 @@ class Echo(NamedTuple):
     """
 
     run: Review
-    text: Text
-    said: Said
+    text: ReviewText
+    said: ChatText
     words: str
     line: bool
     more: int
@@ -379,14 +379,14 @@ class Echoed:
         return sum(seq < until for seq in self.erased)
 
 
-def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
+def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> Echoed:
     """Hold all that the runs were given and wrote against all of the chat.
 
     A text can echo only what was said before it: her words, quoted in the chat later, are hers. So
     a row of words counts for the first text that has it.
     """
     echoed = Echoed()
-    held = Held()
+    held = PhraseIndex()
     texts = [(run, text) for run in runs for text in (*run.given, *run.wrote)]
     texts.sort(key=lambda pair: pair[1].seq)
     bounds = {run.spawn: (run.sources, run.until) for run in runs}
@@ -401,7 +401,7 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
             echoed.first.setdefault(text.text, text.seq)
         if text.sources:
             echoed.beside[run.spawn] = max([echoed.beside.get(run.spawn, 0), *rows])
-    first: dict[int, tuple[Said, str, bool]] = {}
+    first: dict[int, tuple[ChatText, str, bool]] = {}
     others: dict[int, set[int]] = {}
     own = _own(evidence)
     own_words = _own_words(evidence, own)
@@ -433,9 +433,9 @@ def echoes(evidence: Evidence, log: Log, runs: Sequence[Review]) -> Echoed:
     return echoed
 
 
-def _deciding(log: Log) -> tuple[Held, dict[int, list[int]]]:
+def _deciding(log: DecisionLogText) -> tuple[PhraseIndex, dict[int, list[int]]]:
     """The words of all decisions, and for each run of them the decisions that have it."""
-    decisions, holders = Held(), dict[int, list[int]]()
+    decisions, holders = PhraseIndex(), dict[int, list[int]]()
     for seq, words in log.said():
         decisions.add(seq, words)
         for run in runs_of(words):
@@ -443,7 +443,7 @@ def _deciding(log: Log) -> tuple[Held, dict[int, list[int]]]:
     return decisions, holders
 
 
-def shown(one: Said) -> str:
+def shown(one: ChatText) -> str:
     """The beginning of a text of the chat."""
     return " ".join(one.words[:RUN])
 
@@ -469,7 +469,7 @@ def _own_words(evidence: Evidence, own: Iterable[int]) -> set[tuple[str, ...]]:
     return found - {()}
 
 
-def _quotes(evidence: Evidence, one: Said, own: Container[tuple[str, ...]]) -> bool:
+def _quotes(evidence: Evidence, one: ChatText, own: Container[tuple[str, ...]]) -> bool:
     """Whether a text that is no message is one of those assessments, whole."""
     if tuple(one.words) in own:
         return True

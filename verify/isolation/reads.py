@@ -255,7 +255,7 @@ def _calls(value: Any) -> Iterator[str]:
 _CHAT_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n")
 
 
-class Pythia(NamedTuple):
+class ReviewerWorker(NamedTuple):
     """A worker that is Pythia: the path and the entry of its task file.
 
     ``told`` is what it was told to do, each text with its entry; ``ours``: we ran its program.
@@ -277,18 +277,18 @@ class Breach(NamedTuple):
     seq: int
 
 
-def pythias(evidence: Evidence) -> Iterator[Pythia]:
+def pythias(evidence: Evidence) -> Iterator[ReviewerWorker]:
     """Workers that are Pythia by their name, or by what they were told to do."""
     ours = dict(evidence.query("SELECT name, seq FROM workers"))
     found = [
-        Pythia(f"{FOLDER}/{name}.md", seq, name, tuple(_orders(evidence, name)), ours=True)
+        ReviewerWorker(f"{FOLDER}/{name}.md", seq, name, tuple(_orders(evidence, name)), ours=True)
         for name, seq in ours.items()
     ]
     for path, seq in evidence.query("SELECT path, seq FROM files WHERE class = 'worker'"):
         name = path.rpartition("/")[2].removesuffix(".md")
         if name not in ours:
             task = parse_worker(_bytes(evidence, path)).task
-            found.append(Pythia(path, seq, name, ((seq, task),), ours=False))
+            found.append(ReviewerWorker(path, seq, name, ((seq, task),), ours=False))
     for worker in sorted(found):
         called = [worker.name, *(text for _, text in worker.told)]
         if called[0].lower().startswith("pythia") or any("pythia" in t.lower() for t in called):
@@ -318,13 +318,13 @@ def _bytes(evidence: Evidence, path: str) -> bytes:
     return b"" if file is None else file.data
 
 
-def logs_of(worker: Pythia) -> tuple[str, ...]:
+def logs_of(worker: ReviewerWorker) -> tuple[str, ...]:
     """Paths of what its program printed; programs of ours have their error output apart."""
     front = worker.path.removesuffix(".md")
     return (f"{front}.log", f"{front}.err.log") if worker.ours else (f"{front}.log",)
 
 
-def breaches(evidence: Evidence, worker: Pythia) -> tuple[int, list[Breach]]:
+def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Breach]]:
     """How many logs there were, and each reading of the chat that the worker's files show."""
     name, elsewhere = worker.name, usually(evidence.places)
     found = [
@@ -367,7 +367,7 @@ def _shown(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _noted(evidence: Evidence, worker: Pythia) -> Iterator[tuple[int, str]]:
+def _noted(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, str]]:
     """What it wrote into its task file, and the entry that holds it."""
     if not worker.ours:
         yield worker.seq, parse_worker(_bytes(evidence, worker.path)).log
@@ -381,7 +381,7 @@ def _noted(evidence: Evidence, worker: Pythia) -> Iterator[tuple[int, str]]:
             continue
 
 
-def _command_lines(evidence: Evidence, worker: Pythia) -> Iterator[tuple[int, str]]:
+def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, str]]:
     """The command lines by which we ran it, as a log would show them."""
     if not worker.ours:
         return
@@ -398,7 +398,7 @@ def _command_lines(evidence: Evidence, worker: Pythia) -> Iterator[tuple[int, st
                 yield seq, line
 
 
-def _log(evidence: Evidence, worker: Pythia, path: str) -> bytes:
+def _log(evidence: Evidence, worker: ReviewerWorker, path: str) -> bytes:
     """A log: as it was kept, or as it stands there where that is all, or has more of the same."""
     kept = _bytes(evidence, path)
     if not worker.ours:

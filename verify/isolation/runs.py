@@ -41,7 +41,7 @@ _WRAPPED = "--unshare-all"
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ReviewText:
     """A text that she was given, or wrote. ``seq`` is its entry, ``time`` the second of that.
 
     ``sources`` are the entries whose text it says to hold, None where it is hers; ``calls`` the
@@ -77,8 +77,8 @@ class Review:
     bare: tuple[str, ...] = ()
     network: bool = False
     assessed: int | None = None
-    given: list[Text] = field(default_factory=list)
-    wrote: list[Text] = field(default_factory=list)
+    given: list[ReviewText] = field(default_factory=list)
+    wrote: list[ReviewText] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
@@ -184,7 +184,7 @@ def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
         one.unread.append("it had tool servers, whose answers are nowhere")
     strings = [text for text in strings_in(value) if not text.isspace()]
     time = _second(evidence, one.seq)
-    one.given.append(Text("its order", one.seq, time, "\n".join(strings), ()))
+    one.given.append(ReviewText("its order", one.seq, time, "\n".join(strings), ()))
     return value
 
 
@@ -220,7 +220,7 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
         if data is not None and _is_text(data):
             one.looked_at.add(str(body.get("sha256")))
         sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
-        one.given.append(Text(what, seq, _second(evidence, seq), plain(text), sources))
+        one.given.append(ReviewText(what, seq, _second(evidence, seq), plain(text), sources))
     asked = order.get("stdin")
     asked = asked.get("sha256") if isinstance(asked, dict) else None
     if not prompts and not one.unread:
@@ -247,7 +247,7 @@ def _wrote(evidence: Evidence, one: Review, seq: int) -> None:
             said, calls = _lines(text)
             one.servers.update(_servers(text))
             time = _second(evidence, seq)
-            one.wrote.append(Text(what, seq, time, said, None, tuple(calls), text))
+            one.wrote.append(ReviewText(what, seq, time, said, None, tuple(calls), text))
 
 
 def _left(evidence: Evidence, one: Review, ended: int) -> None:
@@ -262,7 +262,7 @@ def _left(evidence: Evidence, one: Review, ended: int) -> None:
             said, calls = _lines(text)
             one.servers.update(_servers(text))
             time = _second(evidence, ended)
-            one.wrote.append(Text(TRANSCRIPT, ended, time, said, None, tuple(calls), text))
+            one.wrote.append(ReviewText(TRANSCRIPT, ended, time, said, None, tuple(calls), text))
 
 
 def _checked(one: Review, what: str, data: bytes | None, digest: Any) -> str | None:
@@ -323,7 +323,7 @@ SCRIBE = "scribe"  # who publishes the events that follow from a decision
 
 
 @dataclass
-class Asked:
+class Checkpoint:
     """A checkpoint event: its time in seconds, its range where its payload gives one.
 
     ``count`` is how many decisions its payload counts, ``scribe``: the team's Scribe published it.
@@ -338,7 +338,7 @@ class Asked:
     used: bool = False
 
 
-def asked(evidence: Evidence) -> list[Asked]:
+def asked(evidence: Evidence) -> list[Checkpoint]:
     """All checkpoint events in order; there is one for as many decisions as the interval says."""
     events = []
     named = {SCRIBE, *(name for (name,) in evidence.query("SELECT scribe FROM team"))}
@@ -354,7 +354,7 @@ def asked(evidence: Evidence) -> list[Asked]:
         us = body.get("us", 0)
         scribe = body.get("source") in named
         events.append(
-            Asked(
+            Checkpoint(
                 seq,
                 us // 1_000_000,
                 "observed" in body,

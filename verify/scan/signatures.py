@@ -26,7 +26,7 @@ from tripod.verify.checks.writers_authorised import (
     SPEAKERS,
     TELLS,
     Demand,
-    Held,
+    KeyPeriod,
     Writers,
     names_itself,
     record_fault,
@@ -43,7 +43,7 @@ _NONE = Demand()
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, LedgerError)
 
 
-class Change(NamedTuple):
+class KeyChange(NamedTuple):
     """An enrolment or a revocation, as it stands in the ledger."""
 
     header: Header
@@ -62,7 +62,7 @@ class Batch(NamedTuple):
 _NO_BATCH = Batch(0, 0, 0)
 
 
-class Seen(NamedTuple):
+class SignatureScan(NamedTuple):
     """What a walk over a part of the entries gives: its findings, its counts, its open batches.
 
     ``batches`` are by what the headers name.
@@ -94,7 +94,7 @@ def judge_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NO
     except sqlite3.Error as error:
         found, keys = Findings(), 0
         found.add(_finding(0, f"the signatures cannot be read: {error}"))
-        seen = Seen(Findings(), 0, 0, {})
+        seen = SignatureScan(Findings(), 0, 0, {})
     found.join(seen.found)
     found.extend(_finding(*torn) for torn in _torn(seen.batches))
     if found:
@@ -110,7 +110,7 @@ def _finding(seq: int, message: str) -> Finding:
 # Keys ------------------------------------------------------------------------------------------
 
 
-def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[Change]:
+def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[KeyChange]:
     """All changes of actors' keys, found by their ids: no walk where there are none."""
     sql = (
         "SELECT seq, header, body FROM entries WHERE id >= ? AND id < ? AND kind IN (?, ?)"
@@ -126,7 +126,7 @@ def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[Change]:
             continue
         if not isinstance(header, str) and type(data) is dict and header.seq == seq:
             log = [key for at, key in logs if at < seq and key.name == header.ledger][-1:]
-            yield Change(header, data, log[0] if log else None)
+            yield KeyChange(header, data, log[0] if log else None)
 
 
 def _logs(db: sqlite3.Connection, *, since: bool) -> Iterator[tuple[int, VerifierKey]]:
@@ -143,7 +143,7 @@ def _logs(db: sqlite3.Connection, *, since: bool) -> Iterator[tuple[int, Verifie
             continue
 
 
-def _judged(changes: list[Change], found: Findings) -> int:
+def _judged(changes: list[KeyChange], found: Findings) -> int:
     """How many keys were enrolled soundly; what is wrong with the others is added."""
     writers = Writers()
     for change in changes:
@@ -157,8 +157,8 @@ def _judged(changes: list[Change], found: Findings) -> int:
 
 
 def _walk_all(
-    db: sqlite3.Connection, changes: list[Change], demand: Demand, signed: int, first: int
-) -> Seen:
+    db: sqlite3.Connection, changes: list[KeyChange], demand: Demand, signed: int, first: int
+) -> SignatureScan:
     row = db.execute("SELECT max(seq) + 1 FROM entries").fetchone()
     stop = row[0] or 0
     path = db.execute("PRAGMA database_list").fetchone()[2]
@@ -172,7 +172,7 @@ def _walk_all(
     for named, (of, count, last) in upper.batches.items():
         batches[named] = Batch(of, count + batches.get(named, _NO_BATCH).seen, last)
     lower.found.join(upper.found)
-    return Seen(
+    return SignatureScan(
         lower.found,
         lower.signed + upper.signed,
         lower.unsigned + upper.unsigned,
@@ -180,20 +180,22 @@ def _walk_all(
     )
 
 
-def _walk_apart(path: str, changes: list[Change], demand: Demand, first: int, stop: int) -> Seen:
+def _walk_apart(
+    path: str, changes: list[KeyChange], demand: Demand, first: int, stop: int
+) -> SignatureScan:
     with closing(read_only(path)) as db:
         return _walk(db, changes, demand, first, stop)
 
 
 def _walk(
-    db: sqlite3.Connection, changes: list[Change], demand: Demand, first: int, stop: int
-) -> Seen:
+    db: sqlite3.Connection, changes: list[KeyChange], demand: Demand, first: int, stop: int
+) -> SignatureScan:
     walk = _Walk(db, changes, demand, first)
     sql = f"SELECT seq, {columns_of(db, 'header', 'body', 'auth')} FROM entries"
     rows = db.execute(f"{sql} WHERE seq >= ? AND seq < ? ORDER BY seq", (first, stop))
     for seq, raw, body, record in over(rows, "checking signatures", stop - first):
         walk.entry(seq, raw, body, record)
-    return Seen(walk.found, walk.signed, walk.unsigned, walk.batches)
+    return SignatureScan(walk.found, walk.signed, walk.unsigned, walk.batches)
 
 
 def _begun_before(db: sqlite3.Connection, first: int, batches: dict[str, Batch]) -> None:
@@ -219,7 +221,7 @@ class _Signed(NamedTuple):
     """A batch whose signature was found good: further entries of it need only stand in its list."""
 
     named: str
-    held: Held
+    held: KeyPeriod
     record: Record
 
 
@@ -230,7 +232,7 @@ class _Walk:
     """
 
     def __init__(
-        self, db: sqlite3.Connection, changes: list[Change], demand: Demand, first: int
+        self, db: sqlite3.Connection, changes: list[KeyChange], demand: Demand, first: int
     ) -> None:
         self.db = db
         self.demand = demand
