@@ -15,7 +15,7 @@ from story import folder as new_folder
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
 from tripod.chat import writer as chat_send
-from tripod.dropin.common import team_of
+from tripod.cli.nbs_team import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.ledger.locator import LEDGER
 from tripod.projections.bus.format import Event, format_event

@@ -7,6 +7,9 @@ import click
 import pytest
 from doors.inside import USAGE, begin, commands, door_of, run, state
 
+from tripod.cli.params import Choice
+from tripod.cli.tree import KindType
+
 COMMANDS = list(commands())
 CONTROL = "control character"
 UNSEEN = "not seen"
@@ -121,8 +124,8 @@ OTHERS = [
     (("bus", "publish", "ann", "done", "high\n"), "priority", "none of"),
     (("bus", "publish", "s" * 127, "t" * 127, "low"), "source and type", "255 bytes"),
     (("bus", "publish", "ann", "done", "low", "\udcff"), "PAYLOAD", "not UTF-8"),
-    (("bus", "publish", "ann", "done", "low", "-- note"), "No such option", "behind a --"),
-    (("bus", "publish", "ann", "done", "low", "- note"), "No such option", "behind a --"),
+    (("bus", "publish", "ann", "done", "low", "-- note"), "No such option", "Put -- before"),
+    (("bus", "publish", "ann", "done", "low", "- note"), "No such option", "Put -- before"),
     (("bus", "read", ""), "event", "empty"),
     (("bus", "read", "x"), "event", "not the name of an event"),
     (("bus", "read", ".event"), "event", "not the name"),
@@ -136,7 +139,7 @@ OTHERS = [
     (("chat", "send", "live", "ann"), "text", "none given"),
     (("chat", "send", "live", "[BOT]", "hello"), "handle", "'['"),
     (("chat", "send", "live", "a,b", "hello"), "handle", "','"),
-    (("chat", "send", "live", "ann", "- hello"), "No such option", "behind a --"),
+    (("chat", "send", "live", "ann", "- hello"), "No such option", "Put -- before"),
     (("scribe", "log", "Title", "-r", "why"), "--participant", "Missing"),
     (("scribe", "log", "Title", "-p", "ann"), "--rationale", "Missing"),
     (("scribe", "log", "Title", "-p", "a,b", "-r", "why"), "--participant", "','"),
@@ -240,6 +243,13 @@ def test_a_bad_argument(
     assert not (new / ".nbs").exists()
 
 
+def a_value(param: click.Argument) -> str:
+    """A word that the argument takes."""
+    assert isinstance(param.type, KindType)
+    kind = param.type.kind
+    return kind.words[0] if isinstance(kind, Choice) else "1"
+
+
 @pytest.mark.parametrize(("path", "command"), COMMANDS, ids=str)
 def test_options_and_arguments_that_no_command_has(
     team: Path, path: tuple[str, ...], command: click.Command
@@ -247,7 +257,8 @@ def test_options_and_arguments_that_no_command_has(
     before = state(team)
     for option in ("--no-such-option", "--no-such=1", "-Z", "--js", "--HELP"):
         refuses(team, (*path, option), option.partition("=")[0], "No such option")
-    surplus = ["1"] * (1 + sum(isinstance(param, click.Argument) for param in command.params))
+    texts = [param for param in command.params if isinstance(param, click.Argument)]
+    surplus = [*(a_value(param) for param in texts), "1"]
     required = [
         part
         for param in command.params

@@ -1,19 +1,25 @@
 """Every command has a machine's answer; those that have none say why."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from docs.pages import ROOT
 from doors.inside import begin, commands, run
 from reviewed import EXAMPLE
 
+from tripod.cli.commands import JSON_VERSION
+
+PAGE = (ROOT / "docs/reference/json.md").read_text("utf-8")
 ALREADY = {
     "prove": "a proof is a file of C2SP's form",
     "anchor ask": "a request is of C2SP's form",
     "witness sign": "an answer is of C2SP's form",
     "witness serve": "it answers over HTTP until stopped",
+    "completion": "a script is for the shell",
     "demo": "it is told to people",
 }
 """Commands without --json: what they print is for another program already, or for people alone."""
@@ -40,8 +46,34 @@ def answer(
     done = run(folder, *words, "--json", *(("--", *program) if program else ()), given=given)
     assert done.code == 0, done.err
     (line,) = done.out.splitlines()
+    return checked(words, line)
+
+
+def checked(words: tuple[str, ...], line: bytes) -> dict[str, Any]:
+    """An object that a command printed, without its version; the page has each of its fields."""
     value: dict[str, Any] = json.loads(line)
+    assert value.pop("version") == JSON_VERSION
+    fields = fields_of(" ".join(words[:2])) or fields_of(words[0])
+    assert value.keys() <= fields, (words, value.keys() - fields)
     return value
+
+
+def fields_of(command: str) -> set[str]:
+    """The fields that the page gives for a command; '' where it has none of that name."""
+    row = re.search(rf"^\| `{command}` \| [^|]* \| ([^|]*) \|$", PAGE, re.MULTILINE)
+    found = set() if row is None else set(re.findall(r"`([a-z_]+)\??`", row[1]))
+    other = None if row is None else re.search(r"as `([a-z -]+)`", row[1])
+    return found | (set() if other is None else fields_of(other[1]))
+
+
+def test_the_page_has_every_command_and_no_other() -> None:
+    rows = set(re.findall(r"^\| `([a-z -]+)` \|", PAGE, re.MULTILINE))
+    with_json = {
+        " ".join(words)
+        for words, command in commands()
+        if any("--json" in param.opts for param in command.params)
+    }
+    assert rows == with_json
 
 
 def test_what_the_bus_did(folder: Path) -> None:
@@ -73,7 +105,7 @@ def test_what_the_workers_did(folder: Path) -> None:
     answered = answer(folder, "worker", "results", "w-0001", "--answer")
     assert answered == {**name, "text": "said"}
     (line,) = run(folder, "worker", "search", "w-0001", "said", "--json").out.splitlines()
-    assert json.loads(line) == {"line": "said"}
+    assert checked(("worker", "search"), line) == {"line": "said"}
     assert answer(folder, "worker", "continue", "w-0001", "And again.") == name
     run(folder, "worker", "watch")
     assert answer(folder, "worker", "dismiss", "w-0001") == {**name, "dismissed": True}
@@ -89,7 +121,7 @@ def test_what_the_chat_and_the_scribe_did(folder: Path) -> None:
     made = answer(folder, "chat", "create", "side", "--as", "ann")
     assert made == {"path": str(folder / ".nbs/chat/side.chat")}
     sent = answer(folder, "chat", "send", "side", "ann", "--file", "-", given=b"hello")
-    read = json.loads(run(folder, "chat", "read", "side", "--json").out)
+    read = checked(("chat", "read"), run(folder, "chat", "read", "side", "--json").out)
     assert read == {**sent, "mentions": {}, "text": "hello"}
     assert answer(folder, "chat", "count", "side") == {"count": 1}
     seek = answer(folder, "chat", "cursor-set", "side", "bob", "0")
@@ -119,7 +151,7 @@ def test_what_pythia_did(folder: Path) -> None:
     program = (sys.executable, str(EXAMPLE))
     done = run(folder, "pythia", "run", "--manual", "--json", "--", *program)
     assert done.code == 0, done.err
-    told = json.loads(done.out)
+    told = checked(("pythia", "run"), done.out)
     shown = answer(folder, "pythia", "show")
     assert told == {"answer": shown, "event": shown["event"], "problems": []}
     assert shown.keys() == {
@@ -136,7 +168,7 @@ def test_what_pythia_did(folder: Path) -> None:
         "last": due["last"], "name": due["name"], "problem": None, "state": "waiting",
     }  # fmt: skip
     done = run(folder, "pythia", "run", "--json", "--", "echo", "no")
-    told = json.loads(done.out)
+    told = checked(("pythia", "run"), done.out)
     assert (done.code, told["answer"], told["event"]) == (1, None, due["name"])
     assert told["problems"]
     assert answer(folder, "pythia", "due")["state"] == "failed"

@@ -10,8 +10,8 @@ from story import folder as new_folder
 from story import tree
 
 from tripod.bus import events as bus
+from tripod.cli.nbs_team import team_of
 from tripod.drafting import MAX_PAYLOAD
-from tripod.dropin.common import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.ledger.locator import LEDGER
 from tripod.projections.bus.format import Event, format_event

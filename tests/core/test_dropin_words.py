@@ -4,14 +4,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.dropin.words import Words, option_number, take_apart
+from tripod.cli.commands import verb_of
+from tripod.cli.nbs import NbsCall, Words, grammar_of, take_apart
+from tripod.cli.params import Number
 from tripod.errors import BadArgumentError
 
-USAGE = "tool act DIR [TEXT] [--window=N] [--quick]"
+USAGE = "DIR [TEXT] [--window=N] [--name=NAME] [--quick]"
+VERB = verb_of("act\n    --window N  How long.", lambda _: None, {"N": Number(0, 10)})
 
 
 def take(*words: str) -> Words:
-    return take_apart(words, USAGE, texts=(1, 2), options=("window", "name"), flags=("quick",))
+    return take_apart(words, USAGE, grammar_of(USAGE))
+
+
+def window(*words: str) -> object:
+    return NbsCall(VERB, USAGE, take(*words), grammar_of(USAGE)).window
+
+
+@pytest.mark.parametrize(
+    ("usage", "texts", "least", "options", "flags"),
+    [
+        ("", [], 0, [], []),
+        ("DIR [EVENT] --by=HANDLE [--processed]", ["dir", "event"], 1, ["by"], ["processed"]),
+        (
+            "FILE TEXT | --file=PATH (- is stdin) [--human]",
+            ["file", "text"],
+            1,
+            ["file"],
+            ["human"],
+        ),
+        ("[--a=N | --b-c=T] NAME", ["name"], 1, ["a", "b-c"], []),
+    ],
+)
+def test_a_usage_line_is_the_grammar(
+    usage: str, texts: list[str], least: int, options: list[str], flags: list[str]
+) -> None:
+    assert grammar_of(usage) == (texts, least, options, flags)
 
 
 @pytest.mark.parametrize(
@@ -63,18 +91,18 @@ def test_what_is_not_understood_is_refused(words: tuple[str, ...], says: str) ->
 
 def test_where_there_are_no_options_that_is_said() -> None:
     with pytest.raises(BadArgumentError, match="no option --all; there are none"):
-        take_apart(["--all"], USAGE, texts=(0, 1))
+        take_apart(["--all"], USAGE, grammar_of("[DIR]"))
 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "1e3", "9" * 20, "0x1", " 1", "11"])
 def test_a_number_is_whole_and_within_its_bounds(text: str) -> None:
     with pytest.raises(BadArgumentError, match=r"--window=.*: no whole number from 0 to 10"):
-        option_number(take("a", f"--window={text}"), "window", 0, 10, USAGE)
+        window("a", f"--window={text}")
 
 
 def test_a_number_that_is_not_given_is_none() -> None:
-    assert option_number(take("a"), "window", 0, 10, USAGE) is None
-    assert option_number(take("a", "--window=010"), "window", 0, 10, USAGE) == 10
+    assert window("a") is None
+    assert window("a", "--window=010") == 10
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=2))

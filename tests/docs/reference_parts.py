@@ -4,7 +4,6 @@ From the pages it is ``tests.docs.reference_parts`` (cog runs at the root), from
 ``docs.reference_parts``; so it imports nothing of its own folder.
 """
 
-import importlib
 import re
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -14,8 +13,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import click
 from pydantic import BaseModel
 
-from tripod.cli import cli
-from tripod.doors import DOORS, Codes
+from tripod.cli import bus, scribe
+from tripod.cli.exit_codes import DOORS, Codes
+from tripod.cli.tree import cli
 from tripod.ledger.kinds import KINDS, base, decisions
 from tripod.ledger.kinds.base import Content, Observed
 from tripod.projections import PROJECTIONS
@@ -79,8 +79,10 @@ def commands() -> str:
 
 
 def drop_in(name: str) -> str:
-    """What a drop-in command says of its use."""
-    usage: str = importlib.import_module(f"tripod.dropin.{name}").USAGE
+    """What an ``nbs-*`` program says of its use."""
+    usage = next(
+        program.usage for program in (*bus.PROGRAMS, *scribe.PROGRAMS) if program.name == name
+    )
     return f"\n```text\n{usage}\n```\n\n"
 
 

@@ -9,7 +9,7 @@ from docs.attack_table import ATTACKS
 from docs.pages import ROOT
 from docs.reference_parts import config_keys, verbs
 
-from tripod.doors import DOORS
+from tripod.cli.exit_codes import DOORS
 from tripod.ledger.kinds import KINDS
 from tripod.verify.checks import CHECKS
 

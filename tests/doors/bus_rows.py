@@ -6,10 +6,12 @@ stands for anything. Source: seed nbs-bus; spec nbs-compat B1 to B8.
 
 from typing import NamedTuple
 
-from tripod.dropin.nbs_bus import USAGE, USAGES
+from tripod.cli.bus import PROGRAMS
 
-__all__ = ["BUSY", "OTHERS", "OURS", "PAST", "PUBLISH", "SLIPS", "TEXT", "Row"]
+__all__ = ["BUSY", "OTHERS", "OURS", "PAST", "PUBLISH", "SLIPS", "TEXT", "USAGES", "Row"]
 
+USAGE = PROGRAMS[0].usage
+USAGES = {verb.name: verb.nbs or "" for verb in PROGRAMS[0].verbs}
 PAST = "1600000000000001-ann-task-complete-7.event"
 TEXT = (
     "source: ann\ntype: task-complete\npriority: high\ntimestamp: 2020-09-13T12:26:40Z\n"

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from doors.dropped_in import FILE
 from story import BEGIN
 
-from tripod.dropin.nbs_chat import COMMANDS
+from tripod.cli.chat import PROGRAMS
+from tripod.cli.nbs import grammar_of
 
 __all__ = [
     "ALL", "ANN", "BOB", "DEV", "GONE", "HELPS", "LAST", "MORE", "OTHERS", "READS", "REFUSED",
-    "SEARCHES", "SENDS", "SLIPS", "TWO", "WRITES", "Row",
+    "SEARCHES", "SENDS", "SLIPS", "TAKES", "TWO", "WRITES", "Row",
 ]  # fmt: skip
 
 ANN = "[2020-09-13T12:26:40Z] ann: Alpha @bob\n"
@@ -223,7 +224,9 @@ MORE = (
     Row(("error", GONE), 4, err=USAGE.format("error")),
     Row(("error", FILE, "x" * 1_048_577), 4, err="longer than 1048576"),
 )
-LEAST = {name: command.texts for name, command in COMMANDS.items() if name != "help"}
+VERBS = {verb.name: verb.nbs for verb in PROGRAMS[0].verbs if verb.nbs is not None}
+TAKES = {name: grammar_of(usage) for name, usage in VERBS.items()}
+LEAST = {name: (takes.least, len(takes.texts)) for name, takes in TAKES.items()}
 SLIPS = (
     *(Row((name, *"x" * (least - 1)), 4, err=f"too few arguments\n  Usage: nbs-chat {name}")
       for name, (least, _) in LEAST.items()),
@@ -234,7 +237,7 @@ SLIPS = (
 )  # fmt: skip
 """What each command refuses alike."""
 HELPS = tuple(
-    Row((name, word), 0, f"Usage: {COMMANDS[name].usage}\n")
+    Row((name, word), 0, f"Usage: nbs-chat {name} {VERBS[name]}\n")
     for name in LEAST
     for word in ("--help", "-h")
 )

@@ -1,6 +1,5 @@
 """Runs ``tripod`` within this process, as a program is run: arguments in, code and bytes out."""
 
-import importlib
 import io
 import os
 import sys
@@ -13,7 +12,8 @@ from unittest import mock
 import click
 import pytest
 
-from tripod.cli import cli, main
+from tripod.cli import main, nbs
+from tripod.cli.tree import cli
 from tripod.ledger.sqlite.reader import read_entries, read_only
 from tripod.team.team import Team
 from tripod.trust.seal import new_key
@@ -86,9 +86,8 @@ def run(folder: Path, *arguments: str, given: bytes = b"") -> Done:
 
 def run_as(name: str, folder: Path, *arguments: str, given: bytes = b"") -> Done:
     """The same, by a drop-in command such as ``nbs-bus``."""
-    module = importlib.import_module(f"tripod.dropin.{name.replace('-', '_')}")
     with mock.patch.object(sys, "argv", [name, *arguments]):
-        return _ended(folder, module.main, given)
+        return _ended(folder, getattr(nbs, name.replace("-", "_")), given)
 
 
 def _ended(folder: Path, work: Callable[[], None], given: bytes) -> Done:

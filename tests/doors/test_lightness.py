@@ -30,7 +30,8 @@ HEAVY = {
 PROGRAM = """
 import importlib, json, sys
 before = set(sys.modules)
-main = importlib.import_module(sys.argv.pop(1)).main
+module, _, name = sys.argv.pop(1).partition(":")
+main = getattr(importlib.import_module(module), name)
 try:
     main()
 except SystemExit as left:
@@ -50,7 +51,7 @@ HOT = pytest.mark.parametrize(
 """The commands that are called most."""
 
 
-def imported(folder: Path, *arguments: str, door: str = "tripod.cli") -> set[str]:
+def imported(folder: Path, *arguments: str, door: str = "tripod.cli:main") -> set[str]:
     """The modules that a command brought into a fresh process."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, door, *arguments],
@@ -114,9 +115,9 @@ def test_a_drop_in_command_does_without_the_parser_too(
     given = {"EVENT": event.name, "DIR": ".nbs/events", "CHAT": ".nbs/chat/live.chat"}
     given |= {"LOG": ".nbs/scribe/log.md", "--chat-ref=REF": "--chat-ref=live.chat:~L7"}
     name, *words = (given.get(word, word) for word in arguments)
-    names = imported(tmp_path, *words, door=f"tripod.dropin.{name}")
+    names = imported(tmp_path, *words, door=f"tripod.cli.nbs:{name}")
     roots = {name.partition(".")[0] for name in names} | names
-    assert roots & {*HEAVY, "click", "tripod.cli"} == set()
+    assert roots & {*HEAVY, "click", "tripod.cli.tree"} == set()
 
 
 @HOT
@@ -177,7 +178,8 @@ def test_the_formats_of_seals_import_cryptography_when_they_sign_or_check() -> N
 
 
 @pytest.mark.parametrize(
-    "words", [("tripod.cli", "bus", "check"), ("tripod.dropin.nbs_bus", "check", ".nbs/events")]
+    "words",
+    [("tripod.cli:main", "bus", "check"), ("tripod.cli.nbs:nbs_bus", "check", ".nbs/events")],
 )
 def test_a_process_ends_without_a_last_look_for_garbage(
     tmp_path: Path, words: tuple[str, ...]
@@ -186,7 +188,8 @@ def test_a_process_ends_without_a_last_look_for_garbage(
     program = (
         "import atexit, gc, importlib, sys\n"
         "atexit.register(lambda: print(gc.get_freeze_count() > 0, file=sys.stderr))\n"
-        "importlib.import_module(sys.argv.pop(1)).main()"
+        "module, _, name = sys.argv.pop(1).partition(':')\n"
+        "getattr(importlib.import_module(module), name)()"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *words],

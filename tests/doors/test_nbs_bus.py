@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from docs.pages import fits
-from doors.bus_rows import BUSY, OTHERS, OURS, PAST, PUBLISH, SLIPS, TEXT, Row
+from doors.bus_rows import BUSY, OTHERS, OURS, PAST, PUBLISH, SLIPS, TEXT, USAGES, Row
 from doors.inside import Done, run_as
 
-from tripod.dropin.nbs_bus import USAGES
 from tripod.ledger.locator import LEDGER
 
 ROWS = [*PUBLISH, *OTHERS, *OURS, *SLIPS]

@@ -118,7 +118,7 @@ def test_the_originals_own_rotation_clamps_a_reader_onto_its_first_message(talk:
 def test_a_reader_that_cannot_be_written_to_has_read_it_all_the_same(talk: Chat) -> None:
     """What was printed into a closed pipe was not shown."""
     talk.say("ann", "a")
-    with mock.patch("tripod.dropin.nbs_chat.emit", side_effect=SystemExit(141)):
+    with mock.patch("tripod.cli.commands.emit", side_effect=SystemExit(141)):
         assert talk("read", FILE, "--unread=bob").code == 141
     assert talk.texts("read", FILE, "--unread=bob") == ["a"]
 

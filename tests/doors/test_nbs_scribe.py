@@ -17,10 +17,12 @@ from docs.pages import fits
 from doors.inside import Done, run, run_as, state
 from story import BEGIN, Clock, folder
 
-from tripod.dropin import nbs_scribe, nbs_scribe_log, nbs_scribe_query
-from tripod.dropin.decisions import OPTIONS
+from tripod.cli.nbs import grammar_of
+from tripod.cli.scribe import PROGRAMS
 from tripod.ledger.locator import LEDGER
 
+USAGE, LOG_USAGE, QUERY_USAGE = (program.usage for program in PROGRAMS)
+OPTIONS = grammar_of(PROGRAMS[1].verbs[0].nbs or "").options
 LOG = ".nbs/scribe/log.md"
 CHAT = ".nbs/chat/live.chat"
 NEW = f"D-{BEGIN + 100}\n"
@@ -175,9 +177,9 @@ LOGS = [
     logs((".nbs/log.md", "Go on", *SAID), 0, NEW),
     logs(("docs/decisions.md", "Go on", *SAID), 0, NEW),
     logs((".nbs/scribe", "Go on", *SAID), 4, "", NO_NAME),
-    logs("--help", 0, "", nbs_scribe_log.USAGE),
-    logs("-h", 0, "", nbs_scribe_log.USAGE),
-    logs("L --help --nothing", 0, "", nbs_scribe_log.USAGE),
+    logs("--help", 0, "", LOG_USAGE),
+    logs("-h", 0, "", LOG_USAGE),
+    logs("L --help --nothing", 0, "", LOG_USAGE),
 ]
 
 NONE = "...no decision fits"
@@ -235,9 +237,9 @@ QUERIES = [
     asks("--chat=C --count --regex", 4, "", "...--regex says what PATTERN is"),
     asks("--chat=C files more", 4, "", "...'more' is one too many"),
     asks("--chat=C --handle=al", 4, "", "...no option --handle"),
-    asks((), 4, "", nbs_scribe_query.USAGE),
-    asks("--help", 0, "", nbs_scribe_query.USAGE),
-    asks("--chat=C -h", 0, "", nbs_scribe_query.USAGE),
+    asks((), 4, "", QUERY_USAGE),
+    asks("--help", 0, "", QUERY_USAGE),
+    asks("--chat=C -h", 0, "", QUERY_USAGE),
 ]  # fmt: skip
 
 NO_LOG = "...no decision log yet: `tripod scribe log` begins it"
@@ -294,9 +296,9 @@ OPERATIONS = [
     does("summary L", 2, "", NO_LOG, "empty"),
     does("summary nowhere/scribe/log.md", 2, "", MISSING),
     does("summary", 1, "", "...too few arguments"),
-    does("help", 0, "", nbs_scribe.USAGE),
-    does("--help", 0, "", nbs_scribe.USAGE),
-    does("-h", 0, "", nbs_scribe.USAGE),
+    does("help", 0, "", USAGE),
+    does("--help", 0, "", USAGE),
+    does("-h", 0, "", USAGE),
     does((), 1, "", "...which command? There are log, query, count, summary, help."),
     does("lgo L", 1, "", "...which command?"),
 ]
@@ -385,19 +387,21 @@ def test_each_row(teams: dict[str, Path], tmp_path: Path, one: Row) -> None:
 
 def test_every_command_and_option_has_its_rows() -> None:
     for door, usage in (
-        ("nbs-scribe", nbs_scribe.USAGE),
-        ("nbs-scribe-log", nbs_scribe_log.USAGE),
-        ("nbs-scribe-query", nbs_scribe_query.USAGE),
+        ("nbs-scribe", USAGE),
+        ("nbs-scribe-log", LOG_USAGE),
+        ("nbs-scribe-query", QUERY_USAGE),
     ):
         words = {word for one in ROWS if one.door == door for word in one.words}
         for option in re.findall(r"--[a-z-]+", usage):
             assert any(word.startswith(option) for word in words), (door, option)
-    assert {f"--{name}" for name in OPTIONS} <= set(re.findall("--[a-z-]+", nbs_scribe.USAGE))
+    assert {f"--{name}" for name in OPTIONS} <= set(re.findall("--[a-z-]+", USAGE))
     codes = {door: {one.code for one in ROWS if one.door == door} for door in ("nbs-scribe",)}
     assert codes["nbs-scribe"] == {0, 1, 2, 3}
     assert {one.code for one in LOGS} == {0, 1, 4}
     assert {one.code for one in QUERIES} == {0, 1, 4}
-    assert {one.words[0] for one in OPERATIONS if one.words} >= set(nbs_scribe.USAGES)
+    assert {one.words[0] for one in OPERATIONS if one.words} >= {
+        verb.name for verb in PROGRAMS[0].verbs
+    }
 
 
 def test_the_programs_say_the_same_as_processes(teams: dict[str, Path], tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_b12_11_the_entry_and_its_event_are_one(desk: Desk) -> None:
     with (
         mock.patch("tripod.decisions.writer.draft_event", side_effect=OSError(28, "No space left")),
         pytest.raises(OSError, match="No space left"),
-        mock.patch("tripod.dropin.common.FAILURES", ()),
+        mock.patch("tripod.cli.nbs.FAILURES", ()),
     ):
         desk.log("Second")
     assert (desk.entries(), desk.log_file.read_bytes()) == (before, text)

@@ -18,13 +18,15 @@ from docs.pages import fits
 from doors.inside import Done, run, run_as, state
 from story import folder
 
-from tripod.dropin.nbs_worker import USAGE, USAGES
+from tripod.cli.worker import PROGRAMS as TABLE
 from tripod.ledger.locator import LEDGER
 from tripod.projections.workers.format import EMPTY_LOG
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.workers import run as workers_run
 
+USAGE = TABLE[0].usage
+USAGES = {verb.name: f"nbs-worker {verb.name} {verb.nbs}".rstrip() for verb in TABLE[0].verbs}
 PAGE = Path(__file__).parents[2] / "docs/reference/nbs-worker.md"
 PROFILE = 'argv = ["sh", "-c", "cat"]\n'
 SESSION = """\

@@ -1,74 +1,38 @@
-"""``tripod anchor``: have others remember the newest seal."""
+"""``tripod anchor`` and ``witness``: have others remember the newest seal, and remember theirs."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
-from tripod.cli.door import TEXT, Door, Number, team_option
-from tripod.errors import BadArgumentError, TripodError, UnreachableError
-from tripod.output import emit, emit_bytes, emit_json, format_utc, one_line, remark
-from tripod.team.open import opened
+from tripod.cli.commands import Call, group_of
+from tripod.cli.params import Number, witness_key
+from tripod.errors import BadArgumentError, RefusedError, TripodError, UnreachableError
+from tripod.output import emit, emit_bytes, format_utc, one_line, remark
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import VerifierKey
     from tripod.team.team import Team
     from tripod.trust.anchor import Ask, Receipt
 
-_TIMEOUT = 20
-
-_key_option = click.option(
-    "--key",
-    "vkey",
-    type=TEXT,
-    metavar="VKEY",
-    help="The witness's public key; by default what .nbs/policy.tlog says.",
-)
-_timeout_option = click.option(
-    "--timeout",
-    type=Number(1, 600),
-    default=_TIMEOUT,
-    show_default=True,
-    help="Seconds to wait for an answer.",
-)
-_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+_TIMEOUT = 20  # seconds
+_PORT = 8459
+_DONE = 200
 
 
-@click.group(cls=Door)
-def anchor() -> None:
-    """Have others remember the newest seal, and log what they answer.
-
-    Each round seals first what is not sealed yet. Exit code 1: refused, read why at once (fork,
-    rollback). Exit code 3: no usable answer, try again.
-    """
-
-
-@anchor.command()
-@team_option
-@click.argument("target", type=TEXT, required=False)
-@_key_option
-@_timeout_option
-@_json_option
-def witness(
-    *, team_path: str | None, target: str | None, vkey: str | None, timeout: int, as_json: bool
-) -> None:
-    """Have a witness cosign the seal. TARGET is its URL, or its folder on this machine.
-
-    Without, every witness is asked that .nbs/policy.tlog names with a URL.
-    """
+def _witness(call: Call) -> None:
     from tripod.trust import anchor as anchoring
 
-    with opened(team_path) as team:
+    with call.team() as team:
         team.refresh()
-        asked = _roads(team, target, vkey, timeout)
+        asked = _roads(call, team)
         _seal_first(team)
         failed: list[TripodError] = []
         for where, ask, keys in asked:
             try:
-                _tell(anchoring.witness(team, ask, keys, where), as_json=as_json)
+                _say_receipt(call, anchoring.witness(team, ask, keys, where))
             except TripodError as error:
                 failed.append(error)
     # A refusal tells more than a silence, and all are told.
@@ -79,151 +43,87 @@ def witness(
         raise failed[-1]
 
 
-@anchor.command()
-@team_option
-@click.argument("url", type=TEXT)
-@click.option(
-    "--ca",
-    "authorities",
-    required=True,
-    metavar="FILE",
-    help="Certificates (PEM) of the authorities that you trust.",
-)
-@_timeout_option
-@_json_option
-def tsa(*, team_path: str | None, url: str, authorities: str, timeout: int, as_json: bool) -> None:
-    """Have the timestamp authority (RFC 3161) at URL stamp the seal; needs the extra `tsa`."""
+def _tsa(call: Call) -> None:
     from tripod.trust.tsa import stamp
 
-    with opened(team_path) as team:
+    with call.team() as team:
         team.refresh()
         _seal_first(team)
-        _tell(stamp(team, url, authorities, timeout), as_json=as_json)
+        _say_receipt(call, stamp(team, call.url, call.ca, call.timeout))
 
 
-@anchor.command()
-@team_option
-@click.option(
-    "--ref",
-    "name",
-    type=TEXT,
-    default="seals",
-    show_default=True,
-    metavar="NAME",
-    help="The seal is committed to refs/tripod/NAME.",
-)
-@click.option("--push", "remote", type=TEXT, metavar="REMOTE", help="Give the ref to this remote.")
-@_json_option
-def git(*, team_path: str | None, name: str, remote: str | None, as_json: bool) -> None:
-    """Commit the seal to a ref of its own in the repository around the team.
+def _git(call: Call) -> None:
+    from tripod.trust import anchor as git_ref
 
-    The record's seal, committed with the work, needs no such ref. This remembers a seal between two
-    commits; branches, index and files are left alone. `tripod verify` finds it by itself.
-    """
-    from tripod.trust import anchor as anchoring
-
-    ref = anchoring.ref_of(name)
-    with opened(team_path) as team:
+    ref = git_ref.ref_of(call.ref)
+    with call.team() as team:
         team.refresh()
         _seal_first(team)
-        got = anchoring.remember(team, ref)
+        got = git_ref.remember(team, ref)
         if got is not None:
-            _tell(got, as_json=as_json)
+            _say_receipt(call, got)
         else:
             remark(f"the newest seal stands on {ref} already")
-        if remote is not None:
-            anchoring.push(team, ref, remote)
+        if call.push is not None:
+            git_ref.push(team, ref, call.push)
 
 
-@anchor.command()
-@team_option
-@click.argument("name", type=TEXT, default="")
-@click.option("--old", type=Number(), help="How many entries the witness has cosigned.")
-def ask(*, team_path: str | None, name: str, old: int | None) -> None:
-    """Print what a witness is to be asked, for `tripod witness sign` where it is.
-
-    NAME is the witness's, as in its key: what it cosigned last is looked up in the ledger.
-    """
+def _ask(call: Call) -> None:
     from tripod.trust import anchor as anchoring
 
-    with opened(team_path) as team:
+    with call.team() as team:
         team.refresh()
         _seal_first(team)
         sealed = anchoring.newest_seal(team)
-        size = anchoring.last_size(team, name) if old is None else old
+        size = anchoring.last_size(team, call.name or "") if call.old is None else call.old
         emit_bytes(anchoring.request_for(team, sealed, size))
 
 
-@anchor.command()
-@team_option
-@click.argument("file")
-@_key_option
-@_json_option
-def take(*, team_path: str | None, file: str, vkey: str | None, as_json: bool) -> None:
-    """Take in what a witness answered, from FILE or - for standard input."""
+def _take(call: Call) -> None:
     from tripod.trust import anchor as anchoring
 
     try:
-        with click.open_file(file, "rb") as stream:
-            body = stream.read(anchoring.MAX_ANSWER)
+        if call.file == "-":
+            body = b"" if sys.stdin is None else sys.stdin.buffer.read(anchoring.MAX_ANSWER)
+        else:
+            with open(call.file, "rb") as stream:
+                body = stream.read(anchoring.MAX_ANSWER)
     except OSError as error:
-        raise BadArgumentError(f"{file}: {error.strerror or error}") from error
-    with opened(team_path) as team:
+        raise BadArgumentError(f"{call.file}: {error.strerror or error}") from error
+    with call.team() as team:
         team.refresh()
-        keys = _keys(team, vkey, None)
-        _tell(anchoring.take_late(team, body, keys, file), as_json=as_json)
+        keys = _keys(team, call.key, None)
+        _say_receipt(call, anchoring.take_late(team, body, keys, call.file))
 
 
-@anchor.command(name="list")
-@team_option
-@_json_option
-def list_(*, team_path: str | None, as_json: bool) -> None:
-    """List the receipts that the ledger holds, the newest last."""
-    with opened(team_path) as team:
+def _list(call: Call) -> None:
+    with call.team() as team:
         team.refresh()
         rows = team.store.db.execute(
             "SELECT seq, method, name, size, root FROM anchors ORDER BY seq"
         ).fetchall()
-    if as_json:
-        names = ("seq", "method", "name", "size", "root")
-        emit_json(dict(zip(names, row, strict=True)) for row in rows)
-    else:
-        emit(
+    names = ("seq", "method", "name", "size", "root")
+    call.answers(
+        (dict(zip(names, row, strict=True)) for row in rows),
+        (
             f"{seq:>7}  {method:<7}  {size:>7} entries  {root[:16]}  {one_line(name)}"
             for seq, method, name, size, root in rows
-        )
+        ),
+    )
 
 
-@anchor.command()
-@team_option
-@click.argument("seq", type=TEXT)
-@click.argument("folder")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def receipt(*, team_path: str | None, seq: str, folder: str, as_json: bool) -> None:
-    """Write the receipt of entry SEQ into FOLDER, for other tools to check.
-
-    A witness: receipt.note, the seal with its signatures and the cosignature (C2SP). A timestamp:
-    receipt.tsr, and seal.txt, which it is about (`openssl ts -verify -in receipt.tsr -data
-    seal.txt -CAfile FILE`).
-    """
+def _receipt(call: Call) -> None:
     from tripod.trust import anchor as anchoring
 
-    number = Number().convert(seq, None, None)
-    with opened(team_path) as team:
+    with call.team() as team:
         team.refresh()
-        files = anchoring.receipt_files(team, number)
-    os.makedirs(folder, exist_ok=True)
-    paths = {os.path.join(folder, name): data for name, data in files.items()}
+        files = anchoring.receipt_files(team, call.seq)
+    os.makedirs(call.folder, exist_ok=True)
+    paths = {os.path.join(call.folder, name): data for name, data in files.items()}
     for path, data in paths.items():
         with open(path, "wb") as stream:
             stream.write(data)
-    if as_json:
-        emit_json([{"files": list(paths)}])
-    else:
-        emit(one_line(path) for path in paths)
-
-
-# Within ----------------------------------------------------------------------------------------
+    call.answer({"files": list(paths)}, (one_line(path) for path in paths))
 
 
 def _seal_first(team: Team) -> None:
@@ -237,12 +137,11 @@ def _seal_first(team: Team) -> None:
         team.warnings.append(f"not sealed anew, the newest seal is anchored: {error}")
 
 
-def _roads(
-    team: Team, target: str | None, vkey: str | None, timeout: int
-) -> list[tuple[str, Ask, Sequence[VerifierKey]]]:
+def _roads(call: Call, team: Team) -> list[tuple[str, Ask, Sequence[VerifierKey]]]:
     """Where to ask, how, and whose answer counts."""
     from tripod.trust import anchor as anchoring
 
+    target, vkey, timeout = call.target, call.key, call.timeout
     if target is None:
         if vkey is not None:
             raise BadArgumentError("--key goes with a URL or a folder")
@@ -265,7 +164,6 @@ def _roads(
 
 def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey]:
     """Whose cosignature counts: the key that was given, or those that the policy names."""
-    from tripod.cli.vkeys import witness_key
     from tripod.trust import anchor as anchoring
 
     if vkey is not None:
@@ -280,21 +178,199 @@ def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey
     return keys
 
 
-def _tell(got: Receipt, *, as_json: bool) -> None:
+def _say_receipt(call: Call, got: Receipt) -> None:
     seal = got.seal
-    if as_json:
-        emit_json(
-            [
-                {
-                    "method": got.method,
-                    "name": got.name,
-                    "root": seal.root.hex(),
-                    "size": seal.size,
-                    "time": got.seconds,
-                }
-            ]
-        )
-        return
+    value = {
+        "method": got.method,
+        "name": got.name,
+        "root": seal.root.hex(),
+        "size": seal.size,
+        "time": got.seconds,
+    }
     what = {"git": "Committed to", "tsa": "Stamped by", "witness": "Cosigned by"}[got.method]
-    told = f"{what} {one_line(got.name)} at {format_utc(got.seconds)}"
-    emit([f"{told}: {seal.size} entries, root {seal.root.hex()}"])
+    when = f"{what} {one_line(got.name)} at {format_utc(got.seconds)}"
+    call.answer(value, [f"{when}: {seal.size} entries, root {seal.root.hex()}"])
+
+
+# A witness of one's own ------------------------------------------------------------------------
+
+
+def _witness_new(call: Call) -> None:
+    from tripod.witness.folder import WitnessFolder
+
+    vkey = WitnessFolder.begin(call.folder, call.name).key().verifier().format()
+    call.answer({"vkey": vkey}, [vkey])
+
+
+def _witness_trust(call: Call) -> None:
+    from tripod.witness.folder import WitnessFolder
+
+    key = WitnessFolder(call.folder).trust(call.vkey)
+    known = f"Known now: {key.name} ({key.key_id.hex()})"
+    call.answer({"origin": key.name, "vkey": key.format()}, [known])
+
+
+def _witness_show(call: Call) -> None:
+    from tripod.witness.folder import WitnessFolder
+
+    place = WitnessFolder(call.folder)
+    vkey, seen = place.key().verifier().format(), place.seen()
+    logs, lines = [], [vkey]
+    for log, seal, seconds in seen:
+        logs.append(
+            {
+                "origin": log.name,
+                "root": None if seal is None else seal.root.hex(),
+                "size": None if seal is None else seal.size,
+                "time": None if seal is None else seconds,
+                "vkey": log.format(),
+            }
+        )
+        cosigned = (
+            "nothing cosigned yet"
+            if seal is None
+            else f"{seal.size} entries, root {seal.root.hex()}, {format_utc(seconds)}"
+        )
+        lines.append(f"  {one_line(log.name)} ({log.key_id.hex()}): {cosigned}")
+    call.answer({"logs": logs, "vkey": vkey}, lines)
+
+
+def _witness_sign(call: Call) -> None:
+    from tripod.ledger.tlog.witness import MAX_REQUEST, SIZE_TYPE
+    from tripod.witness.folder import WitnessFolder
+
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_REQUEST + 1)
+    answer = WitnessFolder(call.folder).answer(data)
+    if answer.status == _DONE:
+        emit_bytes(answer.body)
+        return
+    text = answer.body.decode("utf-8", "replace").strip()
+    if answer.content_type == SIZE_TYPE:
+        text = (
+            f"the seal that it last cosigned for this log has {text} entries, and the request "
+            f"starts from another size: `tripod anchor ask --old {text}`"
+        )
+    raise RefusedError(f"not cosigned ({answer.status}): {text}")
+
+
+def _witness_serve(call: Call) -> None:
+    import signal
+
+    from tripod.witness.folder import WitnessFolder
+    from tripod.witness.server import WitnessServer
+
+    place = WitnessFolder(call.folder)
+    vkey, logs = place.key().verifier().format(), place.logs()
+    with WitnessServer(place, call.host, call.port, remark) as server:
+        emit([f"{vkey} listens on {server.url}"])
+        if not logs:
+            remark(
+                f"it knows no log yet, and refuses all: `tripod witness trust {call.folder} VKEY`"
+            )
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            remark("stopped")
+
+
+# The table -------------------------------------------------------------------------------------
+
+_ANCHOR = """\
+anchor
+    Each round seals first what is not sealed yet. Exit code 1: refused, read why at once (fork,
+    rollback). Exit code 3: no usable answer, try again.
+
+witness [TARGET]
+    Have a witness cosign the seal.
+
+    TARGET is its URL, or its folder on this machine. Without, every witness is asked that
+    .nbs/policy.tlog names with a URL.
+
+    --key VKEY   The witness's public key; by default what .nbs/policy.tlog says.
+    --timeout S  Seconds to wait for an answer. [default: 20]
+    --json       One JSON object a line.
+
+tsa URL
+    Have the timestamp authority (RFC 3161) at URL stamp the seal; needs the extra `tsa`.
+    --ca FILE    Certificates (PEM) of the authorities that you trust. [required]
+    --timeout S  Seconds to wait for an answer. [default: 20]
+    --json       One JSON object a line.
+
+git
+    Commit the seal to a ref of its own in the repository around the team.
+
+    The record's seal, committed with the work, needs no such ref. This remembers a seal between
+    two commits; branches, index and files are left alone. `tripod verify` finds it by itself.
+
+    --ref NAME     The seal is committed to refs/tripod/NAME. [default: seals]
+    --push REMOTE  Give the ref to this remote.
+    --json         One JSON object a line.
+
+ask [NAME]
+    Print what a witness is to be asked, for `tripod witness sign` where it is.
+
+    NAME is the witness's, as in its key: what it cosigned last is looked up in the ledger.
+
+    --old SIZE  How many entries the witness has cosigned.
+    without: --json
+
+take FILE
+    Take in what a witness answered, from FILE or - for standard input.
+    --key VKEY  The witness's public key; by default what .nbs/policy.tlog says.
+    --json      One JSON object a line.
+
+list
+    List the receipts that the ledger holds, the newest last.
+    --json  One JSON object a line.
+
+receipt SEQ FOLDER
+    Write the receipt of entry SEQ into FOLDER, for other tools to check.
+
+    A witness: receipt.note, the seal with its signatures and the cosignature (C2SP). A
+    timestamp: receipt.tsr, and seal.txt, which it is about (`openssl ts -verify -in receipt.tsr
+    -data seal.txt -CAfile FILE`).
+"""
+_WITNESS = """\
+witness
+    A witness is a FOLDER of its own, kept by somebody whom the teams cannot overrule, best on
+    another machine.
+
+new FOLDER
+    Make a witness with a key of its own in FOLDER, and print the public key (its vkey).
+    --name NAME  Its name, unique for ever, as a URL without https://, such as
+        example.org/witness. [required]
+    without: --team
+
+trust FOLDER VKEY
+    Have it cosign the log whose key is VKEY (`tripod key show` prints a team's).
+    without: --team
+
+show FOLDER
+    Print its public key, and what it last cosigned for each log that it knows.
+    without: --team
+
+sign FOLDER
+    Answer one request: read it from standard input, print the cosignature.
+
+    The same bytes as over HTTP, through a file, a mail or a CI step: `tripod anchor ask` makes
+    them, `tripod anchor take` takes the answer in.
+
+    without: --team --json
+
+serve FOLDER
+    Answer requests over HTTP until stopped; one line for each on standard error.
+
+    POST /add-checkpoint, GET /<sha256 of the origin>/checkpoint (C2SP tlog-witness). It may be
+    killed at any moment.
+
+    --host ADDRESS  The address to listen on. [default: 127.0.0.1]
+    --port N        The port; 0 for any free one. [default: 8459]
+    without: --team --json
+"""
+_WORKS = [_witness, _tsa, _git, _ask, _take, _list, _receipt]
+_WITNESS_WORKS = [_witness_new, _witness_trust, _witness_show, _witness_sign, _witness_serve]
+COMMANDS = {
+    "anchor": group_of(_ANCHOR, _WORKS, {"S": Number(1, 600)}),
+    "witness": group_of(_WITNESS, _WITNESS_WORKS, {"--port": Number(0, 65535)}),
+}

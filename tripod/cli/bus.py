@@ -1,342 +1,374 @@
-"""``tripod bus``: the event queue. Exit codes as documented for it (spec: nbs-compat B1)."""
+"""The commands of the bus, for ``tripod bus`` and ``nbs-bus`` (spec: nbs-compat B1 to B8).
+
+The order in which ``nbs-bus`` judges its arguments is the original's: where two are wrong, a script
+gets the exit code that it always got.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-import click
-
 from tripod.bus import events as acts
-from tripod.bus_lines import (
-    acked_line,
-    pending_lines,
-    pruned_line,
-    show_claim,
-    show_recovery,
-    show_unseen,
-    status_lines,
-)
-from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
+from tripod.cli.commands import Call, NbsProgram, group_of
+from tripod.cli.params import Choice, Number, text_argument
+from tripod.drafting import MAX_PAYLOAD, judge_event
 from tripod.errors import BadArgumentError
-from tripod.inputs import text_argument
-from tripod.output import emit, emit_bytes, emit_json
-from tripod.team.open import opened
+from tripod.output import emit, emit_bytes, one_line, remark, unbroken
+from tripod.projections.bus.format import PRIORITIES, age, format_time, valid_event_name, valid_word
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.bus.waiting import Unseen
+    from tripod.bus.waiting import Recovery, Unseen
 
-MAX_WINDOW = 2**32  # seconds: more than a century
-
-
-@click.group(cls=Door)
-def bus() -> None:
-    """Publish events, list and acknowledge them.
-
-    Exit codes: 0 ok, 1 general error, 2 no team directory, 3 no such event, 4 bad arguments,
-    5 dropped as a duplicate.
-    """
+MAX_SECONDS = 2**32  # more than a century
 
 
-@bus.command()
-@team_option
-@click.argument("source", type=TEXT)
-@click.argument("type_", type=TEXT, metavar="TYPE")
-@click.argument("priority", type=TEXT)
-@click.argument("payload", type=TEXT, required=False)
-@click.option("--file", metavar="FILE", help="Read the payload from FILE, or - for stdin.")
-@click.option(
-    "--dedup-window",
-    type=Number(0, MAX_WINDOW),
-    metavar="N",
-    help="Drop this event if an equal one is pending within N seconds; 0 never does.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def publish(
-    *,
-    team_path: str | None,
-    source: str,
-    type_: str,
-    priority: str,
-    payload: str | None,
-    file: str | None,
-    dedup_window: int | None,
-    as_json: bool,
-) -> None:
-    """Publish an event: its file name is printed.
+def _team(call: Call) -> AbstractContextManager[Team]:
+    if call.nbs:
+        from tripod.cli.nbs_team import team_of
 
-    PRIORITY is critical, high, normal or low. A PAYLOAD that begins with -- goes behind a --.
-    """
-    text = text_argument(payload, file, "payload")
-    with opened(team_path) as team:
-        name = acts.publish(team, source, type_, priority, text, dedup_window=dedup_window)
-    if as_json:
-        emit_json([{"name": name}])
-    else:
-        emit([name])
+        return team_of("events", call.place)
+    return call.team()
 
 
 def _now_us() -> int:
     return time.time_ns() // 1000
 
 
-def _emit_pending(team: Team, events: Iterable[acts.PendingEvent], *, as_json: bool) -> None:
+def _event(call: Call) -> str:
+    """The event that is named; the original judges the name before it looks for the folder."""
+    problem = valid_event_name(call.event) if call.nbs and call.event is not None else None
+    if problem is not None:
+        raise BadArgumentError(problem)
+    name: str = call.event
+    return name
+
+
+# Publishing and reading ------------------------------------------------------------------------
+
+
+def _publish(call: Call) -> None:
+    problem = valid_word(call.source, "source") or valid_word(call.type, "type")
+    text = text_argument(call.payload, call.file, "payload")
+    if problem is None and len(text.encode("utf-8", "surrogatepass")) > MAX_PAYLOAD:
+        problem = f"payload: more than {MAX_PAYLOAD} bytes; put it into a file and send its path"
+    if problem is not None:
+        raise BadArgumentError(problem)
+    with _team(call) as team:
+        judge_event(call.source, call.type, call.priority, text)
+        window = call.dedup_window
+        name = acts.publish(team, call.source, call.type, call.priority, text, dedup_window=window)
+    call.answer({"name": name}, [name])
+
+
+def _reader(call: Call) -> str | None:
+    if call.handle is not None and call.reader is not None:
+        raise BadArgumentError(
+            "--handle and --reader: the other events would count as seen; give one of them"
+        )
+    reader: str | None = call.reader
+    return reader
+
+
+def _check(call: Call) -> None:
+    with _team(call) as team:
+        reader = _reader(call)
+        team.refresh()
+        if reader is None:
+            _show_pending(call, team, acts.check(team, call.handle))
+        else:
+            from tripod.bus.waiting import unseen
+
+            _show_unseen(call, team, reader, unseen(team, reader))
+
+
+def _wait(call: Call) -> None:
+    from tripod.bus import waiting as readers
+
+    with _team(call) as team:
+        reader, timeout = _reader(call), call.timeout
+        if reader is None:
+            _show_pending(call, team, readers.wait_pending(team, call.handle, timeout))
+        else:
+            _show_unseen(call, team, reader, readers.wait_unseen(team, reader, timeout))
+
+
+def _show_pending(call: Call, team: Team, events: Iterable[acts.PendingEvent]) -> None:
     now = _now_us()
-    if not as_json:
+    if not call.json:
         emit(pending_lines(events, now))
         return
     from tripod.bus.waiting import held
 
     claims = held(team, now)
-    emit_json(
+    call.objects(
         event._asdict() | ({"claim": claims[event.name]._asdict()} if event.name in claims else {})
         for event in events
     )
 
 
-def _emit_unseen(team: Team, reader: str, found: Unseen, *, as_json: bool) -> None:
+def _show_unseen(call: Call, team: Team, reader: str, found: Unseen) -> None:
     """Show a reader what it was not shown; only then its place moves."""
     from tripod.bus.waiting import mark_seen
 
-    if as_json:
-        emit_json(e._asdict() | {"acked": e.name in found.acked} for e in found.events)
-        mark_seen(team, reader, found)
-    else:
-        show_unseen(team, reader, found, _now_us())
+    objects = (e._asdict() | {"acked": e.name in found.acked} for e in found.events)
+    call.answers(objects, _unseen_lines(found))
+    if found.pruned and not call.json:
+        remark(f"{found.pruned} more came and were pruned: `tripod show --stream bus` has them")
+    mark_seen(team, reader, found)
 
 
-def _one_of(handle: str | None, reader: str | None) -> None:
-    if handle is not None and reader is not None:
-        raise BadArgumentError(
-            "--handle and --reader: the other events would count as seen; give one of them"
-        )
-
-
-_READER = click.option(
-    "--reader",
-    type=HANDLE,
-    metavar="HANDLE",
-    help="What this reader was not shown yet, whoever acknowledged it.",
-)
-
-
-@bus.command()
-@team_option
-@click.option("--handle", type=TEXT, metavar="NAME", help="Only events of this source.")
-@_READER
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def check(*, team_path: str | None, handle: str | None, reader: str | None, as_json: bool) -> None:
-    """List pending events, most urgent first, then oldest.
-
-    With --reader each event is shown to that reader once, acknowledged ones too; a new reader
-    begins with all whose files are kept.
-    """
-    _one_of(handle, reader)
-    with opened(team_path) as team:
+def _read(call: Call) -> None:
+    name = _event(call)
+    with _team(call) as team:
         team.refresh()
-        if reader is None:
-            _emit_pending(team, acts.check(team, handle), as_json=as_json)
-        else:
-            from tripod.bus.waiting import unseen
-
-            _emit_unseen(team, reader, unseen(team, reader), as_json=as_json)
-
-
-@bus.command()
-@team_option
-@click.option("--handle", type=TEXT, metavar="NAME", help="Only events of this source.")
-@_READER
-@click.option(
-    "--timeout",
-    type=Number(0, MAX_WINDOW),
-    metavar="S",
-    help="Seconds to wait; for ever by default.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def wait(
-    *,
-    team_path: str | None,
-    handle: str | None,
-    reader: str | None,
-    timeout: int | None,
-    as_json: bool,
-) -> None:
-    """Wait until `check` would list something, and list it.
-
-    It wakes at once where the system tells of new files (inotify), and looks again every
-    `poll-interval` seconds of the configuration. Where nothing comes in time the exit code is 3.
-    """
-    from tripod.bus import waiting
-
-    _one_of(handle, reader)
-    with opened(team_path) as team:
-        if reader is None:
-            found = waiting.wait_pending(team, handle, timeout)
-            _emit_pending(team, found, as_json=as_json)
-        else:
-            unseen = waiting.wait_unseen(team, reader, timeout)
-            _emit_unseen(team, reader, unseen, as_json=as_json)
-
-
-@bus.command()
-@team_option
-@click.argument("event", type=TEXT)
-@click.option("--processed", is_flag=True, help="Also one that is acknowledged already.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def read(*, team_path: str | None, event: str, processed: bool, as_json: bool) -> None:
-    """Print a pending event's file, or with --json its fields."""
-    with opened(team_path) as team:
-        team.refresh()
-        data = acts.read(team, event, processed=processed)
-    if not as_json:
+        data = acts.read(team, name, processed=call.processed)
+    if not call.json:
         emit_bytes(data)
         return
     from tripod.projections.bus.format import parse_event
 
     fields = parse_event(data)
-    emit_json([{"name": event} | ({} if fields is None else fields._asdict())])
+    call.objects([{"name": name} | ({} if fields is None else fields._asdict())])
 
 
-@bus.command()
-@team_option
-@click.argument("event", type=TEXT)
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who acknowledges it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def ack(*, team_path: str | None, event: str, actor: str, as_json: bool) -> None:
-    """Acknowledge one event: it moves to processed/. Exactly one caller wins, others get 3."""
-    with opened(team_path) as team:
-        acts.ack(team, event, actor=actor or acts.NOBODY)
-    if as_json:
-        emit_json([{"name": event}])
+def _ack(call: Call) -> None:
+    name = _event(call)
+    with _team(call) as team:
+        acts.ack(team, name, actor=call.actor())
+    call.answer({"name": name}, [])
 
 
-@bus.command("ack-all")
-@team_option
-@click.option("--handle", type=TEXT, metavar="NAME", help="Only events of this source.")
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who acknowledges them.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def ack_all(*, team_path: str | None, handle: str | None, actor: str, as_json: bool) -> None:
-    """Acknowledge all pending events."""
-    with opened(team_path) as team:
-        count = acts.ack_all(team, handle, actor=actor or acts.NOBODY)
-    if as_json:
-        emit_json([{"count": count}])
-    else:
-        emit([acked_line(count)])
+def _ack_all(call: Call) -> None:
+    with _team(call) as team:
+        count = acts.ack_all(team, call.handle, actor=call.actor())
+    call.answer({"count": count}, [f"Acknowledged {count} event{'' if count == 1 else 's'}"])
 
 
-@bus.command()
-@team_option
-@click.option(
-    "--max-bytes", type=Number(1), metavar="N", help="Keep at most N bytes of processed events."
-)
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who prunes.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def prune(*, team_path: str | None, max_bytes: int | None, actor: str, as_json: bool) -> None:
-    """Delete the oldest processed events' files above the limit; their entries stay."""
-    with opened(team_path) as team:
-        done = acts.prune(team, max_bytes, actor=actor or acts.NOBODY)
-    if as_json:
-        emit_json([done._asdict()])
-    else:
-        emit([pruned_line(done)])
+def _prune(call: Call) -> None:
+    with _team(call) as team:
+        done = acts.prune(team, call.max_bytes, actor=call.actor())
+    call.answer(done._asdict(), [_pruned_line(done)])
 
 
-@bus.command()
-@team_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def status(*, team_path: str | None, as_json: bool) -> None:
-    """Count pending and processed events, and warn of stale ones."""
-    with opened(team_path) as team:
+def _status(call: Call) -> None:
+    with _team(call) as team:
         team.refresh()
         found = acts.status(team, _now_us())
-    if as_json:
-        emit_json([found._asdict()])
-    else:
-        emit(status_lines(found))
+    call.answer(found._asdict(), _status_lines(found))
 
 
 # Taking events ---------------------------------------------------------------------------------
 
-_BY = click.option("--by", type=HANDLE, metavar="HANDLE", required=True, help="Who takes it.")
+
+def _claim(call: Call) -> None:
+    from tripod.bus import waiting as claims
+
+    name = _event(call)
+    with _team(call) as team:
+        who = call.actor("by", required=True)
+        lease = call.lease or claims.LEASE
+        taken = claims.take(team, who, name, lease=lease, timeout=call.wait)
+    call.answer(taken._asdict(), [one_line(taken.name)])
+    if taken.attempt > 1 and not call.json:
+        remark(f"attempt {taken.attempt}: it was begun before and not acknowledged")
 
 
-@bus.command()
-@team_option
-@click.argument("event", type=TEXT, required=False)
-@_BY
-@click.option(
-    "--lease",
-    type=Number(1, MAX_WINDOW),
-    metavar="S",
-    help="Seconds until somebody else can take it; 300 by default.",
-)
-@click.option(
-    "--wait",
-    "timeout",
-    type=Number(0, MAX_WINDOW),
-    metavar="S",
-    help="Where there is none to take, wait so many seconds for one.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def claim(
-    *,
-    team_path: str | None,
-    event: str | None,
-    by: str,
-    lease: int | None,
-    timeout: int | None,
-    as_json: bool,
-) -> None:
-    """Take an event: its file name is printed, and nobody else gets it while the lease runs.
+def _release(call: Call) -> None:
+    from tripod.bus import waiting as claims
 
-    Without EVENT it is the most urgent that nobody has. Who works on it acknowledges it at the end
-    (`ack --as`), or gives it back (`release`); a lease that ends makes it anybody's again, as
-    attempt 2. Where there is none to take, or somebody else has it, the exit code is 3.
-    """
-    from tripod.bus import waiting
-
-    seconds = waiting.LEASE if lease is None else lease
-    with opened(team_path) as team:
-        taken = waiting.take(team, by, event, lease=seconds, timeout=timeout)
-    if as_json:
-        emit_json([taken._asdict()])
-        return
-    show_claim(taken)
+    name = _event(call)
+    with _team(call) as team:
+        claims.release(team, call.actor("by", required=True), name)
+    call.answer({"name": name}, [])
 
 
-@bus.command()
-@team_option
-@click.argument("event", type=TEXT)
-@click.option("--by", type=HANDLE, metavar="HANDLE", required=True, help="Who has it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def release(*, team_path: str | None, event: str, by: str, as_json: bool) -> None:
-    """Give an event back before its lease ends."""
-    from tripod.bus import waiting
+def _recover(call: Call) -> None:
+    from tripod.bus import waiting as claims
 
-    with opened(team_path) as team:
-        waiting.release(team, by, event)
-    if as_json:
-        emit_json([{"name": event}])
+    with _team(call) as team:
+        found = claims.recover(team, call.actor("as", required=True))
+    events = [event._asdict() for event in found.pending]
+    call.answer(found._asdict() | {"pending": events}, pending_lines(found.pending, _now_us()))
+    if not call.json:
+        _say_life_before(found)
 
 
-@bus.command()
-@team_option
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", required=True, help="Who is back.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def recover(*, team_path: str | None, actor: str, as_json: bool) -> None:
-    """Start anew after a stop: list what is pending, most urgent first.
+def _say_life_before(found: Recovery) -> None:
+    remark(f"last activity {found.last_at}; heartbeat {found.heartbeat}")
+    for name in found.released:
+        remark(f"given back: {name}")
+
+
+# Lines -----------------------------------------------------------------------------------------
+
+
+def pending_lines(events: Iterable[acts.PendingEvent], now_us: int) -> Iterator[str]:
+    """One line an event: its priority, its file, its age."""
+    for priority, name, us, *_ in events:
+        yield f"[{priority}] {unbroken(name)} ({age(now_us, us)} ago)"
+
+
+def _unseen_lines(found: Unseen) -> Iterator[str]:
+    """One line an event, which says whether the event is acknowledged already."""
+    for line, event in zip(pending_lines(found.events, _now_us()), found.events, strict=True):
+        yield f"{line} acknowledged" if event.name in found.acked else line
+
+
+def _pruned_line(done: acts.PruneResult) -> str:
+    if not done.folder:
+        return "Pruned 0 events (no processed directory)"
+    left, limit = f"{done.left / 1024:.1f} KB", f"{done.limit / 1024:.1f} KB"
+    if not done.files:
+        return f"Pruned 0 events ({left} / {limit} limit)"
+    plural = "" if done.files == 1 else "s"
+    return f"Pruned {done.files} event{plural} ({left} remaining, {limit} limit)"
+
+
+def _status_lines(found: acts.Status) -> list[str]:
+    """The queue in numbers, and a warning where events wait for too long."""
+    counts = ", ".join(f"{name}={count}" for name, count in found.pending.items())
+    lines = [f"Pending: {found.total} total" + (f" ({counts})" if found.total else "")]
+    if found.oldest_us is not None:
+        lines.append(f"Oldest pending: {format_time(found.oldest_us)}")
+    lines.append(f"Processed: {found.processed} events ({found.processed_bytes / 1024:.1f} KB)")
+    if found.stale:
+        plural = "" if found.stale == 1 else "s"
+        lines.append(f"WARNING: {found.stale} stale event{plural} (unacked > {found.ack_timeout}s)")
+    return lines
+
+
+# The table -------------------------------------------------------------------------------------
+
+_BUS = """\
+bus
+    Exit codes: 0 ok, 1 general error, 2 no team directory, 3 no such event, 4 bad arguments,
+    5 dropped as a duplicate.
+
+publish SOURCE TYPE PRIORITY [PAYLOAD]
+    Publish an event: its file name is printed.
+
+    PRIORITY is critical, high, normal or low. Put -- before a PAYLOAD that starts with a dash.
+
+    --file FILE       Read the payload from FILE, or - for stdin.
+    --dedup-window N  Drop this event if an equal one is pending within N seconds; 0 never does.
+    nbs: DIR SOURCE TYPE PRIORITY [PAYLOAD] [--file=FILE] [--dedup-window=N]
+    says: write an event; its file name is printed
+
+check
+    List pending events, most urgent first, then oldest.
+
+    With --reader each event is shown to that reader once, acknowledged ones too; a new reader
+    begins with all whose files are kept.
+
+    --handle NAME    Only events of this source.
+    --reader HANDLE  What this reader was not shown yet, whoever acknowledged it.
+    --json           One JSON object an event and line.
+    nbs: DIR [--handle=NAME | --reader=HANDLE]
+    says: list pending events, the most urgent first; a reader sees each event once
+
+read EVENT
+    Print a pending event's file, or with --json its fields.
+    --processed  Also one that is acknowledged already.
+    nbs: DIR EVENT [--processed]
+    says: print an event's file
+
+ack EVENT
+    Acknowledge one event: it moves to processed/. Exactly one caller wins, others get 3.
+    --as HANDLE  Who acknowledges it.
+    nbs: DIR EVENT [--as=HANDLE]
+    says: move an event to processed/
+
+ack-all
+    Acknowledge all pending events.
+    --handle NAME  Only events of this source.
+    --as HANDLE    Who acknowledges them.
+    nbs: DIR [--handle=NAME] [--as=HANDLE]
+    says: acknowledge all pending events (of one source)
+
+prune
+    Delete the oldest processed events' files above the limit; their entries stay.
+    --max-bytes N  Keep at most N bytes of processed events.
+    --as HANDLE    Who prunes.
+    nbs: DIR [--max-bytes=N] [--as=HANDLE]
+    says: delete the oldest processed files above the limit
+
+status
+    Count pending and processed events, and warn of stale ones.
+    nbs: DIR
+    says: count pending and processed events, warn of stale ones
+
+claim [EVENT]
+    Take an event: its file name is printed, and nobody else gets it while the lease runs.
+
+    Without EVENT it is the most urgent that nobody has. Who works on it acknowledges it at the
+    end (`ack --as`), or gives it back (`release`); a lease that ends makes it anybody's again,
+    as attempt 2. Where there is none to take, or somebody else has it, the exit code is 3.
+
+    --by HANDLE  Who takes it. [required]
+    --lease S    Seconds until somebody else can take it; 300 by default.
+    --wait S     Where there is none to take, wait so many seconds for one.
+    nbs: DIR [EVENT] --by=HANDLE [--lease=S] [--wait=S]
+    says: take an event, so that nobody else gets it while the lease runs
+
+release EVENT
+    Give an event back before its lease ends.
+    --by HANDLE  Who has it. [required]
+    nbs: DIR EVENT --by=HANDLE
+    says: give a claimed event back
+
+wait
+    Wait until `check` would list something, and list it.
+
+    It wakes at once where the system tells of new files (inotify), and looks again every
+    `poll-interval` seconds of the configuration. Where nothing comes in time the exit code is
+    3.
+
+    --handle NAME    Only events of this source.
+    --reader HANDLE  What this reader was not shown yet, whoever acknowledged it.
+    --timeout S      Seconds to wait; for ever by default.
+    --json           One JSON object an event and line.
+    nbs: DIR [--handle=NAME | --reader=HANDLE] [--timeout=S]
+    says: wait until check would list something, and list it
+
+recover
+    Start anew after a stop: list what is pending, most urgent first.
 
     What this handle had claimed is given back, and a `heartbeat` event says that it is there.
-    """
-    from tripod.bus import waiting
 
-    with opened(team_path) as team:
-        found = waiting.recover(team, actor)
-        if as_json:
-            events = [event._asdict() for event in found.pending]
-            emit_json([found._asdict() | {"pending": events}])
-            return
-    show_recovery(found, _now_us())
+    --as HANDLE  Who is back. [required]
+    nbs: DIR --as=HANDLE
+    says: start anew: list what is pending, give old claims back, publish a heartbeat
+"""
+_KINDS = {
+    "PRIORITY": Choice(*PRIORITIES),
+    "S": Number(0, MAX_SECONDS),
+    "--dedup-window": Number(0, MAX_SECONDS, empty=0),
+    "--lease": Number(1, MAX_SECONDS),
+    "--max-bytes": Number(1),
+}
+_WORKS = [
+    _publish, _check, _read, _ack, _ack_all, _prune, _status, _claim, _release, _wait, _recover,
+]  # fmt: skip
+COMMANDS = {"bus": group_of(_BUS, _WORKS, _KINDS)}
+
+_VERBS = COMMANDS["bus"].verbs
+_USAGE = "\n".join(
+    [
+        "Usage: nbs-bus COMMAND DIR ...",
+        *(f"  {verb.name} {verb.nbs}\n      {verb.says}" for verb in _VERBS),
+        """\
+  help
+      print this
+DIR is the events' folder (.nbs/events). PRIORITY is critical, high, normal or low.
+A text that looks like an option goes behind a --. Without --as, --by: NBS_HANDLE.
+exit codes: 0 ok, 1 error, 2 no such folder, 3 no such event, 4 bad arguments,
+  5 dropped as a duplicate""",
+    ]
+)
+PROGRAMS = (
+    NbsProgram("nbs-bus", "bus", _VERBS, _USAGE, asks=("help",), lost="usage", by_name=True),
+)

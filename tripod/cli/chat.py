@@ -1,294 +1,419 @@
-"""``tripod chat``: the channels. Exit codes as documented for it (spec: nbs-compat C1)."""
+"""The commands of the chat, for ``tripod chat`` and ``nbs-chat`` (spec: nbs-compat C1 to C3).
+
+Where ``nbs-chat`` differs from its original and why: ``docs/reference/nbs-chat.md``.
+"""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-import click
-
-from tripod import chat_lines as shown
-from tripod.bus.waiting import Watch
-from tripod.chat import keep as chat_keep
-from tripod.chat import read as chat_read
+from tripod.chat import keep
+from tripod.chat import read as reading
 from tripod.chat import writer as acts
-from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
-from tripod.errors import BadArgumentError
-from tripod.inputs import text_argument
-from tripod.output import emit, emit_done, emit_json, hanging
-from tripod.projections import CHAT
-from tripod.team.open import opened
-from tripod.when import moment
+from tripod.chat.read import Hit
+from tripod.cli.commands import Call, NbsProgram, group_of
+from tripod.cli.params import Handle, Number, moment, text_argument, whole_number
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.output import emit_report, format_utc, hanging, one_line, safe
+from tripod.team.team import Team
 
+TIMEOUT = 3
+"""The exit code where nothing came in time."""
 MAX_INDEX = 2**31 - 2
+MAX_NUMBER = 2**31 - 1
 MAX_WAIT = 10_000_000  # seconds
 LOOK = 1.0  # seconds, where nothing tells that something happened
+COLOURS = ("36", "33", "35", "32", "34", "31")
+ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}
+"""The colours that the original's export has for what failed and for what warns."""
 
 
-@click.group(cls=Door)
-def chat() -> None:
-    """Send messages to channels, read and search them.
+@contextmanager
+def _channel(call: Call, *, new: bool = False) -> Iterator[tuple[Team, str]]:
+    """The team and the name of the channel in it; for ``nbs-chat`` those of the chat's file."""
+    if not call.nbs:
+        with call.team() as team:
+            yield team, call.channel
+        return
+    from tripod.cli.nbs_team import chat_path, known_in, may_have_ledger, team_of
 
-    Exit codes: 0 ok, 1 general error, 2 no such chat or team directory, 3 nothing came in time,
-    4 bad arguments.
-    """
-
-
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who begins it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def create(*, team_path: str | None, channel: str, actor: str, as_json: bool) -> None:
-    """Begin a channel; its file's path is printed."""
-    with opened(team_path) as team:
-        path = acts.create(team, channel, actor=actor or "unknown")
-    if as_json:
-        emit_json([{"path": path}])
-    else:
-        emit([f"Created: {path}"])
-
-
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.argument("handle", type=TEXT)
-@click.argument("text", type=TEXT, required=False)
-@click.option("--file", metavar="FILE", help="Read the text from FILE, or - for stdin.")
-@click.option("--human", is_flag=True, help="A person says it: publish human-input as well.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def send(
-    *,
-    team_path: str | None,
-    channel: str,
-    handle: str,
-    text: str | None,
-    file: str | None,
-    human: bool,
-    as_json: bool,
-) -> None:
-    """Say TEXT in CHANNEL as HANDLE. A TEXT that begins with -- goes behind a --."""
-    if text is None and file is None:
-        raise BadArgumentError("text: none given (as argument, or by --file)")
-    said = text_argument(text, file, "text")
-    with opened(team_path) as team:
-        sent = acts.send(team, channel, handle, said, human=human)._asdict()
-    if as_json:
-        del sent["text"]  # who sent it has it
-        emit_json([sent])
+    file = call.place
+    full = chat_path(file)  # a link to a chat is the chat
+    folder, name = os.path.split(full)
+    if not name.endswith(".chat") or name == ".chat":
+        raise BadArgumentError(f"{file!r} names no chat: give the path of a file NAME.chat")
+    if new and not os.path.isdir(folder):
+        raise RefusedError(f"Error: no folder {folder}: make it first")
+    if not new and not os.path.lexists(full) and not may_have_ledger(folder):
+        raise NotFoundError(f"no chat {full}: `nbs-chat create {file}` makes it")
+    with team_of("chat", folder, meet=new or os.path.lexists(full)) as team:
+        front = known_in(team, "chat", folder) or ""
+        try:
+            yield team, front + name.removesuffix(".chat")
+        except NotFoundError as error:
+            raise NotFoundError(f"{file}: {error}") from error
 
 
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.option("--last", type=Number(), metavar="N", help="Only the newest N messages.")
-@click.option(
-    "--since", type=HANDLE, metavar="HANDLE", help="Only those after HANDLE's newest message."
-)
-@click.option(
-    "--unread", type=HANDLE, metavar="HANDLE", help="Only what HANDLE has not read; then it has."
-)
-@click.option("--after", type=TEXT, metavar="TIME", help="Only those of TIME or later.")
-@click.option("--before", type=TEXT, metavar="TIME", help="Only those of TIME or earlier.")
-@click.option("--offset", type=Number(), metavar="N", help="Without the newest N.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a message and line.")
-def read(
-    *,
-    team_path: str | None,
-    channel: str,
-    last: int | None,
-    since: str | None,
-    unread: str | None,
-    after: str | None,
-    before: str | None,
-    offset: int | None,
-    as_json: bool,
-) -> None:
-    """Print a channel's messages, oldest first.
+# Writing ---------------------------------------------------------------------------------------
 
-    A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00. What is unread is shown from
-    archives as well; only what was shown is read then. --unread goes before --since, and of what
-    they leave TIME, --offset and --last choose in this order.
-    """
-    window = chat_read.Window(last, _moment(after, "after"), _moment(before, "before"), offset or 0)
-    with opened(team_path) as team:
+
+def _create(call: Call) -> None:
+    if call.nbs and os.path.lexists(call.place):
+        raise RefusedError(f"Error: File already exists: {os.path.abspath(call.place)}")
+    with _channel(call, new=True) as (team, name):
+        if call.nbs:
+            acts.create(team, name)
+            path = os.path.abspath(call.place)
+        else:
+            path = acts.create(team, name, actor=call.actor())
+    call.answer({"path": path}, [f"Created: {path}"])
+
+
+def _send(call: Call) -> None:
+    if call.text is None and call.file is None:
+        how = f"\n  Usage: {call.usage}" if call.nbs else " (as argument, or by --file)"
+        raise BadArgumentError(f"text: none given{how}")
+    said = text_argument(call.text, call.file, "text")
+    with _channel(call) as (team, name):
+        sent = acts.send(team, name, call.handle, said, human=call.human)._asdict()
+    del sent["text"]  # who sent it has it
+    call.answer(sent, [])
+
+
+def _warn(call: Call) -> None:
+    with _channel(call) as (team, name):
+        acts.post(team, name, call.text, as_=acts.WARNING)
+
+
+def _error(call: Call) -> None:
+    with _channel(call) as (team, name):
+        acts.post(team, name, call.text, as_=acts.ERROR)
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+
+def _window(call: Call) -> reading.Window:
+    last, offset = call.get("last"), call.get("offset")
+    after, before = (
+        None if text is None else moment(text, f"--{name}")
+        for name, text in ((name, call.get(name)) for name in ("after", "before"))
+    )
+    return reading.Window(last, after, before, offset or 0)
+
+
+def _read(call: Call) -> None:
+    window = _window(call)
+    since, unread = call.since, call.unread
+    with _channel(call) as (team, name):
         team.refresh()
         if unread is None:
-            found = chat_read.messages(team, channel, window=window, since=since)
+            found = reading.messages(team, name, window=window, since=since)
         else:
-            found = chat_read.unread(team, channel, unread, window)
-            _show(found, as_json=as_json)  # what cannot be shown is not read
-            chat_keep.mark_read(team, channel, unread, [message.number for message in found])
+            found = reading.unread(team, name, unread, window)
+            _show(call, found)  # what cannot be shown is not read
+            keep.mark_read(team, name, unread, [message.number for message in found])
     if unread is None:
-        _show(found, as_json=as_json)
+        _show(call, found)
 
 
-def _moment(text: str | None, option: str) -> int | None:
-    return None if text is None else moment(text, f"--{option}")
+def _show(call: Call, found: Sequence[reading.ChatMessage]) -> None:
+    call.answers(_objects(found), _lines(found))
 
 
-def _show(found: list[chat_read.ChatMessage], *, as_json: bool) -> None:
-    if as_json:
-        emit_json(shown.as_json(found))
-    else:
-        emit(shown.as_lines(found))
-
-
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.argument("pattern", type=TEXT)
-@click.option("--handle", type=HANDLE, metavar="HANDLE", help="Only messages of HANDLE.")
-@click.option("--include-archives", is_flag=True, help="Also what was split off into archives.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a message and line.")
-def search(
-    *,
-    team_path: str | None,
-    channel: str,
-    pattern: str,
-    handle: str | None,
-    include_archives: bool,
-    as_json: bool,
-) -> None:
-    """Print messages that hold PATTERN as text; upper and lower case are alike."""
-    with opened(team_path) as team:
+def _search(call: Call) -> None:
+    handle, window = call.handle, _window(call)
+    archives = call.include_archives
+    with _channel(call) as (team, name):
         team.refresh()
-        found = list(
-            chat_read.search(team, channel, pattern, handle=handle, archives=include_archives)
+        hits = list(
+            reading.hits(team, name, call.pattern, handle=handle, window=window, archives=archives)
         )
-    if as_json:
-        emit_json(shown.as_json(found))
+    if call.nbs:
+        # Newest archive first, as documented; within a file the oldest message.
+        files = list(dict.fromkeys(hit.archive for hit in hits))
+        hits = [hit for archive in reversed(files) for hit in hits if hit.archive == archive]
+    lines = [
+        f"{_place(call, hit)} {line}"
+        for hit, line in zip(hits, _lines(hit.message for hit in hits), strict=True)
+    ]
+    call.answers(_objects(hit.message for hit in hits), lines or ["No matches found."])
+
+
+def _place(call: Call, hit: Hit) -> str:
+    """Where a message is: its number, or as in the original its place in its file."""
+    if not call.nbs:
+        return f"[{hit.message.number}]"
+    front = f"[{hit.archive}.chat] " if hit.archive is not None else ""
+    return f"{front}[{hit.place}]"
+
+
+def _poll(call: Call) -> int:
+    from tripod.bus.waiting import Watch
+    from tripod.cli.nbs_team import chat_path
+
+    until = time.monotonic() + call.timeout
+    with _channel(call) as (team, name):
+        own = team.disk.full("chat")
+        folder = os.path.dirname(chat_path(call.place)) if call.nbs else own
+        with Watch([folder], every=LOOK) as watch:
+            left = lambda: until - time.monotonic()  # noqa: E731 - a name for an argument
+            found = reading.poll(team, name, call.handle, left, watch.wait)
+    _show(call, found)
+    return 0 if found else TIMEOUT
+
+
+def _mentions(call: Call) -> None:
+    with call.team() as team:
+        team.refresh()
+        found = reading.addressed(team, call.handle)
+    call.answers(
+        (event._asdict() for event in found),
+        (f"[{event.priority}] {event.event}\n    {hanging(event.payload)}" for event in found),
+    )
+
+
+def _participants(call: Call) -> None:
+    with _channel(call) as (team, name):
+        team.refresh()
+        found = reading.participants(team, name)
+    call.answers(
+        ({"count": count, "handle": handle} for handle, count in found),
+        (f"{handle:<24} {count} messages" for handle, count in found),
+    )
+
+
+def _count(call: Call) -> None:
+    with _channel(call) as (team, name):
+        team.refresh()
+        number = reading.count(team, name)
+    call.answer({"count": number}, [str(number)])
+
+
+def _export(call: Call) -> None:
+    window, first, stop, handles = _window(call), call.get("from"), call.to, call.handle
+    with _channel(call) as (team, name):
+        team.refresh()
+        found = reading.indexed(
+            team,
+            name,
+            window,
+            first=first or 0,
+            stop=stop,
+            handles=None if handles is None else handles.split(","),
+            text=call.grep,
+        )
+        people = [handle for handle, _ in reading.participants(team, name)]
+    if call.json or call.plain or os.environ.get("NO_COLOR"):
+        _show(call, found)
     else:
-        lines = zip(found, shown.as_lines(found), strict=True)
-        emit([f"[{at.number}] {line}" for at, line in lines] or ["No matches found."])
+        emit_report(_coloured(found, people))
 
 
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.argument("handle", type=HANDLE)
-@click.option(
-    "--timeout", type=Number(0, MAX_WAIT), default=10, metavar="SECONDS", show_default=True,
-    help="How long to wait.",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a message and line.")
-@click.pass_context
-def poll(
-    ctx: click.Context,
-    *,
-    team_path: str | None,
-    channel: str,
-    handle: str,
-    timeout: int,
-    as_json: bool,
-) -> None:
-    """Wait until others than HANDLE send messages, and print all that came.
+# Keeping ---------------------------------------------------------------------------------------
+
+
+def _archive(call: Call) -> None:
+    stay = call.keep
+    with _channel(call) as (team, name):
+        number, path = keep.archive(team, name, stay)
+    line = f"Archived {number} message(s) to {path}" if number else "No messages to archive"
+    call.answer({"archived": number} | ({"path": path} if number else {}), [line])
+
+
+def _cursor_set(call: Call) -> None:
+    index = call.index
+    if call.nbs:
+        index = whole_number(call.n, 0, MAX_INDEX)
+        if index is None:
+            what = f"{call.n:.40}: no index from 0 to {MAX_INDEX}"
+            raise BadArgumentError(f"{what}\n  Usage: {call.usage}")
+    with _channel(call) as (team, name):
+        keep.set_position(team, name, call.handle, index)
+        left = len(reading.unread(team, name, call.handle)) if call.json else 0
+    call.answer({"handle": call.handle, "unread": left}, [])
+
+
+def _delete(call: Call) -> None:
+    text = call.after
+    if call.nbs and not text:
+        raise BadArgumentError(f"--after=T says from when on\n  Usage: {call.usage}")
+    after, actor = moment(text, "--after"), call.actor()
+    with _channel(call) as (team, name):
+        done = keep.delete(team, name, after, actor=actor, dry_run=call.dry_run)
+    if not done.deleted:
+        line = f"No messages to delete (0 messages since {text}, {done.kept} kept)"
+    elif call.dry_run:
+        line = f"Would delete {done.deleted} message(s) (keeping {done.kept})"
+    else:
+        line = f"Deleted {done.deleted} message(s) (kept {done.kept})"
+    call.answer(done._asdict(), [line])
+
+
+# Messages --------------------------------------------------------------------------------------
+
+
+def _lines(messages: Iterable[reading.ChatMessage]) -> Iterator[str]:
+    """``[time] handle: text``; what follows a text's first line is indented.
+
+    So no text can pass for another message.
+    """
+    for message in messages:
+        when = f"[{format_utc(message.time)}] " if message.time else ""
+        yield f"{when}{one_line(message.handle)}: {hanging(message.text)}"
+
+
+def _objects(messages: Iterable[reading.ChatMessage]) -> Iterator[dict[str, Any]]:
+    """Objects; the handles that the text addresses are in a field of their own."""
+    from tripod.projections.chat.format import mentions
+
+    for message in messages:
+        yield message._asdict() | {"mentions": dict(mentions(message.text))}
+
+
+def _coloured(messages: Sequence[reading.ChatMessage], people: Sequence[str]) -> str:
+    """The text of an export for a terminal: each handle has its colour."""
+    place = {handle: number for number, handle in enumerate(people)}
+    parts = []
+    for message in messages:
+        usual = COLOURS[place.get(message.handle, 0) % len(COLOURS)]
+        colour = ALERTS.get(message.handle, usual)
+        when = f"\x1b[2m[{format_utc(message.time)}]\x1b[0m " if message.time else ""
+        handle = f"\x1b[1;{colour}m{safe(one_line(message.handle))}\x1b[0m"
+        parts.append(f"{when}{handle}: {safe(hanging(message.text))}\n")
+    return "".join(parts)
+
+
+# The table -------------------------------------------------------------------------------------
+
+_CHAT = """\
+chat
+    Exit codes: 0 ok, 1 general error, 2 no such chat or team directory, 3 nothing came in time,
+    4 bad arguments.
+
+create CHANNEL
+    Begin a channel; its file's path is printed.
+    --as HANDLE  Who begins it.
+    nbs: FILE
+
+send CHANNEL HANDLE [TEXT]
+    Say TEXT in CHANNEL as HANDLE.
+
+    Put -- before a TEXT that starts with a dash.
+
+    --file FILE  Read the text from FILE, or - for stdin.
+    --human      A person says it: publish human-input as well.
+    nbs: FILE HANDLE TEXT | --file=PATH (- is standard input) [--human]
+
+warn
+    nbs: FILE TEXT
+
+error
+    nbs: FILE TEXT
+
+read CHANNEL
+    Print a channel's messages, oldest first.
+
+    A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00. What is unread is shown
+    from archives as well; only what was shown is read then. --unread goes before --since, and
+    of what they leave TIME, --offset and --last choose in this order.
+
+    --last N         Only the newest N messages.
+    --since HANDLE   Only those after HANDLE's newest message.
+    --unread HANDLE  Only what HANDLE has not read; then it has.
+    --after TIME     Only those of TIME or later.
+    --before TIME    Only those of TIME or earlier.
+    --offset N       Without the newest N.
+    --json           One JSON object a message and line.
+    nbs: FILE [--last=N] [--since=HANDLE] [--unread=HANDLE] [--after=T] [--before=T]
+        [--offset=N] [--json]
+
+search CHANNEL PATTERN
+    Print messages that hold PATTERN as text; upper and lower case are alike.
+    --handle HANDLE     Only messages of HANDLE.
+    --include-archives  Also what was split off into archives.
+    --json              One JSON object a message and line.
+    nbs: FILE PATTERN [--handle=HANDLE] [--after=T] [--before=T] [--include-archives] [--json]
+
+poll CHANNEL HANDLE
+    Wait until others than HANDLE send messages, and print all that came.
 
     Exit code 3 if nothing came in time. What was there before is not waited for: read --unread.
-    """
-    until = time.monotonic() + timeout
-    with opened(team_path) as team, Watch([team.disk.full(CHAT.folder)], every=LOOK) as watch:
-        found = chat_read.poll(team, channel, handle, lambda: until - time.monotonic(), watch.wait)
-    _show(found, as_json=as_json)
-    if not found:
-        ctx.exit(3)
 
+    --timeout N  How many seconds to wait. [default: 10]
+    --json       One JSON object a message and line.
+    nbs: FILE HANDLE [--timeout=N] [--json]
 
-@chat.command()
-@team_option
-@click.argument("handle", type=HANDLE)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object an event and line.")
-def mentions(*, team_path: str | None, handle: str, as_json: bool) -> None:
-    """Print pending events that address HANDLE, most urgent first; `tripod bus ack` ends them."""
-    with opened(team_path) as team:
-        team.refresh()
-        found = chat_read.addressed(team, handle)
-    if as_json:
-        emit_json(event._asdict() for event in found)
-    else:
-        emit(f"[{event.priority}] {event.event}\n    {hanging(event.payload)}" for event in found)
+mentions HANDLE
+    Print pending events that address HANDLE, most urgent first; `tripod bus ack` ends them.
+    --json  One JSON object an event and line.
 
+participants CHANNEL
+    Print who spoke, and how many messages each sent.
+    --json  One JSON object a handle and line.
+    nbs: FILE
 
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a handle and line.")
-def participants(*, team_path: str | None, channel: str, as_json: bool) -> None:
-    """Print who spoke, and how many messages each sent."""
-    with opened(team_path) as team:
-        team.refresh()
-        found = chat_read.participants(team, channel)
-    if as_json:
-        emit_json({"count": count, "handle": handle} for handle, count in found)
-    else:
-        emit(f"{handle:<24} {count} messages" for handle, count in found)
+count CHANNEL
+    Print how many messages a channel's file shows.
+    nbs: FILE
 
+export
+    --last N      Only the newest N messages.
+    --from N      The first message.
+    --to N        The message before which it ends.
+    --handle A,B  Only messages of these.
+    nbs: FILE [--last=N] [--from=N] [--to=N] [--handle=A,B] [--after=T] [--before=T]
+        [--grep=TEXT] [--plain] [--json]
 
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def count(*, team_path: str | None, channel: str, as_json: bool) -> None:
-    """Print how many messages a channel's file shows."""
-    with opened(team_path) as team:
-        team.refresh()
-        number = chat_read.count(team, channel)
-    emit_done({"count": number}, [str(number)], as_json=as_json)
+archive CHANNEL
+    Split a channel's older messages off into an archive now.
+    --keep N  How many of the newest lines stay. [default: 1000]
+    nbs: FILE [--keep=N]
 
+cursor-set CHANNEL HANDLE INDEX
+    Say that HANDLE has read the file up to its message INDEX, counted from 0, and no more.
+    nbs: FILE HANDLE N
 
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.option("--keep", type=Number(), metavar="N", default=chat_keep.ROTATE_COUNT,
-show_default=True,
-              help="How many of the newest lines stay.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def archive(*, team_path: str | None, channel: str, keep: int, as_json: bool) -> None:
-    """Split a channel's older messages off into an archive now."""
-    with opened(team_path) as team:
-        number, path = chat_keep.archive(team, channel, keep)
-    said = f"Archived {number} message(s) to {path}" if number else "No messages to archive"
-    emit_done({"archived": number} | ({"path": path} if number else {}), [said], as_json=as_json)
-
-
-@chat.command("cursor-set")
-@team_option
-@click.argument("channel", type=TEXT)
-@click.argument("handle", type=HANDLE)
-@click.argument("index", type=Number(0, MAX_INDEX))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def cursor_set(
-    *, team_path: str | None, channel: str, handle: str, index: int, as_json: bool
-) -> None:
-    """Say that HANDLE has read the file up to its message INDEX, counted from 0, and no more."""
-    with opened(team_path) as team:
-        chat_keep.set_position(team, channel, handle, index)
-        left = len(chat_read.unread(team, channel, handle))
-    if as_json:
-        emit_json([{"handle": handle, "unread": left}])
-
-
-@chat.command()
-@team_option
-@click.argument("channel", type=TEXT)
-@click.option("--after", type=TEXT, required=True, metavar="TIME", help="From when on.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who asks for it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def delete(
-    *,
-    team_path: str | None,
-    channel: str,
-    after: str,
-    dry_run: bool,
-    actor: str | None,
-    as_json: bool,
-) -> None:
-    """Have a channel's file forget its messages from TIME on.
+delete CHANNEL
+    Have a channel's file forget its messages from TIME on.
 
     The ledger forgets nothing, and says who asked for it (`tripod redact` erases a text).
-    """
-    since = moment(after, "--after")
-    with opened(team_path) as team:
-        done = chat_keep.delete(team, channel, since, actor=actor or "unknown", dry_run=dry_run)
-    said = shown.deletion_line(done, after, dry_run=dry_run)
-    emit_done(done._asdict(), [said], as_json=as_json)
+
+    --after TIME  From when on. [required]
+    --dry-run     Only say what would be done.
+    --as HANDLE   Who asks for it.
+    nbs: FILE --after=T [--dry-run] [--as=HANDLE]
+"""
+_KINDS = {
+    "INDEX": Number(0, MAX_INDEX),
+    "N": Number(0, MAX_NUMBER),
+    "--last": Number(0, MAX_NUMBER, empty=0),
+    "--offset": Number(0, MAX_NUMBER, empty=0),
+    "--timeout": Number(0, MAX_WAIT),
+    "--handle": Handle(loose=True),
+    "--since": Handle(loose=True),
+    "--unread": Handle(loose=True),
+}
+_WORKS = [
+    _create, _send, _warn, _error, _read, _search, _poll, _mentions, _participants, _count,
+    _export, _archive, _cursor_set, _delete,
+]  # fmt: skip
+COMMANDS = {"chat": group_of(_CHAT, _WORKS, _KINDS)}
+
+_VERBS = COMMANDS["chat"].verbs
+_USAGES = [f"  nbs-chat {verb.name} {verb.nbs}" for verb in _VERBS if verb.nbs is not None]
+PROGRAMS = (
+    NbsProgram(
+        "nbs-chat",
+        "chat",
+        _VERBS,
+        "\n".join(["Usage:", *_USAGES, "  nbs-chat help"]),
+        lost="help",
+        help_to_stdout=True,
+        text_at={"send": 2, "warn": 1, "error": 1, "search": 1},
+    ),
+)

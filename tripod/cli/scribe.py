@@ -1,345 +1,591 @@
-"""``tripod scribe``: the decision log. Exit codes as the seeds' nbs-scribe documents them."""
+"""The commands of the decision log, for ``tripod scribe`` and the three ``nbs-scribe`` programs.
+
+The exit codes are those of the Scribe's document. ``nbs-scribe-log`` and ``nbs-scribe-query`` are
+the original's programs (spec: nbs-compat B10, B11); for ``nbs-scribe`` it has none: ``log``,
+``query``, ``count`` and ``summary`` were said to an agent. Where they differ from the original, and
+why: ``docs/reference/nbs-scribe.md``.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from tripod.cli.advise import advise
-from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
-from tripod.decisions import read as decisions_read
+from tripod.cli.commands import NOBODY, Call, NbsProgram, group_of, verb_of
+from tripod.cli.params import HANDLE, TEXT, Number, meant, moment
+from tripod.decisions import read as reading
 from tripod.decisions import writer as acts
-from tripod.errors import MalformedEntryError
-from tripod.output import emit, emit_json, remark
-from tripod.scribe_lines import decision_lines, history_lines, inbox_lines
-from tripod.team.open import opened
+from tripod.decisions.read import Standing
+from tripod.errors import BadArgumentError, MalformedEntryError
+from tripod.ledger.places import LOGS as SCRIBE
+from tripod.output import emit, hanging, one_line, remark
+from tripod.projections import LOG
+from tripod.projections.bus.format import age, format_time
+from tripod.projections.decisions.format import NONE_YET, STATUSES, valid_id
+from tripod.projections.decisions.tables import LIVE
+from tripod.team.team import Team
+
+if TYPE_CHECKING:
+    from tripod.decisions.inbox import Item
+
+MAX_LAST = 2**31 - 1
+SHOWN = 160  # characters of a payload
+_BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}
+_AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}
 
 
-@click.group(cls=Door)
-def scribe() -> None:
-    """Log decisions, count and find them.
+@contextmanager
+def _log_of(call: Call) -> Iterator[tuple[Team, str | None]]:
+    """The team, read anew, and the log that is meant; None for all of its logs."""
+    if not call.nbs:
+        with call.team() as team:
+            team.refresh()
+            yield team, call.get("log")
+        return
+    from tripod.cli.nbs_team import name_of_log, team_of_log
 
-    Exit codes: 0 ok, 1 general error (bad arguments, nothing found), 2 no log or team directory,
-    3 what was given makes no entry of the log.
-    """
-
-
-scribe.add_command(advise)
-
-_log_option = click.option(
-    "--log",
-    "log_name",
-    type=TEXT,
-    metavar="NAME",
-    help="Only of this log, such as live-log.md; of all logs by default.",
-)
+    with team_of_log(call.place) as team:
+        team.refresh()
+        yield team, name_of_log(team, call.place)
 
 
-def _once(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+# Logging ---------------------------------------------------------------------------------------
+
+
+def _log(call: Call) -> None:
+    request = acts.DecisionRequest(
+        call.title,
+        call.participant,
+        _once(call, "rationale"),
+        call.ref,
+        call.artefact,
+        call.risk_tag,
+        call.status,
+        _once(call, "supersedes"),
+        _once(call, "reverses"),
+        _once(call, "mitigates"),
+    )
+    for handle in call.participant:  # the logs of others may name people in other ways
+        try:
+            HANDLE.read(handle)
+        except ValueError as error:
+            raise MalformedEntryError(f"--participant: {error}") from error
+    if call.status not in STATUSES:
+        known = f"{call.status!r} is none of {', '.join(STATUSES)}"
+        raise MalformedEntryError(f"status: {known}{meant(call.status, STATUSES)}")
+    with call.team() as team:
+        logged = acts.log(team, request, actor=call.as_, into=call.log)
+    _say_logged(call, logged)
+
+
+def _once(call: Call, name: str) -> Any:
     """The one value of an option; click would take the last, and drop the others in silence."""
+    values = call.get(name)
     if len(set(values)) > 1:
         raise MalformedEntryError(
-            f"--{param.name}: given {len(values)} times, and an entry of the log has room for one; "
+            f"--{name}: given {len(values)} times, and an entry of the log has room for one; "
             "log a decision for each"
         )
     return values[0] if values else None
 
 
-@scribe.command()
-@team_option
-@click.argument("title", type=TEXT)
-@click.option(
-    "--participant",
-    "-p",
-    "participants",
-    type=TEXT,
-    multiple=True,
-    required=True,
-    metavar="HANDLE",
-    help="Who took part; once for each.",
-)
-@click.option(
-    "--rationale",
-    "-r",
-    type=TEXT,
-    multiple=True,
-    callback=_once,
-    required=True,
-    help="Why, in one to three sentences.",
-)
-@click.option(
-    "--ref",
-    "refs",
-    type=TEXT,
-    multiple=True,
-    metavar="FILE:~Ln",
-    help="Where in a chat it was decided, such as live.chat:~L342; once for each. No message "
-    "there: refused. Left out: logged, and a finding of `tripod verify` for good.",
-)
-@click.option(
-    "--artefact", "artefacts", type=TEXT, multiple=True, help="A file or commit; once for each."
-)
-@click.option(
-    "--risk-tag", "risk_tags", type=TEXT, multiple=True, help="Such as tech-debt; once for each."
-)
-@click.option(
-    "--status",
-    type=TEXT,
-    default="decided",
-    show_default=True,
-    help="decided, accepted-risk, mitigated, superseded or reversed.",
-)
-@click.option(
-    "--supersedes",
-    type=TEXT,
-    multiple=True,
-    callback=_once,
-    metavar="D-N",
-    help="The decision that this one replaces; one alone.",
-)
-@click.option(
-    "--reverses",
-    type=TEXT,
-    multiple=True,
-    callback=_once,
-    metavar="D-N",
-    help="The decision that this one undoes; one alone.",
-)
-@click.option(
-    "--mitigates",
-    type=TEXT,
-    multiple=True,
-    callback=_once,
-    metavar="D-N",
-    help="The decision whose risk this one addresses; one alone.",
-)
-@click.option(
-    "--as",
-    "actor",
-    type=HANDLE,
-    metavar="HANDLE",
-    help="Who logs it; the team's scribe by default.",
-)
-@click.option(
-    "--log",
-    "log_name",
-    type=TEXT,
-    metavar="NAME",
-    help="The log that it goes into, such as live-log.md; a new name begins a log. By default the "
-    "only one; of several log.md.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def log(
-    *,
-    team_path: str | None,
-    title: str,
-    participants: tuple[str, ...],
-    rationale: str,
-    refs: tuple[str, ...],
-    artefacts: tuple[str, ...],
-    risk_tags: tuple[str, ...],
-    status: str,
-    supersedes: str | None,
-    reverses: str | None,
-    mitigates: str | None,
-    actor: str | None,
-    log_name: str | None,
-    as_json: bool,
-) -> None:
-    """Log a decision: its id is printed. At each pythia-interval a checkpoint event follows.
-
-    Entries are never changed: what becomes of a decision is a new one that names it, by
-    --supersedes, --reverses or --mitigates. The last two settle the status.
-    """
-    request = acts.DecisionRequest(
-        title,
-        participants,
-        rationale,
-        refs,
-        artefacts,
-        risk_tags,
-        status,
-        supersedes,
-        reverses,
-        mitigates,
-    )
-    _judge_participants(participants)
-    with opened(team_path) as team:
-        logged = acts.log(team, request, actor=actor, into=log_name)
+def _say_logged(call: Call, logged: acts.LoggedDecision) -> None:
     for warning in logged.warnings:
         remark(f"warning: {warning}")
-    if as_json:
-        value: dict[str, object] = {"id": logged.id, "number": logged.number}
-        emit_json([value | ({"checkpoint": logged.checkpoint} if logged.checkpoint else {})])
-        return
-    emit([logged.id])
-    if logged.checkpoint:
+    value: dict[str, object] = {"id": logged.id, "number": logged.number}
+    call.answer(
+        value | ({"checkpoint": logged.checkpoint} if logged.checkpoint else {}), [logged.id]
+    )
+    if logged.checkpoint and not call.json:
         remark(f"decision {logged.number}: Pythia's review is due ({logged.checkpoint})")
 
 
-def _judge_participants(participants: tuple[str, ...]) -> None:
-    """Each is a handle here; the logs of others may name people in other ways."""
-    from tripod.projections.chat.format import valid_handle
+def _nbs_log(call: Call) -> None:
+    """Log the decision that ``nbs-scribe log`` and ``nbs-scribe-log`` are given."""
+    from tripod.cli.nbs_team import name_of_log, team_of_log
 
-    for handle in participants:
-        problem = valid_handle(handle)
-        if problem is not None:
-            raise MalformedEntryError(f"--participant: {problem.removeprefix('handle: ')}")
+    for name in ("participants", "rationale"):
+        if not (call.get(name) or "").strip():
+            raise MalformedEntryError(f"--{name}=... is missing: every entry of the log has it")
+    request = acts.judged(
+        acts.DecisionRequest(
+            call.summary,
+            _items(call.participants),
+            call.rationale,
+            _items(call.chat_ref),
+            _items(call.artefacts),
+            _items(call.risk_tags, nothing="none"),
+            "decided" if call.status is None else call.status,
+            call.supersedes,
+            call.reverses,
+            call.mitigates,
+        )
+    )
+    actor = call.actor()
+    with team_of_log(call.place, make=True, events=call.bus_dir) as team:
+        by = None if actor == NOBODY else actor
+        logged = acts.log(team, request, actor=by, into=name_of_log(team, call.place))
+    _say_logged(call, logged)
 
 
-def _show(decisions: Iterable[decisions_read.Decision], *, as_json: bool) -> int:
+def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
+    """The items of a list, given with commas; the word for an empty one stands for none."""
+    items = [item.strip(" ") for item in (text or "").split(",")]  # no line break goes unseen
+    return [item for item in items if item and item != nothing]
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+
+def _show_all(call: Call, decisions: Iterable[reading.Decision]) -> int:
     found = list(decisions)
-    if as_json:
-        emit_json(decisions_read.plain(decision) for decision in found)
-    else:
-        emit(line for decision in found for line in decision_lines(decision))
+    call.answers(
+        (reading.plain(decision) for decision in found),
+        (line for decision in found for line in _decision_lines(decision)),
+    )
     return len(found)
 
 
-def _time(_: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    from tripod.when import moment
-
-    return moment(value, f"--{param.name}")
-
-
-@scribe.command()
-@team_option
-@click.argument("text", type=TEXT, default="")
-@click.option("--tag", type=TEXT, help="Only with this risk tag.")
-@click.option("--status", type=TEXT, help="Only with this status today, such as superseded.")
-@click.option("--by", type=HANDLE, metavar="HANDLE", help="Only with this participant.")
-@click.option("--artefact", type=TEXT, help="Only with this artefact.")
-@click.option(
-    "--since",
-    type=TEXT,
-    callback=_time,
-    metavar="T",
-    help="Only those logged since: 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00.",
-)
-@click.option(
-    "--until", type=TEXT, callback=_time, metavar="T", help="Only those logged up to then."
-)
-@_log_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a decision and line.")
-@click.pass_context
-def query(
-    ctx: click.Context,
-    *,
-    team_path: str | None,
-    text: str,
-    tag: str | None,
-    status: str | None,
-    by: str | None,
-    artefact: str | None,
-    since: int | None,
-    until: int | None,
-    log_name: str | None,
-    as_json: bool,
-) -> None:
-    """Print decisions that hold every word of TEXT and fit the filters; 1 if there is none.
-
-    Words may stand in any field, and upper and lower case are alike; what is in double quotes
-    within TEXT is one word.
-    """
-    filters = decisions_read.Filters(tag, status, by, artefact, since, until)
-    with opened(team_path) as team:
-        team.refresh()
-        count = _show(decisions_read.query(team, text, filters, log_name), as_json=as_json)
+def _query(call: Call) -> int:
+    since, until = (
+        None if text is None else moment(text, f"--{name}")
+        for name, text in ((name, call.get(name)) for name in ("since", "until"))
+    )
+    filters = reading.Filters(call.tag, call.status, call.by, call.artefact, since, until)
+    with _log_of(call) as (team, log):
+        count = _show_all(call, reading.query(team, call.text or "", filters, log))
     if not count:
         remark("no decision fits")
-        ctx.exit(1)
+    return 0 if count else 1
 
 
-@scribe.command()
-@team_option
-@click.argument("decision", type=TEXT, metavar="D-N")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a decision of that id.")
-@click.pass_context
-def show(ctx: click.Context, *, team_path: str | None, decision: str, as_json: bool) -> None:
-    """Print one decision, the messages that it refers to, and what came before and after it.
-
-    Exit code 1 if there is none of that id.
-    """
-    with opened(team_path) as team:
-        team.refresh()
-        found = decisions_read.find(team, decision)
-    if as_json:
-        emit_json(decisions_read.as_plain(history) for history in found)
-    else:
-        emit(line for history in found for line in history_lines(history))
+def _show(call: Call) -> int:
+    with _log_of(call) as (team, _):
+        found = reading.find(team, call.decision)
+    call.answers(
+        (reading.as_plain(history) for history in found),
+        (line for history in found for line in _history_lines(history)),
+    )
     if not found:
-        remark(f"no decision {decision}: `tripod scribe query` finds its id")
-        ctx.exit(1)
+        remark(f"no decision {call.decision}: `tripod scribe query` finds its id")
+    return 0 if found else 1
 
 
-@scribe.command()
-@team_option
-@click.option(
-    "--done",
-    type=Number(),
-    metavar="N",
-    help="Note that all up to entry N is handled, instead of listing anything.",
-)
-@click.option(
-    "--as",
-    "who",
-    type=HANDLE,
-    metavar="HANDLE",
-    help="Whose inbox; the team's scribe's by default.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def inbox(*, team_path: str | None, done: int | None, who: str | None, as_json: bool) -> None:
-    """List the events that the Scribe subscribes to and has not handled, most urgent first.
+def _count(call: Call) -> None:
+    with _log_of(call) as (team, log):
+        found = reading.count(team, log)
+    call.answer({"count": found}, [str(found)])
 
-    They are chat-message, chat-mention, task-complete and assessment-posted. Looking handles
-    nothing: once what is worth it is logged, --done with the number that is told does.
-    """
+
+def _summary(call: Call) -> None:
+    last = call.last
+    with _log_of(call) as (team, log):
+        _show_all(call, reading.summary(team, last, log))
+
+
+def _inbox(call: Call) -> None:
     from tripod.decisions import inbox as scribe_inbox
 
-    with opened(team_path) as team:
-        if done is not None:
-            scribe_inbox.handled(team, done, who)
-            left = len(scribe_inbox.inbox(team, who))
-            if as_json:
-                emit_json([{"done": done, "left": left}])
+    with call.team() as team:
+        if call.done is not None:
+            scribe_inbox.handled(team, call.done, call.as_)
+            left = len(scribe_inbox.inbox(team, call.as_))
+            call.answer({"done": call.done, "left": left}, [])
             return
         team.refresh()
-        items = scribe_inbox.inbox(team, who)
-    if as_json:
-        emit_json(item._asdict() for item in items)
-        return
-    emit(inbox_lines(items, time.time_ns() // 1000))
-    if items:
+        items = scribe_inbox.inbox(team, call.as_)
+    now_us = time.time_ns() // 1000
+    call.answers((item._asdict() for item in items), _inbox_lines(items, now_us))
+    if items and not call.json:
         newest = max(item.seq for item in items)
         remark(f"{len(items)} to handle; then: tripod scribe inbox --done {newest}")
 
 
-@scribe.command()
-@team_option
-@_log_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def count(*, team_path: str | None, log_name: str | None, as_json: bool) -> None:
-    """Print how many decisions the team's logs hold."""
-    with opened(team_path) as team:
+def _advise(call: Call) -> None:
+    with call.team() as team:
         team.refresh()
-        found = decisions_read.count(team, log_name)
-    if as_json:
-        emit_json([{"count": found}])
+        found = list(_advice(team))
+    call.answers(found, (line for one in found for line in _advice_lines(one)))
+    if not found and not call.json:
+        remark("nothing to advise")
+
+
+def _advice(team: Team) -> Iterator[dict[str, Any]]:
+    """All of it, the chat first, each as an object."""
+    from tripod.projections.chat.tables import ref_to
+    from tripod.verify import advice
+
+    db = team.store.db
+    rows = db.execute("SELECT seq FROM lines WHERE handle IS NOT NULL ORDER BY seq").fetchall()
+    silent = advice.silent(team.source)
+    for passage in advice.missed(team.source, (seq for (seq,) in rows), silent):
+        ref = ref_to(db, passage.channel, passage.number)
+        yield {"advice": "missed", "ref": ref, **passage._asdict()}
+    for entry in advice.noise(team.source):
+        yield {"advice": "noise", **entry._asdict()}
+
+
+# The original's query --------------------------------------------------------------------------
+
+
+def _nbs_query(call: Call) -> int:
+    """Print entries as they stand in the log, as ``nbs-scribe-query`` does."""
+    from tripod.cli.nbs_team import chat_folder, chat_path, team_of
+
+    which = _which(call)
+    fits, last = _fits(call, which), call.last
+    folder = chat_folder(call.chat)
+    there = os.path.lexists(chat_path(call.chat))
+    with team_of("chat", folder, meet=there) as team:
+        team.refresh()
+        logs = _logs(team, call.chat, os.path.dirname(folder))
+        if which == "count":
+            emit([str(sum(reading.count(team, log) for log in logs))])
+            return 0
+        found = [one for one in reading.standing(team, last, logs) if fits(one)]
+        emit(_standing_lines(found, named=which not in ("id", "last") and _archives(team, logs)))
+    if not found:
+        remark("no decision fits")
+    return 0 if found else 1
+
+
+def _which(call: Call) -> str:
+    """The one thing that is asked for; ``pattern`` for a text."""
+    if not (call.get("chat") or "").endswith(".chat"):
+        message = "--chat=FILE is missing, or names no chat (its file ends in .chat)"
+        raise BadArgumentError(f"{message}\n  Usage: {call.usage}")
+    asked = [*call.words.options.keys() - {"chat"}, *call.words.flags - {"regex"}]
+    asked += ["text"] if call.words.texts else []
+    if len(asked) != 1:
+        names = ", ".join(sorted(asked)) or "nothing"
+        raise BadArgumentError(f"one question at a time, not {names}\n  Usage: {call.usage}")
+    if call.regex and asked != ["text"]:
+        raise BadArgumentError(f"--regex says what PATTERN is; give one\n  Usage: {call.usage}")
+    which: str = asked[0]
+    return which
+
+
+def _fits(call: Call, which: str) -> Callable[[Standing], bool]:
+    """What tells whether a decision is one that is asked for."""
+    if which == "text":
+        return _pattern(call.pattern, regex=call.regex)
+    if which == "superseded":
+        return lambda one: (
+            one.decision.supersedes is not None or one.decision.stands == "superseded"
+        )
+    value = call.words.options.get(which, "")
+    if which == "id":
+        problem = valid_id(value)
+        if problem is not None:
+            raise BadArgumentError(f"--id: {problem}")
+        return lambda one: one.decision.id == value
+    if which in ("by", "tag"):
+        if not value:
+            raise BadArgumentError(f"--{which}: empty; say which, or leave it out")
+        filters = reading.Filters(by=value) if which == "by" else reading.Filters(tag=value)
+        return lambda one: filters.fit(one.decision)
+    return lambda _: True
+
+
+def _pattern(text: str, *, regex: bool) -> Callable[[Standing], bool]:
+    if not regex:
+        folded = text.casefold()
+        return lambda one: folded in one.text.casefold()
+    try:
+        wanted = re.compile(text, re.IGNORECASE | re.MULTILINE)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise BadArgumentError(f"{text!r} is no regular expression: {error}") from error
+    return lambda one: wanted.search(one.text) is not None
+
+
+def _logs(team: Team, chat: str, around: str) -> list[str]:
+    """The logs of a chat, as the original finds them: its own, and that of the chat ``live``.
+
+    They are in the folder ``scribe`` beside the chat's, in ``around``. A team whose logs are not
+    named after its chats has them for each chat.
+
+    Raises:
+        NotFoundError: there is no log.
+    """
+    from tripod.cli.nbs_team import known_in, meet_log
+    from tripod.projections.chat.format import parse_archive_name
+
+    stem = os.path.basename(chat).removesuffix(".chat")
+    split = parse_archive_name(stem)
+    beside = os.path.join(around, SCRIBE)
+    names = list(dict.fromkeys((f"{split[0] if split else stem}-{LIVE}", f"live-{LIVE}")))
+    for name in names:
+        if os.path.isfile(os.path.join(beside, name)):
+            meet_log(team, os.path.join(beside, name))
+    logs = LOG.live(team.source)
+    front = known_in(team, SCRIBE, beside) or ""
+    own = [log for log in (front + name for name in names) if log in logs]
+    own = own or [log for log in names if log in logs]
+    if not logs:
+        reading.count(team)
+    return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)
+
+
+def _archives(team: Team, logs: Sequence[str]) -> bool:
+    """Whether the logs are in more than one file."""
+    sql = "SELECT count(*) FROM logs WHERE log IN (SELECT value FROM json_each(?))"
+    return int(team.store.db.execute(sql, (json.dumps(logs),)).fetchone()[0]) > 1
+
+
+def _standing_lines(found: Sequence[Standing], *, named: bool) -> Iterator[str]:
+    """The entries with a blank line between; in front of those of a file its name."""
+    before = ""
+    for number, one in enumerate(found):
+        if number:
+            yield ""
+        if named and one.file != before:
+            yield f"[{one.file}]"
+        before = one.file
+        yield one.text
+        if one.decision.by is not None:
+            yield f"[{one.decision.stands} by {one.decision.by}]"
+
+
+# Lines -----------------------------------------------------------------------------------------
+
+
+def _decision_lines(decision: reading.Decision) -> Iterator[str]:
+    """A decision in three lines."""
+    mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
+    status = decision.status
+    if decision.by is not None:
+        status = f"{decision.stands} by {decision.by} (logged as {decision.status})"
+    parts = (
+        status,
+        decision.participants,
+        decision.chat_ref,
+        f"tags: {decision.risk_tags}",
+        f"artefacts: {decision.artefacts}",
+    )
+    yield f"{decision.id} {mark}{hanging(decision.title)}"
+    yield hanging(f"  {'; '.join(parts)}")
+    yield f"  {hanging(decision.rationale)}"
+
+
+def _history_lines(history: reading.DecisionHistory) -> Iterator[str]:
+    """A decision, where it comes from, and what became of it."""
+    decision = history.decision
+    yield from _decision_lines(decision)
+    how = "taken in" if history.observed else f"logged by {history.actor}"
+    place = f"decision {decision.number}, entry {decision.seq}, in {one_line(history.file)}"
+    yield f"  {how} at {history.at}: {place}"
+    for ref in history.refs:
+        at = one_line(f"{ref.file}:~L{ref.line}")
+        if ref.message is None:
+            yield f"  {at}: bound to no message"
+        else:
+            handle, seconds, text = ref.message
+            yield f"  {at}: [{format_time(seconds * 1_000_000)}] {handle}: {hanging(text)}"
+    for old, new in pairwise((*history.earlier, decision)):
+        verb = _BEFORE.get(new.status, "supersedes")
+        who = "" if new is decision else f"{new.id} "
+        yield f"  {who}{verb} {old.id} {one_line(old.title)}"
+    for new in history.later:
+        verb = _AFTER.get(new.status, "superseded by")
+        who = "" if new.supersedes == decision.id else f"{new.supersedes} "
+        yield f"  {who}{verb} {new.id} {one_line(new.title)}"
+
+
+def _inbox_lines(items: Iterable[Item], now_us: int) -> Iterator[str]:
+    """Two lines an event: its priority, file and age, and what it says."""
+    for item in items:
+        done = " acknowledged" if item.acked else ""
+        yield f"[{item.priority}] {item.name} ({age(now_us, item.us)} ago){done}"
+        if item.payload:
+            text = item.payload if len(item.payload) <= SHOWN else f"{item.payload[:SHOWN]}..."
+            yield f"  {one_line(text)}"
+
+
+def _advice_lines(one: dict[str, Any]) -> Iterator[str]:
+    """Two lines a piece of advice: the passage or entry, and what it is like."""
+    if one["advice"] == "missed":
+        more = f" (and {one['more']} more close by)" if one["more"] else ""
+        fresh = " (fresh)" if one["fresh"] else ""
+        where = one["ref"] or f"{one['channel']} message {one['number']}"
+        yield one_line(f"{where} {one['handle']}: {one['sentence']}{more}")
+        yield f"  sounds like {one['sign']}, and no decision is near{fresh}"
     else:
-        emit([str(found)])
+        yield one_line(f"{one['id']} {one['title']}")
+        yield f"  reads like {one['like']}"
 
 
-@scribe.command()
-@team_option
-@click.option("-n", "last", type=Number(), default=10, show_default=True, help="How many.")
-@_log_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a decision and line.")
-def summary(*, team_path: str | None, last: int, log_name: str | None, as_json: bool) -> None:
-    """Print the newest decisions."""
-    with opened(team_path) as team:
-        team.refresh()
-        _show(decisions_read.summary(team, last, log_name), as_json=as_json)
+# The table -------------------------------------------------------------------------------------
+
+_SCRIBE = """\
+scribe
+    Exit codes: 0 ok, 1 general error (bad arguments, nothing found), 2 no log or team directory,
+    3 what was given makes no entry of the log.
+
+log TITLE
+    Log a decision: its id is printed. At each pythia-interval a checkpoint event follows.
+
+    Entries are never changed: what becomes of a decision is a new one that names it, by
+    --supersedes, --reverses or --mitigates. The last two settle the status.
+
+    -p, --participant HANDLE...  Who took part; once for each. [required]
+    -r, --rationale TEXT...  Why, in one to three sentences. [required]
+    --ref FILE:~Ln...     Where in a chat it was decided, such as live.chat:~L342; once for
+        each. No message there: refused. Left out: logged, and a finding of `tripod verify` for
+        good.
+    --artefact TEXT...    A file or commit; once for each.
+    --risk-tag TEXT...    Such as tech-debt; once for each.
+    --status STATUS       decided, accepted-risk, mitigated, superseded or reversed. [default:
+        decided]
+    --supersedes D-N...   The decision that this one replaces; one alone.
+    --reverses D-N...     The decision that this one undoes; one alone.
+    --mitigates D-N...    The decision whose risk this one addresses; one alone.
+    --as HANDLE           Who logs it; the team's scribe by default.
+    --log NAME            The log that it goes into, such as live-log.md; a new name begins a
+        log. By default the only one; of several log.md.
+
+query [TEXT]
+    Print decisions that hold every word of TEXT and fit the filters; 1 if there is none.
+
+    Words may stand in any field, and upper and lower case are alike; what is in double quotes
+    within TEXT is one word.
+
+    --tag TEXT       Only with this risk tag.
+    --status TEXT    Only with this status today, such as superseded.
+    --by HANDLE      Only with this participant.
+    --artefact TEXT  Only with this artefact.
+    --since T        Only those logged since: 30s, 5m, 2h or 1d ago, an epoch, or
+        2026-02-12T14:00:00.
+    --until T        Only those logged up to then.
+    --log NAME       Only of this log, such as live-log.md; of all logs by default.
+    --json           One JSON object a decision and line.
+
+show DECISION
+    Print a decision, the messages that it refers to, and what came before and after it.
+
+    DECISION is its id, such as D-1770900000. Exit code 1 if there is none of that id.
+
+    --json  One JSON object a decision of that id.
+
+inbox
+    List the events that the Scribe subscribes to and has not handled, most urgent first.
+
+    They are chat-message, chat-mention, task-complete and assessment-posted. Looking handles
+    nothing: once what is worth it is logged, --done with the number that is told does.
+
+    --done N     Note that all up to entry N is handled, instead of listing anything.
+    --as HANDLE  Whose inbox; the team's scribe's by default.
+    --json       One JSON object a line.
+
+count
+    Print how many decisions the team's logs hold.
+    --log NAME  Only of this log, such as live-log.md; of all logs by default.
+
+summary
+    Print the newest decisions.
+    -n, --last N  How many. [default: 10]
+    --log NAME    Only of this log, such as live-log.md; of all logs by default.
+    --json        One JSON object a decision and line.
+
+advise
+    Print passages that sound like a decision with no entry near, and entries like none.
+
+    For a person to judge: the checks decision-missed and decision-noise say how it is told, and
+    how often it is wrong. Marked `fresh` is what the Scribe may be about to log.
+
+    --json  One JSON object a piece of advice and line.
+"""
+_WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]
+COMMANDS = {"scribe": group_of(_SCRIBE, _WORKS, {"--participant": TEXT})}
+
+_NBS_LOG = """\
+log
+    nbs: LOG SUMMARY --participants=HANDLES --rationale=TEXT [--chat-ref=FILE:~Ln]
+        [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
+        [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
+"""
+_NBS = f"""\
+nbs-scribe
+{_NBS_LOG}
+query
+    nbs: LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT] [--since=T]
+        [--until=T]
+count
+    nbs: LOG
+summary
+    --last N  How many. [default: 10]
+    nbs: LOG [--last=N]
+"""
+_NBS_QUERY = """\
+query
+    --last N  How many.
+    nbs: [PATTERN] --chat=FILE --id=D-N --last=N --by=HANDLE --tag=TAG --regex --count --superseded
+"""
+_NBS_KINDS = {"--last": Number(1, MAX_LAST), "--by": TEXT}
+
+PROGRAMS = (
+    NbsProgram(
+        "nbs-scribe",
+        "scribe",
+        group_of(_NBS, [_nbs_log, _query, _count, _summary], _NBS_KINDS).verbs,
+        """\
+Usage: nbs-scribe COMMAND LOG ...
+  log LOG SUMMARY --participants=HANDLES --rationale=TEXT [--chat-ref=FILE:~Ln]
+      [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
+      [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
+      log a decision; its id is printed
+  query LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT]
+      [--since=T] [--until=T]
+      print the decisions that hold every word of TEXT and fit the filters
+  count LOG
+      print how many decisions there are
+  summary LOG [--last=N]
+      print the newest decisions, ten unless it is said otherwise
+  help
+      print this
+LOG is a decision log in any folder (.nbs/scribe/live-log.md). Lists have commas between their
+items.
+exit codes: 0 ok, 1 error or no match, 2 no such log, 3 what was given makes no entry""",
+    ),
+    NbsProgram(
+        "nbs-scribe-log",
+        "nbs-scribe-log",
+        (verb_of(_NBS_LOG, _nbs_log),),
+        """\
+Usage: nbs-scribe-log LOG SUMMARY --participants=HANDLES --rationale=TEXT
+         [--chat-ref=FILE:~Ln] [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
+         [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
+Logs a decision with its event; its id is printed.
+LOG is a decision log in any folder (.nbs/scribe/live-log.md); a new one is begun. Lists have
+commas between their items.
+STATUS is decided, accepted-risk, mitigated, superseded or reversed.
+DIR is the folder of the team's events; it need not be given.
+exit codes: 0 ok, 1 error, 4 bad arguments""",
+        alone=True,
+    ),
+    NbsProgram(
+        "nbs-scribe-query",
+        "nbs-scribe-query",
+        (verb_of(_NBS_QUERY, _nbs_query, _NBS_KINDS),),
+        """\
+Usage: nbs-scribe-query --chat=FILE, and one of
+  PATTERN [--regex]   entries in which the text stands, or that the regular expression fits
+  --id=D-N            the decision of that id
+  --last=N            the newest N decisions
+  --by=HANDLE         decisions in which HANDLE took part
+  --tag=TAG           decisions with the risk tag
+  --superseded        entries that took the place of another, and those that are superseded
+  --count             how many decisions there are
+FILE is a chat of the team (.nbs/chat/live.chat); its log is .nbs/scribe/live-log.md, with its
+archives. Where no log is named so, it is the team's log.md, or all that there are.
+exit codes: 0 ok, 1 no match or another error, 4 bad arguments, or there is no log""",
+        alone=True,
+        short="nbs-scribe-query --chat=FILE (PATTERN [--regex] | --id=D-N | --last=N | ...)",
+        lost="usage",
+    ),
+)

@@ -5,86 +5,44 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from tripod.cli.door import TEXT, Number, team_option
+from tripod.cli.commands import Call, verb_of
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.entry import Entry, leaf_hash
 from tripod.ledger.sqlite.erase import redaction_id
-from tripod.output import emit, emit_bytes, emit_json, emit_pretty, format_utc, one_line
-from tripod.team.open import opened
+from tripod.output import emit, emit_bytes, emit_pretty, format_utc, one_line
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.verify.anchors.collect import AnchorOptions
     from tripod.verify.anchors.heads import Bound
 
 LISTED = 20
 
 
-@click.command()
-@team_option
-@click.argument("what", type=TEXT, default="")
-@click.option("--at", type=Number(), metavar="SEQ", help="The projection as of entry SEQ.")
-@click.option("--last", type=Number(), help=f"How many entries to list.  [default: {LISTED}]")
-@click.option("--stream", type=TEXT, help="List only entries of this stream, such as chat/live.")
-@click.option(
-    "--bounds", is_flag=True, help="Between which moments entry WHAT was appended, as others say."
-)
-@click.option(
-    "--pin", type=TEXT, metavar="FILE", help="With --bounds: a head that is kept elsewhere."
-)
-@click.option(
-    "--policy",
-    "policies",
-    type=TEXT,
-    multiple=True,
-    metavar="FILE",
-    help="With --bounds: a policy from elsewhere (.tlog or .pem) in place of the team's own.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def show(
-    *,
-    team_path: str | None,
-    what: str,
-    at: int | None,
-    last: int | None,
-    stream: str | None,
-    bounds: bool,
-    pin: str | None,
-    policies: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Print entries, or a projection.
-
-    WHAT is nothing (the newest entries), an entry's number or id, or a projection: decisions,
-    chat, events, workers, counts.
-    """
+def _show(call: Call) -> None:
+    what: str = call.what or ""
     is_entry = "-" in what or re.fullmatch("[0-9]+", what) is not None
-    if at is not None and (is_entry or not what):
+    if call.at is not None and (is_entry or not what):
         raise BadArgumentError(
             "--at goes with a projection: decisions, chat, events, workers, counts"
         )
-    if what and (last is not None or stream is not None):
+    if what and (call.last is not None or call.stream is not None):
         raise BadArgumentError(
             "--last and --stream go with the list of entries, where WHAT is left out"
         )
-    if bounds and re.fullmatch("[0-9]+", what) is None:
+    if call.bounds and re.fullmatch("[0-9]+", what) is None:
         raise BadArgumentError("--bounds goes with the number of an entry")
-    if (pin is not None or policies) and not bounds:
+    if (call.pin is not None or call.policy) and not call.bounds:
         raise BadArgumentError("--pin and --policy go with --bounds")
-    with opened(team_path) as team:
+    with call.team() as team:
         team.refresh()
-        if bounds:
-            from tripod.verify.anchors.collect import AnchorOptions
-
-            _bounds(team, int(what), AnchorOptions(pin, policies=policies), as_json=as_json)
+        if call.bounds:
+            _bounds(call, team, int(what))
         elif not what:
-            _list(team, LISTED if last is None else last, stream, as_json=as_json)
+            _list(call, team)
         elif is_entry:
-            _entry(team, what, as_json=as_json)
+            _entry(call, team)
         else:
-            _projection(team, what, at, as_json=as_json)
+            _projection(call, team)
 
 
 def _value(entry: Entry) -> dict[str, Any]:
@@ -104,23 +62,24 @@ def _value(entry: Entry) -> dict[str, Any]:
     return value
 
 
-def _list(team: Team, last: int, stream: str | None, *, as_json: bool) -> None:
-    size = team.store.head().size
-    where, values = ("", ()) if stream is None else (" WHERE stream = ?", (stream,))
+def _list(call: Call, team: Team) -> None:
+    head = team.store.head()
+    where, values = ("", ()) if call.stream is None else (" WHERE stream = ?", (call.stream,))
     rows = team.store.db.execute(
         f"SELECT seq FROM entries{where} ORDER BY seq DESC LIMIT ?",
-        (*values, last),
+        (*values, LISTED if call.last is None else call.last),
     ).fetchall()
     entries = [next(team.store.read(seq, seq + 1)) for (seq,) in rows[::-1]]
-    if as_json:
-        emit_json(_value(entry) for entry in entries)
-        return
-    emit(f"{e.seq:>7}  {e.at[:19]}Z  {e.kind:<16}  {e.stream}  {e.actor}" for e in entries)
-    emit([f"{size} entries, root {team.store.head().root.hex()}"])
+    lines = [f"{e.seq:>7}  {e.at[:19]}Z  {e.kind:<16}  {e.stream}  {e.actor}" for e in entries]
+    call.answers(
+        (_value(entry) for entry in entries),
+        [*lines, f"{head.size} entries, root {head.root.hex()}"],
+    )
 
 
-def _entry(team: Team, what: str, *, as_json: bool) -> None:
+def _entry(call: Call, team: Team) -> None:
     # No ledger has an entry whose number takes more digits than these.
+    what = call.what
     column, value = ("id", what) if "-" in what else ("seq", what.lstrip("0")[:18] or "0")
     row = team.store.db.execute(
         f"SELECT seq FROM entries WHERE {column} = ?",
@@ -129,38 +88,36 @@ def _entry(team: Team, what: str, *, as_json: bool) -> None:
     if row is None:
         raise NotFoundError(f"no entry {one_line(what[:80])}; `tripod show` lists the newest")
     entry = next(team.store.read(row[0], row[0] + 1))
-    if as_json:
-        emit_json([_value(entry)])
+    if call.json:
+        call.objects([_value(entry)])
     else:
         emit_pretty(_value(entry))
 
 
-def _bounds(team: Team, seq: int, asked: AnchorOptions, *, as_json: bool) -> None:
+def _bounds(call: Call, team: Team, seq: int) -> None:
     """What the host claims, and what others say of the time of an entry."""
+    from tripod.verify.anchors.collect import AnchorOptions
     from tripod.verify.anchors.compare import agreeing
     from tripod.verify.anchors.heads import bounds
     from tripod.verify.evidence import collect
 
     if seq >= team.store.head().size:
         raise NotFoundError(f"no entry {seq}; `tripod show` lists the newest")
-    with collect(team.root, asked=asked) as evidence:
+    with collect(team.root, asked=AnchorOptions(call.pin, policies=call.policy)) as evidence:
         if evidence.problem:
             raise BadArgumentError(evidence.problem)
         found = bounds(seq, agreeing(evidence))
         at = evidence.at(seq)
-    if as_json:
-        shown = {name: bound and bound._asdict() for name, bound in found._asdict().items()}
-        emit_json([{"at": at, "seq": seq, **shown}])
-        return
-    emit([f"entry {seq}: {at}, says this host"])
-    emit(
+    shown = {name: bound and bound._asdict() for name, bound in found._asdict().items()}
+    lines = [
         f"{side}: {_bound(best)}"
         for side, claimed, signed in (
             ("not before", found.not_before, found.not_before_signed),
             ("not after", found.not_after, found.not_after_signed),
         )
         for best in dict.fromkeys((signed, claimed) if signed else (claimed,))
-    )
+    ]
+    call.answer({"at": at, "seq": seq, **shown}, [f"entry {seq}: {at}, says this host", *lines])
 
 
 def _bound(bound: Bound | None) -> str:
@@ -170,13 +127,13 @@ def _bound(bound: Bound | None) -> str:
     return f"{format_utc(bound.seconds)} by {one_line(bound.by)} ({worth})"
 
 
-def _projection(team: Team, what: str, at: int | None, *, as_json: bool) -> None:
+def _projection(call: Call, team: Team) -> None:
     from tripod.recovery.rebuild import past, rendered
 
-    with past(team, at) as source:
-        files = rendered(source, what)
-    if as_json:
-        emit_json(
+    with past(team, call.at) as source:
+        files = rendered(source, call.what)
+    if call.json:
+        call.objects(
             {"mode": oct(file.mode), "path": path, "text": file.data.decode("utf-8", "replace")}
             for path, file in files
         )
@@ -185,3 +142,22 @@ def _projection(team: Team, what: str, at: int | None, *, as_json: bool) -> None
         if len(files) > 1:
             emit([f"==> {one_line(path)} <=="])
         emit_bytes(file.data)
+
+
+# The table -------------------------------------------------------------------------------------
+
+_SHOW = """\
+show [WHAT]
+    WHAT is nothing (the newest entries), an entry's number or id, or a projection: decisions,
+    chat, events, workers, counts.
+    --at SEQ          The projection as of entry SEQ.
+    --last N          How many entries to list; 20 by default.
+    --stream NAME     List only entries of this stream, such as chat/live.
+    --bounds          Earliest and latest time at which entry WHAT can have been appended, from
+        outside evidence.
+    --pin FILE        With --bounds: a head that is kept elsewhere.
+    --policy FILE...  With --bounds: a policy from elsewhere (.tlog or .pem) in place of the
+        team's own.
+    --json            One JSON object a line.
+"""
+COMMANDS = {"show": verb_of(_SHOW, _show)}

@@ -6,23 +6,21 @@ import os
 import re
 from dataclasses import replace
 
-import click
-
-from tripod.cli.door import HANDLE, TEXT, Number, team_option
-from tripod.cli.progress import shown
-from tripod.cli.vkeys import log_keys
+from tripod.cli.commands import Call, verb_of
+from tripod.cli.params import Choice, Number, log_keys
 from tripod.errors import BadArgumentError
 from tripod.ledger.errors import PagesDamagedError
 from tripod.ledger.locator import DATABASE, named
 from tripod.ledger.places import RECORD
-from tripod.output import emit, emit_json, one_line, remark
+from tripod.output import emit_report, one_line, remark
 from tripod.projections import LOG
 from tripod.recovery.rebuild import Rebuilt
 from tripod.team import adopt
-from tripod.team.open import find_team, opened, readable
+from tripod.team.open import find_team, readable
 from tripod.team.team import Team
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
+NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
 
 _EXPLAINED = (
     (
@@ -55,154 +53,99 @@ def _explained(path: str) -> str:
     return one_line(path) if what is None else f"{one_line(path)} ({what})"
 
 
-def _report(found: adopt.Adoption) -> None:
+def _report(found: adopt.Adoption) -> list[str]:
+    lines = ["Nothing new to take in"]
     if found.entries:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.kinds.items()))
-        emit([f"Taken in from {found.files} files: {found.entries} entries ({kinds})"])
-    else:
-        emit(["Nothing new to take in"])
+        lines = [f"Taken in from {found.files} files: {found.entries} entries ({kinds})"]
     if found.left_alone:
         count = len(found.left_alone)
-        emit([f"Left alone: {count} files and folders, of which nothing is taken in"])
-        emit(f"  {_explained(path)}" for path in found.left_alone)
+        lines += [f"Left alone: {count} files and folders, of which nothing is taken in"]
+        lines += [f"  {_explained(path)}" for path in found.left_alone]
+    return lines
 
 
-def _refuse_options(*given: str | None) -> None:
-    """A ledger that comes back is the one that it was."""
-    if any(word is not None for word in given):
+def _init(call: Call) -> None:
+    path = call.path or named() or "."
+    root = adopt.team_root(path)
+    if not os.path.lexists(os.path.join(root, DATABASE)):
+        from tripod.trust.record import has_record
+
+        if has_record(root):
+            _restore(call, root)
+            return
+    with readable(os.path.abspath(path)), call.progress():
+        found = adopt.init(
+            path,
+            project=call.project,
+            origin=call.origin,
+            scribe=call.scribe,
+            events=call.events,
+            chat=call.chat,
+            key=call.key,
+        )
+    for warning in found.warnings:
+        remark(f"warning: {warning}")
+    begun = "Begun" if found.begun else "There is already"
+    call.answer(
+        vars(found),
+        [
+            f"{begun}: {found.root}/ledger.db",
+            *_report(found),
+            *(_sealed(found.key) if found.key else []),
+            *([NEXT] if found.begun else []),
+        ],
+    )
+
+
+def _sealed(vkey: str) -> list[str]:
+    from tripod.trust.keys import key_path
+
+    path = key_path(vkey.partition("+")[0])
+    return [f"Sealed by the new key {vkey}", f"Keep a copy of its private part: {path}"]
+
+
+def _restore(call: Call, root: str) -> None:
+    """Have the ledger back from its record; it is the one that it was."""
+    from tripod.trust.record import restore
+
+    if any(word is not None for word in (call.project, call.origin, call.events, call.chat)):
         raise BadArgumentError(
             "the ledger is restored from its record, which says project, origin and folders: "
             "leave --project, --origin, --events and --chat out"
         )
-
-
-@click.command()
-@click.argument("path", required=False)
-@click.option("--project", type=TEXT, help="The project's name; the folder's by default.")
-@click.option(
-    "--origin", type=TEXT, help="The ledger's own name, unique for ever; made up by default."
-)
-@click.option("--scribe", type=HANDLE, help="The handle that logs decisions; `scribe` by default.")
-@click.option(
-    "--events", type=TEXT, metavar="DIR", help="The folder of the events; .nbs/events by default."
-)
-@click.option(
-    "--chat", type=TEXT, metavar="DIR", help="The folder of the chats; .nbs/chat by default."
-)
-@click.option(
-    "--key/--no-key",
-    default=None,
-    help="Make a key that seals the ledger; by default in a git repository alone.",
-)
-@click.option(
-    "--log-key",
-    "vkeys",
-    type=TEXT,
-    multiple=True,
-    metavar="VKEY",
-    help="The log's public key, where a ledger is restored from its record.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def init(
-    *,
-    path: str | None,
-    project: str | None,
-    origin: str | None,
-    scribe: str | None,
-    events: str | None,
-    chat: str | None,
-    key: bool | None,
-    vkeys: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
-
-    Where there is none, but a record (.nbs/record, as in a clone), the ledger comes back from that.
-
-    Where there is a ledger already, only what is new is taken in, and its names stay as they are.
-    Folders that are kept elsewhere (--events, --chat) are recorded for ever, and every command
-    finds them. Without PATH it is the directory that TRIPOD_LEDGER names, or the current folder.
-    """
-    path = path or named() or "."
-    if not os.path.lexists(os.path.join(adopt.team_root(path), DATABASE)):
-        from tripod.trust import record
-
-        root = adopt.team_root(path)
-        if record.has_record(root):
-            _refuse_options(project, origin, events, chat)
-            with shown(quiet=as_json):
-                size, ahead = record.restore(root, log_keys(vkeys, "--log-key"))
-            if as_json:
-                emit_json([{"root": root, "restored": size}])
-            else:
-                emit([f"Restored: {root}/{DATABASE} from {root}/{RECORD}, {size} entries"])
-            if ahead is not None:
-                remark(
-                    f"warning: {ahead}: it was made after the record's seal, and is lost but for "
-                    "what the files show; `tripod rebuild` goes on from here, and says what goes"
-                )
-            return
-    with readable(os.path.abspath(path)), shown(quiet=as_json):
-        found = adopt.init(
-            path,
-            project=project,
-            origin=origin,
-            scribe=scribe,
-            events=events,
-            chat=chat,
-            key=key,
+    with call.progress():
+        size, ahead = restore(root, log_keys(call.log_key, "--log-key"))
+    line = f"Restored: {root}/{DATABASE} from {root}/{RECORD}, {size} entries"
+    call.answer({"root": root, "restored": size}, [line])
+    if ahead is not None:
+        remark(
+            f"warning: {ahead}: it was made after the record's seal, and is lost but for "
+            "what the files show; `tripod rebuild` goes on from here, and says what goes"
         )
-    for warning in found.warnings:
-        remark(f"warning: {warning}")
-    if as_json:
-        emit_json([vars(found)])
-        return
-    emit([f"{'Begun' if found.begun else 'There is already'}: {found.root}/ledger.db"])
-    _report(found)
-    if found.key:
-        emit([f"Sealed by the new key {found.key}", "Keep a copy of it: `tripod key show`"])
 
 
-@click.command()
-@team_option
-@click.option("--watch", "stay", is_flag=True, help="Stay, and take in what comes as it comes.")
-@click.option(
-    "--timeout",
-    type=Number(0, MAX_TIMEOUT),
-    metavar="S",
-    help="Seconds to watch; for ever by default.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object; a line each with --watch.")
-def sync(*, team_path: str | None, stay: bool, timeout: int | None, as_json: bool) -> None:
-    """Take in what other programs wrote to the team's files.
-
-    With --watch, what is there, and then what comes, one line for each time something was taken in,
-    until SIGINT or SIGTERM (exit 0). The system wakes it (inotify); where it does not, and in any
-    case, it looks again every `poll-interval` seconds.
-    """
-    if timeout is not None and not stay:
+def _sync(call: Call) -> None:
+    if call.timeout is not None and not call.watch:
         raise BadArgumentError("--timeout is for --watch: without it sync does not wait")
-    with opened(team_path) as team:
-        if stay:
-            _watch(team, timeout, as_json=as_json)
+    with call.team() as team:
+        if call.watch:
+            _watch(call, team)
             return
-        with shown(quiet=as_json):
+        with call.progress():
             found = adopt.sync(team)
-        if as_json:
-            emit_json([vars(found)])
-        else:
-            _report(found)
+        call.answer(vars(found), _report(found))
 
 
-def _watch(team: Team, timeout: int | None, *, as_json: bool) -> None:
+def _watch(call: Call, team: Team) -> None:
     from tripod.team import watch as watching
 
     def report(found: watching.TakenIn) -> None:
-        if as_json:
-            emit_json([{"entries": found.entries, "kinds": found.kinds, "size": found.size}])
-        else:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds.items())
-            emit([f"Taken in: {found.entries} entries ({kinds})"])
+        kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds.items())
+        call.answer(
+            {"entries": found.entries, "kinds": found.kinds, "size": found.size},
+            [f"Taken in: {found.entries} entries ({kinds})"],
+        )
 
     def ready(is_told: bool) -> None:
         remark("watching" if is_told else "watching, by looking again and again")
@@ -215,52 +158,105 @@ def _watch(team: Team, timeout: int | None, *, as_json: bool) -> None:
             warn=lambda text: remark(f"warning: {text}"),
             ready=ready,
             stop=stop,
-            timeout=timeout,
+            timeout=call.timeout,
         )
 
 
-def _rebuilt(team_path: str | None, *, evidence: bool, discard: str | None, quiet: bool) -> Rebuilt:
+def _completion(call: Call) -> None:
+    import click
+    from click.shell_completion import get_completion_class
+
+    shell = get_completion_class(call.shell)
+    assert shell is not None, "click knows the shells of the table"
+    emit_report(
+        shell(
+            click.get_current_context().find_root().command, {}, "tripod", "_TRIPOD_COMPLETE"
+        ).source()
+        + "\n"
+    )
+
+
+def _rebuilt(call: Call) -> Rebuilt:
     from tripod.recovery import rebuild as recover
 
-    with opened(team_path) as team, shown(quiet=quiet):
-        return recover.rebuild(team, evidence=evidence, discard=discard)
+    with call.team() as team, call.progress():
+        return recover.rebuild(team, evidence=call.evidence, discard=call.discard)
 
 
-@click.command()
-@team_option
-@click.option("--evidence", is_flag=True, help="Also give back kept logs that are gone or changed.")
-@click.option(
-    "--discard",
-    type=TEXT,
-    metavar="REASON",
-    help="Also remove what the files show and no entry holds; the reason is recorded.",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def rebuild(*, team_path: str | None, evidence: bool, discard: str | None, as_json: bool) -> None:
-    """Make every table and projected file what the ledger says.
-
-    What stood in a file's place is kept as a blob in the ledger first. Where that holds decisions,
-    messages or events that no entry of this ledger holds (another clone's, or those of a newer
-    ledger that a backup replaced), nothing is written without --discard; with it, `tripod verify`
-    names them from then on.
-
-    Where pages of the database are damaged, its entries are copied into a new one, if they are
-    sound; the damaged one is kept beside it.
-    """
+def _rebuild(call: Call) -> None:
     try:
-        done = _rebuilt(team_path, evidence=evidence, discard=discard, quiet=as_json)
+        done = _rebuilt(call)
     except PagesDamagedError:
         from tripod.recovery.repair import renew_aloud
 
-        root = find_team(team_path)
-        with readable(root), shown(quiet=as_json):
+        root = find_team(call.values["team"])
+        with readable(root), call.progress():
             kept = renew_aloud(root)
-        done = _rebuilt(team_path, evidence=evidence, discard=discard, quiet=as_json)
-        done = replace(done, kept=kept)
-    if as_json:
-        emit_json([vars(done)])
-        return
-    emit(f"  {one_line(path)}" for path in done.written)
-    if done.triggers:
-        emit([f"Triggers put back: {', '.join(done.triggers)}"])
-    emit([f"Rebuilt: {len(done.written)} files written, {done.displaced} had held other bytes"])
+        done = replace(_rebuilt(call), kept=kept)
+    triggers = [f"Triggers put back: {', '.join(done.triggers)}"] if done.triggers else []
+    count = f"{len(done.written)} files written, {done.displaced} had held other bytes"
+    call.answer(
+        vars(done),
+        [*(f"  {one_line(path)}" for path in done.written), *triggers, f"Rebuilt: {count}"],
+    )
+
+
+# The table -------------------------------------------------------------------------------------
+
+_INIT = """\
+init [PATH]
+    Where there is no ledger, but a record (.nbs/record, as in a clone), the ledger comes back
+    from that.
+
+    Where there is a ledger already, only what is new is taken in, and its names stay as they
+    are. Folders that are kept elsewhere (--events, --chat) are recorded for ever, and every
+    command finds them. Without PATH it is the directory that TRIPOD_LEDGER names, or the
+    current folder.
+
+    --project NAME     The project's name; the folder's by default.
+    --origin NAME      The ledger's own name, unique for ever; made up by default.
+    --scribe HANDLE    The handle that logs decisions; `scribe` by default.
+    --events DIR       The folder of the events; .nbs/events by default.
+    --chat DIR         The folder of the chats; .nbs/chat by default.
+    --key/--no-key     Make a key that seals the ledger; by default in a git repository alone.
+    --log-key VKEY...  The log's public key, where a ledger is restored from its record.
+    without: --team
+"""
+_SYNC = """\
+sync
+    With --watch, what is there, and then what comes, one line for each time something was taken
+    in, until SIGINT or SIGTERM (exit 0). The system wakes it (inotify); where it does not, and
+    in any case, it looks again every `poll-interval` seconds.
+    --watch      Stay, and take in what comes as it comes.
+    --timeout S  Seconds to watch; for ever by default.
+    --json       One JSON object; a line each with --watch.
+"""
+_REBUILD = """\
+rebuild
+    What stood in a file's place is kept as a blob in the ledger first. Where that holds
+    decisions, messages or events that no entry of this ledger holds (another clone's, or those
+    of a newer ledger that a backup replaced), nothing is written without --discard; with it,
+    `tripod verify` names them from then on.
+
+    Where pages of the database are damaged, its entries are copied into a new one, if they are
+    sound; the damaged one is kept beside it.
+
+    --evidence        Also give back kept logs that are gone or changed.
+    --discard REASON  Also remove what the files show and no entry holds; the reason is
+        recorded.
+"""
+_COMPLETION = """\
+completion SHELL
+    SHELL is bash, zsh or fish. For bash, put `eval "$(tripod completion bash)"` into ~/.bashrc; for
+    zsh the same with zsh into ~/.zshrc; for fish write its script to
+    ~/.config/fish/completions/tripod.fish.
+
+    without: --team --json
+"""
+
+COMMANDS = {
+    "init": verb_of(_INIT, _init),
+    "sync": verb_of(_SYNC, _sync, {"S": Number(0, MAX_TIMEOUT)}),
+    "rebuild": verb_of(_REBUILD, _rebuild),
+    "completion": verb_of(_COMPLETION, _completion, {"SHELL": Choice("bash", "zsh", "fish")}),
+}

@@ -1,76 +1,50 @@
-"""``tripod key`` and ``tripod seal``: who vouches for the ledger's head, and that somebody does.
-
-The exit codes are those of the other verbs.
-"""
+"""``tripod key``, ``seal`` and ``actor``: the keys that vouch for the ledger and its entries."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 
-import click
-
-from tripod.cli.door import Door, team_option
-from tripod.cli.passphrases import WITH, asked, fresh, once
-from tripod.errors import NotFoundError
-from tripod.output import emit, emit_json
-from tripod.team.open import opened
+from tripod.cli.commands import Call, group_of, verb_of
+from tripod.cli.params import text_argument
+from tripod.errors import BadArgumentError, NotFoundError
+from tripod.team.team import Team
+from tripod.trust import actors as authors
 from tripod.trust import keys
 from tripod.trust import seal as sealing
 
 
-@click.group(cls=Door)
-def key() -> None:
-    """Make, show and replace the key that seals this ledger.
-
-    Private keys lie outside the team directory, in $TRIPOD_HOME or ~/.config/tripod. Who has one
-    can seal any history; keep it where the agents cannot read it if you can.
-    """
+def _take_in(team: Team) -> None:
+    """Take in what others wrote, before the head is signed."""
+    with team.act():
+        pass
 
 
-@key.command()
-@team_option
-@click.option("--passphrase", is_flag=True, help=WITH)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def new(*, team_path: str | None, passphrase: bool, as_json: bool) -> None:
-    """Make the ledger's first key, put it in force and seal the ledger."""
-    with opened(team_path) as team:
-        with team.act():
-            pass
-        vkey = sealing.new_key(team, fresh() if passphrase else None)
-        _tell(vkey, as_json=as_json)
+# The key of the log ----------------------------------------------------------------------------
 
 
-@key.command()
-@team_option
-@click.option("--passphrase", is_flag=True, help=WITH)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def rotate(*, team_path: str | None, passphrase: bool, as_json: bool) -> None:
-    """Put a new key in the place of the one in force; both sign the change, and it is logged.
-
-    The old private key is gone afterwards.
-    """
-    with opened(team_path) as team:
-        with team.act():
-            pass
-        secret = fresh() if passphrase else None
-        vkey = sealing.rotate_key(team, once(asked), secret)
-        _tell(vkey, as_json=as_json)
+def _new(call: Call) -> None:
+    with call.team() as team:
+        _take_in(team)
+        vkey = sealing.new_key(team, _new_passphrase() if call.passphrase else None)
+        _say_key(call, vkey)
 
 
-def _tell(vkey: str, *, as_json: bool) -> None:
+def _rotate(call: Call) -> None:
+    with call.team() as team:
+        _take_in(team)
+        secret = _new_passphrase() if call.passphrase else None
+        _say_key(call, sealing.rotate_key(team, _once(_passphrase), secret))
+
+
+def _say_key(call: Call, vkey: str) -> None:
     path = keys.key_path(sealing.name_of(vkey))
-    if as_json:
-        emit_json([{"private": path, "vkey": vkey}])
-        return
-    emit([vkey, f"The private key is in {path}"])
+    call.answer({"private": path, "vkey": vkey}, [vkey, f"The private key is in {path}"])
 
 
-@key.command()
-@team_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def show(*, team_path: str | None, as_json: bool) -> None:
-    """Show the key in force, where its private part is, and the newest seal."""
-    with opened(team_path) as team:
+def _show(call: Call) -> None:
+    with call.team() as team:
         team.refresh()
         db = team.store.db
         vkey, last = sealing.in_force(db), sealing.newest(db)
@@ -80,39 +54,194 @@ def show(*, team_path: str | None, as_json: bool) -> None:
     path = keys.key_path(sealing.name_of(vkey))
     here = os.path.exists(path)
     encrypted = here and keys.is_encrypted(path)
-    if as_json:
-        value: dict[str, object] = {
-            "earlier": [other for other in earlier if other != vkey],
-            "encrypted": encrypted,
-            "private": path if here else None,
-            "sealed": None if last is None else last.size,
-            "vkey": vkey,
-        }
-        emit_json([value])
-        return
-    how = "encrypted" if encrypted else "not encrypted"
+    value: dict[str, object] = {
+        "earlier": [other for other in earlier if other != vkey],
+        "encrypted": encrypted,
+        "private": path if here else None,
+        "sealed": None if last is None else last.size,
+        "vkey": vkey,
+    }
+    how = f"in {path}, {'encrypted' if encrypted else 'not encrypted'}"
+    private = f"The private key is {how if here else 'not on this host'}"
     sealed = "Nothing is sealed yet" if last is None else f"Sealed: the first {last.size} entries"
-    emit([
-        vkey,
-        f"The private key is in {path}, {how}" if here else "The private key is not on this host",
-        sealed,
-    ])  # fmt: skip
+    call.answer(value, [vkey, private, sealed])
 
 
-@click.command()
-@team_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def seal(*, team_path: str | None, as_json: bool) -> None:
-    """Sign the ledger's head and record that; print the seal, a note of C2SP's form.
+def _seal(call: Call) -> None:
+    with call.team() as team:
+        _take_in(team)
+        note = sealing.seal_now(team, _once(_passphrase))
+    size = int(note.split("\n")[1])
+    call.answer({"note": note, "size": size}, note.removesuffix("\n").split("\n"))
 
-    Where nothing was recorded since the newest seal, that one is printed. Seals are also made at
-    each decision and each checkpoint, every 256 entries, and where the newest is an hour old.
+
+# Keys of actors --------------------------------------------------------------------------------
+
+
+def _enrol(call: Call) -> None:
+    with call.team() as team:
+        _take_in(team)
+        secret = _new_passphrase() if call.passphrase else None
+        if call.request:
+            note = authors.request(team, call.handle, secret)
+            call.answer({"note": note}, note.removesuffix("\n").split("\n"))
+            return
+        vkey = authors.enrol(team, call.handle, _once(_passphrase), secret)
+    _say_actor(call, vkey)
+
+
+def _admit(call: Call) -> None:
+    note = text_argument(None, call.file, "note")
+    with call.team() as team:
+        _take_in(team)
+        vkey = authors.admit(team, note, _once(_passphrase))
+    _say_actor(call, vkey)
+
+
+def _say_actor(call: Call, vkey: str) -> None:
+    path = authors.key_path(vkey)
+    here = os.path.exists(path)
+    where = f"in {path}" if here else "not on this host"
+    call.answer(
+        {"private": path if here else None, "vkey": vkey}, [vkey, f"The private key is {where}"]
+    )
+
+
+def _revoke(call: Call) -> None:
+    with call.team() as team:
+        _take_in(team)
+        vkey = authors.revoke(team, call.handle, call.reason, _once(_passphrase))
+    call.answer({"vkey": vkey}, [f"Revoked: {vkey}"])
+
+
+def _list(call: Call) -> None:
+    with call.team() as team:
+        team.refresh()
+        found = authors.listed(team.store.db)
+    here = {one.vkey: os.path.exists(authors.key_path(one.vkey)) for one in found}
+    lines = []
+    for one in found:
+        state = f"{'revoked at' if one.revoked else 'in force since'} entry {one.since}"
+        where = "on this host" if here[one.vkey] else "not on this host"
+        lines += [f"{one.handle:<24} {state}, private key {where}", f"  {one.vkey}"]
+    call.answers(
+        (one._asdict() | {"here": here[one.vkey]} for one in found),
+        lines or ["No actor has a key: `tripod actor enrol HANDLE` makes one"],
+    )
+
+
+# Passphrases -----------------------------------------------------------------------------------
+
+
+def _passphrase() -> bytes | None:
+    """The passphrase of a file, else asked for at a terminal; None where there is neither."""
+    given = keys.from_file()
+    if given is not None or not _at_terminal():
+        return given
+    return _prompt("Passphrase of the private key")
+
+
+def _new_passphrase() -> bytes:
+    """A new passphrase, asked for twice.
+
+    Raises:
+        BadArgumentError: there is nowhere to ask.
     """
-    with opened(team_path) as team:
-        with team.act():
-            pass
-        note = sealing.seal_now(team, once(asked))
-    if as_json:
-        emit_json([{"note": note, "size": int(note.split("\n")[1])}])
-        return
-    emit(note.removesuffix("\n").split("\n"))
+    given = keys.from_file()
+    if given is not None:
+        return given
+    if not _at_terminal():
+        raise BadArgumentError(
+            "--passphrase: there is no terminal to ask at; write it into a file of your own and "
+            "name that in TRIPOD_PASSPHRASE_FILE"
+        )
+    return _prompt("New passphrase", again=True)
+
+
+def _prompt(what: str, *, again: bool = False) -> bytes:
+    import click
+
+    text: str = click.prompt(what, hide_input=True, confirmation_prompt=again, err=True)
+    return text.encode()
+
+
+def _at_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _once(ask: Callable[[], bytes | None]) -> Callable[[], bytes | None]:
+    """Ask one time at most, however often the key is used."""
+    answers: list[bytes | None] = []
+
+    def answer() -> bytes | None:
+        if not answers:
+            answers.append(ask())
+        return answers[0]
+
+    return answer
+
+
+# The table -------------------------------------------------------------------------------------
+
+_KEY = """\
+key
+    Private keys lie outside the team directory, in $TRIPOD_HOME or ~/.config/tripod. Who has one
+    can seal any history; keep it where the agents cannot read it if you can.
+
+new
+    Make the ledger's first key, put it in force and seal the ledger.
+    --passphrase  Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here.
+
+rotate
+    Put a new key in the place of the one in force; both sign the change, and it is logged.
+
+    The old private key is gone afterwards.
+
+    --passphrase  Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here.
+
+show
+    Show the key in force, where its private part is, and the newest seal.
+"""
+_SEAL = """\
+seal
+    The seal is a note of C2SP's form. Where nothing was recorded since the newest seal, that
+    one is printed. Seals are also made at each decision and each checkpoint, every 256 entries,
+    and where the newest is an hour old.
+"""
+_ACTOR = """\
+actor
+    From its enrolment to its revocation every entry of the handle must be signed, and is, by the
+    commands that act as it where the private key is. Private keys lie outside the team directory,
+    in $TRIPOD_HOME or ~/.config/tripod.
+
+enrol HANDLE
+    Make a key for HANDLE and put it in force, in the place of an older one.
+
+    It is vouched for by the handle's key before it, or by the one that seals the ledger. Where
+    the handle never had one and the ledger has none either, the first to come has the handle.
+
+    --passphrase  Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here.
+    --request     Record nothing; print a note for `admit`, by whoever may put the key in force.
+
+admit FILE
+    Put the key in force that the note in FILE (- for stdin) asks for: see `enrol --request`.
+
+    The one who asks should have told you the key's digits by another way: the note proves that
+    they have the key, and not that they are who they say.
+
+revoke HANDLE
+    End the key of HANDLE: what it signs from here on is a finding.
+
+    Nobody has to sign as HANDLE from then on; to keep others from using the handle, enrol anew.
+
+    --reason TEXT  Why; it stays in the ledger. [required]
+
+list
+    List the handles that have or had a key.
+    --json  One JSON object a handle and line.
+"""
+COMMANDS = {
+    "key": group_of(_KEY, [_new, _rotate, _show]),
+    "seal": verb_of(_SEAL, _seal),
+    "actor": group_of(_ACTOR, [_enrol, _admit, _revoke, _list]),
+}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
-from tripod.cli.door import TEXT, Number
-from tripod.cli.progress import shown
-from tripod.cli.vkeys import log_keys
+from tripod.cli.commands import Call, verb_of
+from tripod.cli.params import log_keys
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import subject
-from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
 from tripod.verify.anchors.collect import AnchorOptions, OutsideError
 from tripod.verify.finding import Report
@@ -22,113 +19,46 @@ if TYPE_CHECKING:
     from tripod.verify.evidence import Evidence
 
 
-@click.command()
-@click.argument("path", required=False)
-@click.option("--no-ledger", is_flag=True, help="No ledger is expected: judge the files alone.")
-@click.option(
-    "--select", "selected", type=TEXT, multiple=True, metavar="CHECK", help="Only this check."
-)
-@click.option(
-    "--nearby",
-    type=Number(),
-    default=50,
-    show_default=True,
-    metavar="LINES",
-    help="How far an approximate chat ref may be off.",
-)
-@click.option(
-    "--key",
-    "vkeys",
-    type=TEXT,
-    multiple=True,
-    metavar="VKEY",
-    help="A log's public key: the seal of an export or proof must be signed by it.",
-)
-@click.option("--old", type=TEXT, metavar="FILE", help="The older seal, for a proof of growth.")
-@click.option(
-    "--grow-only",
-    type=TEXT,
-    metavar="FILE",
-    help="Judge one file by git alone: each committed version begins with the one before.",
-)
-@click.option("--pin", type=TEXT, metavar="FILE", help="Hold the ledger against the head in FILE.")
-@click.option(
-    "--update-pin", is_flag=True, help="If all is clean, let the pin remember the ledger as it is."
-)
-@click.option(
-    "--new-only", is_flag=True, help="Look only at what is behind the pin, and say what that omits."
-)
-@click.option(
-    "--policy",
-    "policies",
-    type=TEXT,
-    multiple=True,
-    metavar="FILE",
-    help="A policy from elsewhere (.tlog or .yaml) in place of the team's own.",
-)
-@click.option("--no-git", is_flag=True, help="Leave the history of the git repository alone.")
-@click.option("--explain", type=TEXT, metavar="CHECK", help="Print the manual section of a check.")
-@click.option("--list", "list_checks", is_flag=True, help="Print the names of all checks.")
-@click.option("--json", "as_json", is_flag=True, help="The whole report as one JSON object.")
-@click.pass_context
-def verify(
-    ctx: click.Context,
-    *,
-    path: str | None,
-    no_ledger: bool,
-    selected: tuple[str, ...],
-    nearby: int,
-    vkeys: tuple[str, ...],
-    old: str | None,
-    grow_only: str | None,
-    pin: str | None,
-    update_pin: bool,
-    new_only: bool,
-    policies: tuple[str, ...],
-    no_git: bool,
-    explain: str | None,
-    list_checks: bool,
-    as_json: bool,
-) -> None:
-    """Judge a project, a team directory, a database, an export or a proof (PATH).
-
-    Without PATH it is the team that TRIPOD_LEDGER names; else the nearest one above.
-
-    A clone that has no database is judged by its record, .nbs/record.
-
-    Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
-    """
+def _verify(call: Call) -> int:
     from tripod.verify.checks import CHECKS
-    from tripod.verify.export.proof import is_proof
 
     names = [check.NAME for check in CHECKS]
-    for name in (*selected, *([explain] if explain else [])):
+    for name in (*call.select, *([call.explain] if call.explain else [])):
         if name not in names:
             raise BadArgumentError(f"no check {name!r}; there are {', '.join(names)}")
-    if list_checks:
+    if call.list:
         emit(names)
-    elif explain:
+        return 0
+    if call.explain:
         from tripod.verify.run import manual
 
-        emit_report(manual(explain))
-    elif grow_only is not None:
-        if path is not None or selected or no_ledger or pin or policies or vkeys or old:
+        emit_report(manual(call.explain))
+        return 0
+    if call.grow_only is not None:
+        others = (call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old)
+        if any(others):
             raise BadArgumentError(
                 "--grow-only judges one file by git alone: give no PATH and no other option"
             )
-        ctx.exit(_grow_only(grow_only, as_json=as_json))
-    else:
-        if pin is None and (update_pin or new_only):
-            raise BadArgumentError("--update-pin and --new-only go with --pin FILE")
-        if update_pin and selected:
-            raise BadArgumentError(
-                "--update-pin remembers what was judged whole: give no --select with it"
-            )
-        asked = AnchorOptions(pin, update_pin, new_only, policies, not no_git)
-        wanted = _Wanted(subject(path), selected, no_ledger, nearby, tuple(log_keys(vkeys)))
-        if is_proof(wanted.subject):
-            ctx.exit(_proof(wanted, old, asked, as_json=as_json))
-        ctx.exit(_judge(wanted, asked, as_json=as_json))
+        return _grow_only(call)
+    return _judge_subject(call)
+
+
+def _judge_subject(call: Call) -> int:
+    from tripod.verify.export.proof import is_proof
+
+    if call.pin is None and (call.update_pin or call.new_only):
+        raise BadArgumentError("--update-pin and --new-only go with --pin FILE")
+    if call.update_pin and call.select:
+        raise BadArgumentError(
+            "--update-pin remembers what was judged whole: give no --select with it"
+        )
+    asked = AnchorOptions(call.pin, call.update_pin, call.new_only, call.policy, not call.no_git)
+    keys = log_keys(call.key)
+    wanted = _Wanted(subject(call.path), call.select, call.no_ledger, call.nearby, keys)
+    if is_proof(wanted.subject):
+        return _proof(call, wanted, asked)
+    return _judge(call, wanted, asked)
 
 
 class _Wanted(NamedTuple):
@@ -138,10 +68,10 @@ class _Wanted(NamedTuple):
     selected: tuple[str, ...]
     no_ledger: bool
     nearby: int
-    keys: tuple[VerifierKey, ...]
+    keys: Sequence[Any]
 
 
-def _proof(wanted: _Wanted, old: str | None, asked: AnchorOptions, *, as_json: bool) -> int:
+def _proof(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
     """Judge a proof file; give the exit code."""
     from tripod.trust.prove import seal_from
     from tripod.verify.export.proof import judge_proof
@@ -150,12 +80,13 @@ def _proof(wanted: _Wanted, old: str | None, asked: AnchorOptions, *, as_json: b
         raise BadArgumentError(
             f"{wanted.subject} is a proof: hold it against keys (--key) and a seal (--old)"
         )
-    report = judge_proof(wanted.subject, wanted.keys, seal_from(old)[1] if old else None)
-    _say(report, as_json=as_json)
+    old = seal_from(call.old)[1] if call.old else None
+    report = judge_proof(wanted.subject, tuple(wanted.keys), old)
+    _say(call, report)
     return report.exit_code
 
 
-def _judge(wanted: _Wanted, asked: AnchorOptions, *, as_json: bool) -> int:
+def _judge(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
     """Judge a team, say the report, and keep the pin; give the exit code.
 
     Where others work in the team meanwhile, what was read is not of one moment: then what is found
@@ -167,16 +98,16 @@ def _judge(wanted: _Wanted, asked: AnchorOptions, *, as_json: bool) -> int:
     judged = None
     while judged is None:
         left -= 1
-        judged = _judge_once(wanted, asked, last=not left, as_json=as_json)
+        judged = _judge_once(call, wanted, asked, last=not left)
     report, code, said = judged
-    _say(report, as_json=as_json)
+    _say(call, report)
     if said:
         remark(said)
     return code
 
 
 def _judge_once(
-    wanted: _Wanted, asked: AnchorOptions, *, last: bool, as_json: bool
+    call: Call, wanted: _Wanted, asked: AnchorOptions, *, last: bool
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
     from tripod.team.recheck import changed_meanwhile
@@ -184,12 +115,12 @@ def _judge_once(
     from tripod.verify.run import run
 
     with (
-        shown(quiet=as_json),
+        call.progress(),
         open_evidence(
             wanted.subject,
             no_ledger=wanted.no_ledger,
             nearby=wanted.nearby,
-            keys=wanted.keys,
+            keys=tuple(wanted.keys),
             asked=asked,
         ) as evidence,
     ):
@@ -222,18 +153,18 @@ def _size(pin: bytes) -> str:
     return pin.decode().split("\n")[1]
 
 
-def _grow_only(path: str, *, as_json: bool) -> int:
+def _grow_only(call: Call) -> int:
     from tripod.verify.anchors.growth import grow_only
 
-    with shown(quiet=as_json):
-        report = grow_only(path)
-    _say(report, as_json=as_json)
+    with call.progress():
+        report = grow_only(call.grow_only)
+    _say(call, report)
     return report.exit_code
 
 
-def _say(report: Report, *, as_json: bool) -> None:
+def _say(call: Call, report: Report) -> None:
     """Print a report in the form that was asked for."""
-    if as_json:
+    if call.json:
         from tripod.verify.reporters import json as json_
 
         emit_report(json_.render(report))
@@ -242,3 +173,32 @@ def _say(report: Report, *, as_json: bool) -> None:
 
         colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
         emit_report(text.render(report, color=colour))
+
+
+# The table -------------------------------------------------------------------------------------
+
+_VERIFY = """\
+verify [PATH]
+    Without PATH it is the team that TRIPOD_LEDGER names; else the nearest one above. A clone
+    that has no database is judged by its record, .nbs/record.
+
+    Exit codes: 0 all required checks clean, 1 findings, 2 usage, 3 could not judge.
+
+    --no-ledger        No ledger is expected: judge the files alone.
+    --select CHECK...  Only this check.
+    --nearby LINES     How far an approximate chat ref may be off. [default: 50]
+    --key VKEY...      A log's public key: the seal of an export or proof must be signed by it.
+    --old FILE         The older seal, for a proof of growth.
+    --grow-only FILE   Judge one file by git alone: each committed version begins with the one
+        before.
+    --pin FILE         Hold the ledger against the head in FILE.
+    --update-pin       If all is clean, let the pin remember the ledger as it is.
+    --new-only         Look only at what is behind the pin, and say what that omits.
+    --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
+    --no-git           Leave the history of the git repository alone.
+    --explain CHECK    Print the manual section of a check.
+    --list             Print the names of all checks.
+    without: --team
+    --json             The whole report as one JSON object.
+"""
+COMMANDS = {"verify": verb_of(_VERIFY, _verify)}

@@ -1,223 +1,285 @@
-"""``tripod worker``: programs that do a task. Exit codes as documented (spec: nbs-compat C5)."""
+"""The commands of the workers, for ``tripod worker`` and ``nbs-worker`` (spec: nbs-compat C5).
+
+Where ``nbs-worker`` differs from its original and why: ``docs/reference/nbs-worker.md``.
+"""
 
 from __future__ import annotations
 
-import click
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from tripod.cli.door import HANDLE, TEXT, Door, Number, team_option
+from tripod.cli.commands import Call, NbsProgram, group_of, verb_of
+from tripod.cli.params import Number, text_argument
 from tripod.errors import BadArgumentError
-from tripod.inputs import text_argument
-from tripod.output import emit, emit_done, emit_json, remark
-from tripod.team.open import opened
-from tripod.worker_lines import CONTEXT, listed, status_lines
+from tripod.output import remark
+from tripod.team.team import Team
 from tripod.workers import read as files
 from tripod.workers import run as acts
 
-NOBODY = "unknown"
 MAX_WAIT = 10**7  # seconds
+MAX_CONTEXT = 2**31
+CONTEXT = 50
+"""Lines around one that is searched for, where nothing else is said."""
+GO_ON = "Go on with your task."
+"""What a worker is told by ``nbs-worker continue`` without a text."""
 
 
-@click.group(cls=Door)
-def worker() -> None:
-    """Spawn workers, see what became of them, read what they found.
+@contextmanager
+def _read_team(call: Call) -> Iterator[Team]:
+    """The team, read anew."""
+    _judge_environment(call)
+    with call.team() as team:
+        team.refresh()
+        yield team
 
-    Exit codes: 0 ok, 1 general error (no match, time over), 2 no such worker, log or team
-    directory, 4 bad arguments.
-    """
+
+def _judge_environment(call: Call) -> None:
+    """Refuse a handle of the environment that is none, at each command of ``nbs-worker``."""
+    if call.nbs:
+        call.actor()
 
 
-@worker.command()
-@team_option
-@click.argument("slug", type=TEXT)
-@click.argument("dir_", type=TEXT, metavar="DIR")
-@click.argument("task", type=TEXT, required=False)
-@click.argument("command", type=TEXT, nargs=-1)
-@click.option("--file", metavar="FILE", help="Read the task from FILE, or - for stdin.")
-@click.option("--skill", metavar="FILE", help="Put the text of FILE in front of the task.")
-@click.option("--name", type=TEXT, help="Its whole name; given again, nothing is done twice.")
-@click.option("--profile", type=TEXT, help="The coding agent: claude, or a TOML file.")
-@click.option("--model", type=TEXT, help="The model, for a program that takes one.")
-@click.option("--effort", type=TEXT, help="How hard it tries, for a program that takes that.")
-@click.option("--tool", "tools", type=TEXT, multiple=True, help="A tool it may use; once for each.")
-@click.option("--timeout", type=Number(1, MAX_WAIT), metavar="S", help="End it after S seconds.")
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who wants it done.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def spawn(
-    *,
-    team_path: str | None,
-    slug: str,
-    dir_: str,
-    task: str | None,
-    command: tuple[str, ...],
-    file: str | None,
-    skill: str | None,
-    name: str | None,
-    profile: str | None,
-    model: str | None,
-    effort: str | None,
-    tools: tuple[str, ...],
-    timeout: int | None,
-    actor: str | None,
-    as_json: bool,
-) -> None:
-    """Have a worker do TASK in DIR; its name is printed at once.
-
-    COMMAND, behind a --, is the program with its arguments; it reads TASK on standard input. Where
-    none is given, the coding agent of --profile is run.
-    """
-    if file is not None and task is not None:
+def _spawn(call: Call) -> None:
+    command, task = call.command, call.task
+    if call.file is not None and task is not None:
         command, task = (task, *command), None
-    if task is None and file is None:
+    if task is None and call.file is None:
         raise BadArgumentError("task: none given (as argument, or by --file)")
-    text = text_argument(task, file, "task")
-    front = "" if skill is None else text_argument(None, skill, "skill")
-    with opened(team_path, dir_) as team:
-        chosen = acts.spawn(
+    text = text_argument(task, call.file, "task")
+    front = "" if call.skill is None else text_argument(None, call.skill, "skill")
+    with call.team(call.dir) as team:
+        name = acts.spawn(
             team,
-            slug,
-            dir_,
+            call.slug,
+            call.dir,
             text,
             command=command,
-            profile=profile,
-            name=name,
+            profile=call.profile,
+            name=call.name,
             skill=front,
-            timeout_s=timeout,
-            model=model,
-            effort=effort,
-            tools=tools or None,
-            actor=actor or NOBODY,
+            timeout_s=call.timeout,
+            model=call.model,
+            effort=call.effort,
+            tools=call.tool or None,
+            actor=call.actor(),
         )
-    emit_done({"name": chosen}, [chosen], as_json=as_json)
+    call.answer({"name": name}, [name])
 
 
-@worker.command()
-@team_option
-@click.argument("name", type=TEXT)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def status(*, team_path: str | None, name: str, as_json: bool) -> None:
-    """Print a worker's state, and whether its program runs."""
-    with opened(team_path) as team:
-        team.refresh()
-        found = files.about(team, name)
-    if as_json:
-        emit_json([found._asdict()])
-    else:
-        emit(status_lines(found, "process"))
+def _nbs_spawn(call: Call) -> None:
+    from tripod.cli.nbs_team import team_of_project
+
+    if not os.path.isdir(call.dir):
+        raise BadArgumentError(f"{call.dir} is no folder: give the one where the worker is to work")
+    actor = call.actor()
+    front = "" if call.skill is None else text_argument(None, call.skill, "skill")
+    with team_of_project(call.dir) as team:
+        name = acts.spawn(team, call.slug, call.dir, call.task, skill=front, actor=actor)
+    call.answer({"name": name}, [name])
 
 
-@worker.command("list")
-@team_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a worker and line.")
-def list_(*, team_path: str | None, as_json: bool) -> None:
-    """List all workers, those of other tools too."""
-    with opened(team_path) as team:
-        team.refresh()
+def _status(call: Call) -> None:
+    with _read_team(call) as team:
+        found = files.about(team, call.name)
+    call.answer(found._asdict(), _status_lines(found, "tmux session" if call.nbs else "process"))
+
+
+def _list(call: Call) -> None:
+    with _read_team(call) as team:
         found = files.every(team)
-    if as_json:
-        emit_json(one._asdict() for one in found)
-    else:
-        emit(listed(one, "process") for one in found)
+    process = "tmux" if call.nbs else "process"
+    call.answers((one._asdict() for one in found), (_listed(one, process) for one in found))
 
 
-@worker.command()
-@team_option
-@click.argument("name", type=TEXT)
-@click.option("--answer", is_flag=True, help="What its program answered, not its findings.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def results(*, team_path: str | None, name: str, answer: bool, as_json: bool) -> None:
-    """Print what a worker wrote into its task file."""
-    with opened(team_path) as team:
-        team.refresh()
-        text = files.answer(team, name) if answer else files.findings(team, name)
-    emit_done({"name": name, "text": text}, [text], as_json=as_json)
+def _results(call: Call) -> None:
+    with _read_team(call) as team:
+        text = (files.answer if call.get("answer") else files.findings)(team, call.name)
+    call.answer({"name": call.name, "text": text}, [*(("## Log", "") if call.nbs else ()), text])
 
 
-@worker.command()
-@team_option
-@click.argument("name", type=TEXT)
-@click.argument("regex", type=TEXT)
-@click.option(
-    "--context", type=Number(), default=CONTEXT, show_default=True, metavar="N",
-    help="Lines around each that matches.",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def search(*, team_path: str | None, name: str, regex: str, context: int, as_json: bool) -> int:
-    """Print lines of a worker's log that match REGEX; without one the exit code is 1."""
-    with opened(team_path) as team:
-        lines = list(files.search(team, name, regex, context))
-    if as_json:
-        emit_json({"line": line} for line in lines)
-    else:
-        emit(lines)
+def _search(call: Call) -> int:
+    context = call.context
+    with _read_team(call) as team:
+        lines = list(files.search(team, call.name, call.regex, context))
+    call.answers(({"line": line} for line in lines), lines)
     return 0 if lines else 1
 
 
-@worker.command("continue")
-@team_option
-@click.argument("name", type=TEXT)
-@click.argument("message", type=TEXT, required=False)
-@click.option("--file", metavar="FILE", help="Read the message from FILE, or - for stdin.")
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who wants it to go on.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def continue_(
-    *,
-    team_path: str | None,
-    name: str,
-    message: str | None,
-    file: str | None,
-    actor: str | None,
-    as_json: bool,
-) -> None:
-    """Have a worker that ended go on, with MESSAGE."""
-    text = text_argument(message, file, "message")
-    with opened(team_path) as team:
-        acts.continue_(team, name, text, actor=actor or NOBODY)
-    emit_done({"name": name}, [], as_json=as_json)
+def _continue(call: Call) -> None:
+    if call.nbs:
+        text = GO_ON if call.text is None else call.text
+    else:
+        text = text_argument(call.message, call.file, "message")
+    actor = call.actor()
+    with _read_team(call) as team:
+        name = files.named(team, call.name) if call.nbs else call.name
+        acts.continue_(team, name, text, actor=actor, model=call.get("model"))
+    call.answer({"name": name}, [])
 
 
-@worker.command()
-@team_option
-@click.argument("reason", type=TEXT)
-@click.option("--name", type=TEXT, envvar=acts.SELF, help="The worker; its program knows it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def escalate(*, team_path: str | None, reason: str, name: str | None, as_json: bool) -> None:
-    """Say that this worker cannot go on, and why; for its program."""
-    if not name:
+def _session(call: Call) -> None:
+    with _read_team(call) as team:
+        session = files.session(team, files.named(team, call.name))
+    call.answer({}, [session])
+
+
+def _escalate(call: Call) -> None:
+    if not call.name:
         raise BadArgumentError(f"--name: which worker? (Its program has the variable {acts.SELF}.)")
-    with opened(team_path) as team:
-        acts.escalate(team, name, reason)
-    emit_done({"name": name, "reason": reason}, [], as_json=as_json)
+    with call.team() as team:
+        acts.escalate(team, call.name, call.reason)
+    call.answer({"name": call.name, "reason": call.reason}, [])
 
 
-@worker.command()
-@team_option
-@click.argument("name", type=TEXT)
-@click.option("--as", "actor", type=HANDLE, metavar="HANDLE", help="Who dismisses it.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def dismiss(*, team_path: str | None, name: str, actor: str | None, as_json: bool) -> None:
-    """Send a worker away for good; its program is ended, its log is kept."""
-    with opened(team_path) as team:
-        done = acts.dismiss(team, name, actor=actor or NOBODY)
-    emit_done({"name": name, "dismissed": done}, [f"Dismissed: {name}"], as_json=as_json)
+def _dismiss(call: Call) -> None:
+    actor = call.actor()
+    with _read_team(call) as team:
+        done = acts.dismiss(team, call.name, actor=actor)
+    call.answer({"name": call.name, "dismissed": done}, [f"Dismissed: {call.name}"])
 
 
-@worker.command()
-@team_option
-@click.option("--timeout", type=Number(0, MAX_WAIT), metavar="S", help="Wait at most S seconds.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a worker and line.")
-def watch(*, team_path: str | None, timeout: int | None, as_json: bool) -> int:
-    """Wait until no worker is at work any more; print each whose program ends.
-
-    Where the time is over first, the exit code is 1.
-    """
-    with opened(team_path) as team:
+def _watch(call: Call) -> int:
+    with call.team() as team:
         team.refresh()
-        for found in files.watch(team, timeout):
-            if as_json:
-                emit_json([found._asdict()])
-            else:
-                emit([f"{found.name} {found.state}"])
+        for found in files.watch(team, call.timeout):
+            call.answer(found._asdict(), [f"{found.name} {found.state}"])
         left = [one.name for one in files.every(team) if one.running]
     if left:
         remark(f"still at work: {', '.join(left)}")
     return 1 if left else 0
+
+
+# Lines -----------------------------------------------------------------------------------------
+
+
+def _status_lines(found: files.About, process: str) -> list[str]:
+    """A worker's state as the original prints it; ``process`` names the line on its program."""
+    status = found.state
+    if found.state == "died":
+        status = "died (session exited unexpectedly)"
+    elif found.running and found.state == "escalated":
+        status = "escalated (session still open)"
+    return [
+        f"Worker: {found.name}",
+        f"  {process}: {'yes' if found.running else 'no'}",
+        f"  task state:   {found.state}",
+        f"  status:       {status}",
+    ]
+
+
+def _listed(found: files.About, process: str) -> str:
+    """One worker in a list."""
+    size = "no-log" if found.log is None else f"{found.log}B"
+    alive = "yes" if found.running else "no"
+    return f"  {found.name:<25} {found.state:<12} {process}:{alive:<5} log:{size}"
+
+
+# The table -------------------------------------------------------------------------------------
+
+_WORKER = """\
+worker
+    Exit codes: 0 ok, 1 general error (no match, time over), 2 no such worker, log or team
+    directory, 4 bad arguments.
+
+spawn SLUG DIR [TASK] [COMMAND]...
+    Have a worker do TASK in DIR; its name is printed at once.
+
+    COMMAND, behind a --, is the program with its arguments; it reads TASK on standard input.
+    Where none is given, the coding agent of --profile is run.
+
+    --file FILE     Read the task from FILE, or - for stdin.
+    --skill FILE    Put the text of FILE in front of the task.
+    --name NAME     Its whole name; given again, nothing is done twice.
+    --profile NAME  The coding agent: claude, or a TOML file.
+    --model NAME    The model, for a program that takes one.
+    --effort LEVEL  How hard it tries, for a program that takes that.
+    --tool TOOL...  A tool it may use; once for each.
+    --timeout SECONDS  End it after so many seconds.
+    --as HANDLE     Who wants it done.
+
+status NAME
+    Print a worker's state, and whether its program runs.
+    nbs: NAME
+
+list
+    List all workers, those of other tools too.
+    --json  One JSON object a worker and line.
+    nbs:
+
+results NAME
+    Print what a worker wrote into its task file.
+    --answer  What its program answered, not its findings.
+    nbs: NAME
+
+search NAME REGEX
+    Print lines of a worker's log that match REGEX; without one the exit code is 1.
+    --context N  Lines around each that matches. [default: 50]
+    --json       One JSON object a line.
+    nbs: [--context=N] NAME REGEX
+
+continue NAME [MESSAGE]
+    Have a worker that ended go on, with MESSAGE.
+    --file FILE  Read the message from FILE, or - for stdin.
+    --as HANDLE  Who wants it to go on.
+    nbs: [--model=MODEL] NAME [TEXT]
+
+session
+    nbs: NAME
+
+escalate REASON
+    Say that this worker cannot go on, and why; for its program.
+    --name NAME  The worker; its program knows it. [env: TRIPOD_WORKER]
+
+dismiss NAME
+    Send a worker away for good; its program is ended, its log is kept.
+    --as HANDLE  Who dismisses it.
+    nbs: NAME
+
+watch
+    Wait until no worker is at work any more; print each whose program ends.
+
+    Where the time is over first, the exit code is 1.
+
+    --timeout S  Wait at most S seconds.
+    --json       One JSON object a worker and line.
+"""
+_KINDS = {
+    "S": Number(0, MAX_WAIT),
+    "SECONDS": Number(1, MAX_WAIT),
+    "--context": Number(0, MAX_CONTEXT),
+}
+_WORKS = [
+    _spawn, _status, _list, _results, _search, _continue, _session, _escalate, _dismiss, _watch,
+]  # fmt: skip
+COMMANDS = {"worker": group_of(_WORKER, _WORKS, _KINDS)}
+
+_SPAWN = verb_of("spawn\n    nbs: [--skill=FILE] SLUG DIR TASK", _nbs_spawn)
+_BY_NAME = {verb.name: verb for verb in COMMANDS["worker"].verbs}
+_ORDER = ("status", "search", "results", "continue", "session", "dismiss", "list")
+
+PROGRAMS = (
+    NbsProgram(
+        "nbs-worker",
+        "worker",
+        (_SPAWN, *(_BY_NAME[name] for name in _ORDER)),
+        """\
+nbs-worker: programs that do a task.
+
+  nbs-worker spawn [--skill=FILE] SLUG DIR TASK   begin one; its name is printed at once
+  nbs-worker status NAME                          its state
+  nbs-worker search [--context=N] NAME REGEX      lines of its log
+  nbs-worker results NAME                         what it wrote into its task file
+  nbs-worker continue [--model=MODEL] NAME [TEXT] have one that ended go on
+  nbs-worker session NAME                         its program's own session
+  nbs-worker dismiss NAME                         send it away; its log is kept
+  nbs-worker list                                 all of them
+  nbs-worker help                                 this
+
+The command is called nbs-workers as well. NAME of continue and session may be the
+handle alone (parser for parser-a3f1): it stands for the newest worker of that handle.
+
+Exit codes: 0 ok, 1 general error or no match, 2 not found, 4 bad arguments.
+""",
+    ),
+)

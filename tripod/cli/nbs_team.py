@@ -9,54 +9,19 @@ ledger is kept, and what was there before is taken in whole, without changing a 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from sqlite3 import OperationalError
 
-from tripod.bus.events import NOBODY
-from tripod.doors import FAILURES, Codes, end_at_once, report
-from tripod.dropin.words import Words
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
+from tripod.ledger.files import read_plain
 from tripod.ledger.locator import DATABASE, FOLDER, LEDGER, has_ledger, home_of, is_apart, named
 from tripod.ledger.places import ARCHIVE, CHAT, EVENTS, RECORD
 from tripod.ledger.places import LOGS as SCRIBE
 from tripod.output import one_line, remark
 from tripod.projections.disk import Disk
-from tripod.team.open import opened, opened_at, tell
+from tripod.team.open import opened_at, tell
 from tripod.team.team import Team
-
-
-def leave(work: Callable[[Sequence[str]], int | None], codes: Codes) -> NoReturn:
-    """Do a command's work on the words that it was started with, and leave with its exit code."""
-    end_at_once()
-    try:
-        code = work(sys.argv[1:]) or 0
-    except FAILURES as error:
-        code = report(error, codes)
-    except KeyboardInterrupt:
-        remark("stopped")
-        code = 130
-    sys.exit(code)
-
-
-def actor_of(words: Words, option: str = "as") -> str:
-    """Who acts: as the option says, or the handle that the team's tools give to a worker.
-
-    Raises:
-        BadArgumentError: that is no handle.
-    """
-    given = words.options.get(option)
-    who = os.environ.get("NBS_HANDLE", "") if given is None else given
-    if not who and given is None:
-        return NOBODY
-    from tripod.projections.chat.format import valid_handle
-
-    problem = valid_handle(who)
-    if problem is not None:
-        place = "NBS_HANDLE" if given is None else f"--{option}"
-        raise BadArgumentError(f"{place}: {problem.removeprefix('handle: ')}")
-    return who
 
 
 @contextmanager
@@ -66,7 +31,7 @@ def team_of(
     """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` stand in ``folder``, opened.
 
     A folder of chats or events that the team does not know yet is added to it. One of decision logs
-    is where a log is met: see ``tripod.dropin.decisions``.
+    is where a log is met: see ``team_of_log``.
 
     Args:
         front: what stands in the folder.
@@ -82,18 +47,16 @@ def team_of(
     """
     if not os.path.isdir(folder):
         what = "is no folder" if os.path.lexists(folder) else "is not there"
-        raise NoTeamError(
-            f"{folder} {what}: make the folder first, or give the path of the right one"
-        )
+        message = f"{folder} {what}: make the folder first, or give the path of the right one"
+        raise NoTeamError(message)
     full = os.path.abspath(folder)
     root = _root(front, full)
     named = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
     with opened_at(root, lambda: _begin(root, lambda: _places(root, front, named))) as team:
         for name, where in named.items():
             if not meet and known_in(team, name, where) is None:
-                raise NotFoundError(
-                    f"{where} is no folder of the team in {root}: give the right path"
-                )
+                message = f"{where} is no folder of the team in {root}: give the right path"
+                raise NotFoundError(message)
             _meet(team, name, where)
         if EVENTS in named:
             team.queue = known_in(team, EVENTS, named[EVENTS]) or ""
@@ -138,11 +101,12 @@ def _meet(team: Team, front: str, folder: str) -> None:
     from tripod.team.adopt import add_place
 
     if front not in (EVENTS, CHAT):
-        raise RefusedError(
+        message = (
             f"{team.root}/{DATABASE} is the ledger of a team that keeps its {front} in "
             f"{os.path.normpath(team.disk.full(front))}, not in {folder}: give that folder, or "
             f"name another team directory in {LEDGER}"
         )
+        raise RefusedError(message)
     add_place(team, front, folder)
     beside = _beside(folder)
     if front == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
@@ -159,21 +123,10 @@ def team_of_project(project: str) -> Iterator[Team]:
         LedgerError: its ledger is damaged, or none can be begun.
     """
     if not os.path.isdir(project):
-        raise NoTeamError(f"{project} is no folder: give the project's")
+        message = f"{project} is no folder: give the project's"
+        raise NoTeamError(message)
     root = named() or os.path.join(os.path.abspath(project), FOLDER)
     with opened_at(root, lambda: _begin(root, dict)) as team:
-        yield team
-
-
-@contextmanager
-def team_here() -> Iterator[Team]:
-    """The team of the folder in which the command was called, or above; or that of the variable.
-
-    Raises:
-        NoTeamError: there is none.
-        LedgerError: its ledger is damaged.
-    """
-    with opened(None) as team:
         yield team
 
 
@@ -194,6 +147,33 @@ def chat_path(file: str) -> str:
 def _is_beside_ledger(folder: str) -> bool:
     around = os.path.dirname(folder)
     return any(has_ledger(place) for place in (around, os.path.join(around, FOLDER)))
+
+
+def chat_folder(chat: str) -> str:
+    """The folder of a chat, by whose side the team is; a link to the chat is the chat.
+
+    Raises:
+        NotFoundError: neither the chat nor a ledger is there: it is nobody's.
+    """
+    full = chat_path(chat)
+    folder = os.path.dirname(full)
+    around = os.path.dirname(folder)
+    is_team = may_have_ledger(folder) and (named() is not None or home_of(folder) == around)
+    strange = os.path.isdir(folder) and not os.path.lexists(full) and not is_team
+    if strange and not _has_log(os.path.join(around, SCRIBE)):
+        raise NotFoundError(
+            f"no chat {full}, and no decision log of its team: give the path of the right one"
+        )
+    return folder
+
+
+def _has_log(folder: str) -> bool:
+    """Whether a file in the folder has a log's name."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return any(name.endswith("log.md") and os.path.isfile(f"{folder}/{name}") for name in names)
 
 
 def may_have_ledger(folder: str) -> bool:
@@ -240,16 +220,18 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         with adopt.alone(root):  # another process is just beginning it; or it lost what it held
             return
     if os.path.lexists(root) and not os.path.isdir(root):
-        raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
+        message = f"{root} is no folder: name a team directory in {LEDGER}"
+        raise NoTeamError(message)
     from tripod.cli.progress import shown
     from tripod.trust.record import has_record
 
     # Another process may have begun it since we looked; its record comes behind its database.
     if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):
-        raise RefusedError(
+        message = (
             f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "
             "the ledger from it"
         )
+        raise RefusedError(message)
     with shown():
         found = adopt.init_at(root, places(), met=True)
     tell(found.warnings)
@@ -273,10 +255,11 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
     full = given[front]
     if front not in (EVENTS, CHAT, SCRIBE) and full != os.path.join(root, front):
-        raise RefusedError(
+        message = (
             f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
             f"{os.path.join(root, front)}"
         )
+        raise RefusedError(message)
     real = os.path.realpath(root)
     places, folders = {}, {}
     for name, where in given.items():
@@ -302,3 +285,102 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
             raise RefusedError(f"no ledger can be begun for it: {problem}")
         places[name] = place
     return places
+
+
+# Decision logs ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
+    """The team one of whose decision logs is the file ``path``, opened.
+
+    A symbolic link to the log is the log. It may be in any folder: met in one that is not the
+    team's, it belongs to the team from then on, with its archives. ``make`` makes its folder, as
+    the original does; ``events`` is the folder of the team's events, where it is given.
+
+    Raises:
+        BadArgumentError: no team's log is called that.
+        NotFoundError: no log is there.
+        NoTeamError: there is no such folder.
+        LedgerError: the ledger is damaged, or none can be begun.
+    """
+    from tripod.projections.decisions.format import log_name_problem
+
+    full = _full(path)
+    folder, name = os.path.split(full)
+    problem = log_name_problem(name)
+    if problem is not None or os.path.isdir(full):
+        message = (
+            f"{path}: a decision log is a file whose name ends in .md and begins with no dot, such "
+            f"as .nbs/{SCRIBE}/live-log.md"
+        )
+        raise BadArgumentError(message)
+    if make:
+        os.makedirs(folder, exist_ok=True)
+    elif os.path.basename(folder) != SCRIBE and not os.path.lexists(full):
+        may_be = os.path.isdir(folder) and may_have_ledger(folder)
+        if not may_be:  # no ledger is begun to say so
+            message = f"{path}: no decision log is there; give the path of the right one"
+            raise NotFoundError(message)
+    with team_of(SCRIBE, folder, events) as team:
+        meet_log(team, full, make=make)
+        yield team
+
+
+def meet_log(team: Team, full: str, *, make: bool = False) -> None:
+    """Have the log at a full path belong to the team, where its folder is not the team's own.
+
+    ``make``: the log is about to be begun.
+
+    Raises:
+        BadArgumentError: what stands there is no decision log.
+        NotFoundError: nothing stands there, and nothing did.
+        RefusedError: the folder can hold none.
+    """
+    folder, name = os.path.split(full)
+    front = known_in(team, SCRIBE, folder)
+    if front == "" or (front is not None and _is_known(team, front + name)):
+        return
+    from tripod.projections.decisions.format import is_log, parse_log_archive_name
+    from tripod.projections.pieces import FILE_LIMIT
+    from tripod.team.adopt import add_place
+
+    try:
+        data = read_plain(full, FILE_LIMIT)
+    except FileNotFoundError:
+        if not make:
+            message = f"{full}: no decision log is there; give the path of the right one"
+            raise NotFoundError(message) from None
+        if parse_log_archive_name(name) is None:  # else nothing is begun there
+            add_place(team, SCRIBE, folder)
+        return
+    except OSError as error:
+        message = f"{full} cannot be read: {error.strerror or error}"
+        raise BadArgumentError(message) from error
+    if data and not is_log(name, data):
+        message = f"{full} is there, and is no decision log: give another name"
+        raise BadArgumentError(message)
+    split = parse_log_archive_name(name)
+    live = os.path.join(folder, f"{split[0]}.md") if split is not None else full
+    if live != full and os.path.isfile(live):
+        meet_log(team, live)
+        return
+    add_place(team, SCRIBE, folder, name)
+
+
+def _is_known(team: Team, name: str) -> bool:
+    """Whether the ledger has the log or archive, as far as the tables tell before they are read."""
+    with suppress(OperationalError):  # the tables of another version: they are about to be folded
+        row = team.store.db.execute("SELECT 1 FROM logs WHERE file = ?", (name,)).fetchone()
+        return row is not None
+    return False
+
+
+def name_of_log(team: Team, path: str) -> str:
+    """The team's name for the log at a path; for the file that a symbolic link leads to."""
+    folder, name = os.path.split(_full(path))
+    return (known_in(team, SCRIBE, folder) or "") + name
+
+
+def _full(path: str) -> str:
+    return os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)

@@ -1,7 +1,4 @@
-"""What a command leaves with: one table of exit codes a door (design section 11).
-
-Apart from ``tripod.cli`` because the drop-in commands do without its parser.
-"""
+"""What a command leaves with: one row of exit codes a command group or program."""
 
 from __future__ import annotations
 

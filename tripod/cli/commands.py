@@ -1,0 +1,357 @@
+"""The table of commands, from which ``tripod`` and the ``nbs-*`` programs are both built.
+
+Each module of a group has its part of the table as plain text. A command is a section: the line at
+the left edge is its name with its arguments, below it are its page of help and its options::
+
+    release EVENT
+        Give an event back before its lease ends.
+
+        --by HANDLE  Who has it. [required]
+        nbs: DIR EVENT --by=HANDLE
+        says: give a claimed event back
+
+- ``[EVENT]`` may be left out, ``[SEQ]...`` and ``--tool TOOL...`` take several values;
+- an option has two spaces or more before its help; ``[required]``, ``[default: 10]`` and
+  ``[env: NAME]`` at the end of the help are rules, not words;
+- what goes on in the next line is indented;
+- the kind of a value is that of its option or of its word for the value (see ``group_of``);
+- each command has ``--team`` and ``--json``, unless ``without: --team --json`` says otherwise;
+- ``nbs:`` is the usage line in the ``nbs-*`` program, for commands that it has, and ``says:`` the
+  line of explanation in that program's help. A section without a page is for that program alone.
+
+``tree`` makes click's commands of it, ``nbs`` reads the arguments of the original tools by it. The
+work is written once: it gets a ``Call``, which gives the arguments by name, opens the team, and
+prints the answer. Nothing here imports click: scripts call the ``nbs-*`` programs all the time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tripod.cli.params import FLAG, HANDLE, RAW, TEXT, Number, ValueKind
+from tripod.output import emit, emit_json
+from tripod.team.open import opened
+from tripod.team.team import Team
+
+JSON_VERSION = 1
+"""The version of what ``--json`` prints: a new field leaves it, another meaning raises it."""
+NOBODY = "unknown"
+"""The actor of an entry where the caller does not say who acts."""
+
+KINDS = {
+    "FILE": RAW,
+    "FOLDER": RAW,
+    "HANDLE": HANDLE,
+    "LINES": Number(),
+    "N": Number(),
+    "PATH": RAW,
+    "S": Number(),
+    "SEQ": Number(),
+    "SIZE": Number(),
+}
+"""The kinds of values that a word stands for in each command."""
+
+_ITEM = r"(?:(nbs|says|without): ?|(-\S*(?: \S+)*)  +)(.*)"
+_RULE = r" \[(required|env|default)(?:: ([^\]]*))?\]"
+
+
+class Param(NamedTuple):
+    """An argument or option; ``spelling`` is as in the table, ``name`` what the work calls it."""
+
+    spelling: str
+    name: str
+    help: str
+    kind: ValueKind
+    default: Any = None
+    required: bool = False
+    env: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The spellings of an option, such as ``-n`` and ``--last``; empty for an argument."""
+        return [word.rstrip(",") for word in self.spelling.split() if word.startswith("-")]
+
+    @property
+    def metavar(self) -> str:
+        """The word that stands for the value."""
+        return _metavar(self.spelling)
+
+    @property
+    def many(self) -> bool:
+        """Whether it takes several values."""
+        return self.spelling.endswith("...")
+
+
+def _metavar(spelling: str) -> str:
+    word = spelling.rsplit(maxsplit=1)[-1]
+    return "" if word.startswith("-") else word.removesuffix("...").strip("[]")
+
+
+class Verb:
+    """A command, read from its section of the table when it is asked for.
+
+    ``work`` does it: it gets the call, and gives the exit code or None for 0.
+    """
+
+    def __init__(self, section: str, work: Work, kinds: Mapping[str, ValueKind]) -> None:
+        head, *self._body = section.splitlines()
+        self.name, *self._arguments = head.split()
+        self.work, self._kinds = work, kinds
+
+    @cached_property
+    def _parts(self) -> tuple[str, list[tuple[str, str]]]:
+        """The page of help, and the options and other items with their texts."""
+        page: list[str] = []
+        items: list[tuple[str, str]] = []
+        for line in (line[4:] for line in self._body):
+            match = re.fullmatch(_ITEM, line)
+            if match is not None:
+                items.append((match[1] or match[2], match[3]))
+            elif items and line.startswith("    "):
+                items[-1] = (items[-1][0], f"{items[-1][1]} {line.strip()}".strip())
+            else:
+                page.append(line)
+        return "\n".join(page).strip(), items
+
+    def _item(self, name: str) -> str | None:
+        return dict(self._parts[1]).get(name)
+
+    @property
+    def page(self) -> str:
+        """The page of ``--help``."""
+        return self._parts[0]
+
+    @property
+    def nbs(self) -> str | None:
+        """The usage line in the ``nbs-*`` program, behind the name; None where it has none."""
+        return self._item("nbs")
+
+    @property
+    def says(self) -> str:
+        """The line of explanation in the ``nbs-*`` program."""
+        return self._item("says") or ""
+
+    @property
+    def only_nbs(self) -> bool:
+        """Whether ``tripod`` does not have the command."""
+        return not self.page and self.nbs is not None
+
+    @cached_property
+    def params(self) -> tuple[Param, ...]:
+        """Arguments and options, ``--team`` and ``--json`` included."""
+        without = (self._item("without") or "").split()
+        items = [item for item in self._parts[1] if item[0].startswith("-")]
+        if "--team" not in without:
+            items.insert(0, TEAM)
+        if "--json" not in without and "--json" not in dict(items):
+            items.append(("--json", "One JSON object."))
+        return tuple(self._param(*item) for item in [*((a, "") for a in self._arguments), *items])
+
+    def _param(self, spelling: str, text: str) -> Param:
+        long = re.findall(r"--([a-z-]+)", spelling)
+        metavar = _metavar(spelling)
+        kind = FLAG
+        if metavar:
+            own = self._kinds.get(f"--{long[0]}") if long else None
+            kind = own or self._kinds.get(metavar) or KINDS.get(metavar, TEXT)
+        rules = dict(re.findall(_RULE, text))
+        default: Any = rules.get("default")
+        name = long[0] if long else metavar.lower()
+        return Param(
+            spelling,
+            name.replace("-", "_"),
+            re.sub(_RULE, "", text),
+            kind,
+            default if default is None else kind.read(default),
+            "required" in rules,
+            rules.get("env"),
+        )
+
+
+TEAM = (
+    "-C, --team DIR",
+    "Project or team directory; by default TRIPOD_LEDGER's, or found upwards from here.",
+)
+
+
+class CommandGroup(NamedTuple):
+    """A group of commands; ``page`` is its page of help below the line of ``TOP``."""
+
+    page: str
+    verbs: tuple[Verb, ...]
+
+
+def group_of(
+    table: str, works: Sequence[Work], kinds: Mapping[str, ValueKind] | None = None
+) -> CommandGroup:
+    """A group from its part of the table, whose first section is the page of the group.
+
+    Args:
+        table: the text.
+        works: what does each command, in the order of the sections.
+        kinds: how values are read, by ``--option``, or by the word that stands for a value.
+    """
+    first, *sections = re.split(r"\n+(?=\S)", table.strip())
+    rows = zip(sections, works, strict=True)
+    verbs = tuple(Verb(section, work, kinds or {}) for section, work in rows)
+    return CommandGroup(Verb(first, _none, {}).page, verbs)
+
+
+def verb_of(table: str, work: Work, kinds: Mapping[str, ValueKind] | None = None) -> Verb:
+    """A command of the first level from its part of the table; the line in ``TOP`` comes first."""
+    return Verb(table.strip(), work, kinds or {})
+
+
+def _none(_: Any) -> None:
+    """Do nothing: a group has no work."""
+
+
+class NbsProgram(NamedTuple):
+    """An ``nbs-*`` program, with what its original does otherwise than the others.
+
+    Attributes:
+        name: the program.
+        codes: its row of the table of exit codes.
+        verbs: its commands.
+        usage: its page of help.
+        alone: whether it is a single command, without a name; its refusals show ``short``.
+        short: the usage line of such a program; by default the first line of ``usage``.
+        asks: words that ask for the help in the place of a command.
+        lost: what happens without a known command: the ``usage`` is printed, the error holds the
+            ``help``, or the error lists the ``names``.
+        help_to_stdout: whether help is a result; else it goes to standard error.
+        by_name: whether refusals list the options by name, and not in the order of the usage line.
+        text_at: at which place a command takes a text whatever it looks like.
+    """
+
+    name: str
+    codes: str
+    verbs: tuple[Verb, ...]
+    usage: str
+    asks: tuple[str, ...] = ("help", "--help", "-h")
+    alone: bool = False
+    short: str = ""
+    lost: str = "names"
+    help_to_stdout: bool = False
+    by_name: bool = False
+    text_at: Mapping[str, int] = {}
+
+
+class Call:
+    """One call of a command of ``tripod``: its arguments, the team it works on, and its answer.
+
+    An argument is an attribute, such as ``call.dedup_window``; a trailing underscore is dropped,
+    for the names that Python reserves (``call.as_``).
+    """
+
+    nbs = False
+    """Whether it is a call of an ``nbs-*`` program."""
+    place = ""
+    """The folder or file that the ``nbs-*`` programs take first."""
+
+    def __init__(self, verb: Verb, values: Mapping[str, Any]) -> None:
+        self.verb, self.values = verb, values
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.values[name.removesuffix("_")]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def get(self, name: str) -> Any:
+        """An argument that only some commands have; None where this one does not."""
+        return self.values.get(name)
+
+    @property
+    def json(self) -> bool:
+        """Whether the answer is to be JSON."""
+        return bool(self.values.get("json"))
+
+    def team(self, start: str | None = None) -> AbstractContextManager[Team]:
+        """The team that the command works on, opened; looked for from ``start`` upwards."""
+        return opened(self.values["team"], start)
+
+    def actor(self, option: str = "as", *, required: bool = False) -> str:
+        """The handle that acts, as an option says; ``unknown`` where it is not given.
+
+        ``required`` is for the ``nbs-*`` programs: click has refused a call without the option.
+        """
+        del required
+        return self.values[option] or NOBODY
+
+    def progress(self) -> AbstractContextManager[None]:
+        """Say at a terminal how far the work inside is, unless the answer is for a machine."""
+        from tripod.cli.progress import shown
+
+        return shown(quiet=self.json)
+
+    def objects(self, values: Iterable[Mapping[str, Any]]) -> None:
+        """Print JSON objects, one a line; ``docs/reference/json.md`` lists their fields."""
+        emit_json({"version": JSON_VERSION, **value} for value in values)
+
+    def answer(self, value: Mapping[str, Any], lines: Iterable[str]) -> None:
+        """Print what was done or found: one JSON object, or lines for people."""
+        self.answers([value], lines)
+
+    def answers(self, values: Iterable[Mapping[str, Any]], lines: Iterable[str]) -> None:
+        """Print what was found: JSON objects, or lines for people."""
+        if self.json:
+            self.objects(values)
+        else:
+            emit(lines)
+
+
+Work = Callable[[Any], int | None]
+
+
+# The first level of tripod ---------------------------------------------------------------------
+
+
+class Top(NamedTuple):
+    """A command or group of the first level: its section of the help, its module, its line."""
+
+    section: str
+    name: str
+    module: str
+    line: str
+
+
+SECTIONS = {
+    "work": "Work together",
+    "look": "Look at what happened",
+    "keep": "Keep the ledger and its files well",
+    "prove": "Prove it to others",
+}
+"""The four sections of ``tripod --help``, in their order."""
+
+_TOP = """\
+work bus bus Publish events, list and acknowledge them.
+work chat chat Send messages to channels, read and search them.
+work scribe scribe Log decisions, count and find them.
+work worker worker Spawn workers, see what became of them, read what they found.
+work pythia pythia See which reviews are due, have Pythia give them, show what it found.
+look show show Print entries, or a projection as of any entry.
+look verify verify Judge a project, a team directory, a database, an export or a proof (PATH).
+look doctor recovery Say what is wrong with a team directory, and how to mend it.
+look demo demo Tamper with a copy of a real team's files, crash, recover, and have a review.
+keep init team Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
+keep sync team Take in what other programs wrote to the team's files.
+keep rebuild team Make every table and projected file what the ledger says.
+keep backup recovery Write a consistent copy of the ledger to FILE, while others go on writing.
+keep restore recovery Put a backup in the place of the ledger.
+keep redact recovery Erase the bodies of entries everywhere; their headers and proofs stay.
+keep completion team Print the script that completes commands and options in a shell.
+prove key trust Make, show and replace the key that seals this ledger.
+prove seal trust Sign the ledger's head and record that; print the seal.
+prove actor trust Give actors keys, with which they sign what they do; end and list such keys.
+prove anchor anchor Have others remember the newest seal, and log what they answer.
+prove witness anchor Run a witness: it cosigns seals, and refuses forks and rollbacks.
+prove prove export Prove that entry SEQ stands in the sealed log, to somebody who has only its key.
+prove export export Write the sealed ledger into DIRECTORY, as files that any C2SP tool can check.
+"""
+TOP = {top.name: top for top in (Top(*line.split(maxsplit=3)) for line in _TOP.splitlines())}
+"""The first level of ``tripod`` by name, in the order of its help."""

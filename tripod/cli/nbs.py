@@ -1,0 +1,335 @@
+"""The ``nbs-*`` programs: the arguments, output and exit codes that their documents promise.
+
+They do the work of the same table as ``tripod``. Their originals take options as ``--name=value``,
+wherever they stand. What those did not know they ignored, so that a slip in ``--handle=ann``
+acknowledged everything, and a text that began with ``--`` was lost (spec: nbs-compat B1, B12.5).
+Here nothing is ignored:
+
+- ``--name=value`` is an option, ``--name`` a flag, wherever they stand; one that the command does
+  not have is refused, and so is one that is given twice with two values;
+- a word that begins with ``--`` and has not that form (``-- a note``) is a text;
+- behind a ``--`` every word is a text;
+- a handle that an option gives is one line: a line break in it is refused;
+- more texts than the command takes are refused.
+
+What a command takes is read from its usage line. click is not imported: it would cost such a
+program a sixth of its time, and reads another grammar.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, NoReturn
+
+from tripod.cli.commands import NOBODY, Call, NbsProgram, Param, Verb
+from tripod.cli.exit_codes import DOORS, FAILURES, end_at_once, report
+from tripod.cli.params import FLAG, HANDLE, Handle, Number, whole_number
+from tripod.errors import BadArgumentError
+from tripod.output import emit, emit_json, remark
+from tripod.team.open import opened
+from tripod.team.team import Team
+
+_OPTION = r"(?s)--([a-z][a-z0-9-]*)(?:=(.*))?"
+_HANDLES = ("as", "by", "handle", "reader", "since", "unread")
+
+
+# Words -----------------------------------------------------------------------------------------
+
+
+class Grammar(NamedTuple):
+    """What a command takes: the names of its texts, how many it needs, its options and flags."""
+
+    texts: list[str]
+    least: int
+    options: list[str]
+    flags: list[str]
+
+
+class Words(NamedTuple):
+    """The texts in their order, the options' values by name, and the flags that were given."""
+
+    texts: list[str]
+    options: dict[str, str]
+    flags: frozenset[str]
+
+
+def grammar_of(usage: str) -> Grammar:
+    """Read a usage line; a text in brackets, or before a ``|``, may be left out.
+
+    >>> grammar_of("DIR [EVENT] --by=HANDLE [--processed]")
+    Grammar(texts=['dir', 'event'], least=1, options=['by'], flags=['processed'])
+    """
+    parts = re.sub(r"\([^)]*\)", "", usage).split()
+    found = [part for part in parts if part != "|"]
+    before_bar = {part for part, after in pairwise(parts) if after == "|"}
+    texts = [part for part in found if "--" not in part]
+    options = [part.strip("[]").removeprefix("--") for part in found if "--" in part]
+    return Grammar(
+        [part.strip("[]").lower() for part in texts],
+        sum(part[0] != "[" and part not in before_bar for part in texts),
+        [option.partition("=")[0] for option in options if "=" in option],
+        [option for option in options if "=" not in option],
+    )
+
+
+def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
+    """Take the words behind a command's name apart; every refusal shows the usage line.
+
+    Raises:
+        BadArgumentError: a word is not UTF-8, or not what the command takes.
+    """
+    found: list[str] = []
+    values: dict[str, str] = {}
+    given: set[str] = set()
+    only_texts = False
+    for word in words:
+        match = None if only_texts else re.fullmatch(_OPTION, word)
+        problem = _not_utf8(word)
+        if word == "--" and not only_texts:
+            only_texts = True
+        elif match is None:
+            found.append(word)
+        else:
+            name, value = match.groups()
+            problem = _option_problem(name, value, takes)
+            if value is None:
+                given.add(name)
+            elif values.setdefault(name, value) != value:
+                problem = f"--{name} is given twice, with two values"
+        if problem is not None:
+            raise refused(problem, usage)
+    if not takes.least <= len(found) <= len(takes.texts):
+        few = len(found) < takes.least
+        what = "too few arguments" if few else f"{found[len(takes.texts)]!r} is one too many"
+        raise refused(what, usage)
+    return Words(found, values, frozenset(given))
+
+
+def refused(what: str, usage: str) -> BadArgumentError:
+    """The error that says what is wrong, and shows the usage line."""
+    return BadArgumentError(f"{what}\n  Usage: {usage}")
+
+
+def _not_utf8(word: str) -> str | None:
+    try:
+        word.encode()
+    except UnicodeEncodeError as error:
+        return f"an argument is not UTF-8 (character {error.start + 1})"
+    return None
+
+
+def _option_problem(name: str, value: str | None, takes: Grammar) -> str | None:
+    if name not in (*takes.options, *takes.flags):
+        all_ = (*(f"--{one}=..." for one in takes.options), *(f"--{one}" for one in takes.flags))
+        has = f"the options are {', '.join(all_)}" if all_ else "there are none"
+        return f"no option --{name}; {has}. A text that looks like one goes behind a --"
+    if value is None:
+        return f"--{name} takes a value: --{name}=..." if name in takes.options else None
+    if name in takes.flags:
+        return f"--{name} takes no value"
+    if name in _HANDLES and re.search(r"[\n\r]", value):
+        return f"--{name}: the value holds a line break; give it on one line"
+    return None
+
+
+# Calls -----------------------------------------------------------------------------------------
+
+
+class NbsCall(Call):
+    """One call of a command of an ``nbs-*`` program.
+
+    The value of an option is judged when the work asks for it, in the original's order; the texts
+    are given as they are.
+    """
+
+    nbs = True
+
+    def __init__(self, verb: Verb, usage: str, words: Words, takes: Grammar) -> None:
+        texts = dict(zip(takes.texts, words.texts, strict=False))
+        super().__init__(verb, texts)
+        self.usage, self.words, self.takes = usage, words, takes
+        self.place = words.texts[0] if words.texts else ""
+
+    def __getattr__(self, name: str) -> Any:
+        option = name.removesuffix("_").replace("_", "-")
+        if option in self.takes.flags:
+            return option in self.words.flags
+        if option in self.takes.options:
+            return self._value(option)
+        if option in self.takes.texts:
+            return self.values.get(option)
+        if option in self._params():  # tripod alone has it
+            return False if self._params()[option].kind is FLAG else None
+        raise AttributeError(name)
+
+    def _params(self) -> dict[str, Param]:
+        return {param.name.replace("_", "-"): param for param in self.verb.params}
+
+    def _value(self, option: str) -> Any:
+        text, param = self.words.options.get(option), self._params().get(option)
+        kind = None if param is None else param.kind
+        if text is None:
+            return None if param is None else param.default
+        if isinstance(kind, Number):
+            return self._number(option, text, kind)
+        if isinstance(kind, Handle) and kind.loose:
+            if not text:
+                raise BadArgumentError(f"--{option}: empty; name a handle, or leave it out")
+        elif isinstance(kind, Handle):
+            _judge_handle(text, f"--{option}")
+        return text
+
+    def _number(self, option: str, text: str, kind: Number) -> int:
+        if not text and kind.empty is not None:
+            return kind.empty
+        number = whole_number(text, kind.least, kind.most)
+        if number is None:
+            what = f"--{option}={text:.40}: no whole number from {kind.least} to {kind.most}"
+            raise refused(what, self.usage)
+        return number
+
+    def get(self, name: str) -> Any:
+        """The value of an option that only some commands have; None where this one does not."""
+        option = name.replace("_", "-")
+        return self._value(option) if option in self.takes.options else None
+
+    @property
+    def json(self) -> bool:
+        """Whether the answer is to be JSON."""
+        return "json" in self.words.flags
+
+    def team(self, start: str | None = None) -> AbstractContextManager[Team]:
+        """The team of the folder in which the program was called, or above."""
+        return opened(None, start)
+
+    def actor(self, option: str = "as", *, required: bool = False) -> str:
+        """The handle that acts: as the option says, or the one of the worker's environment.
+
+        Raises:
+            BadArgumentError: that is no handle; or there is none, and one is required.
+        """
+        given = self.words.options.get(option)
+        who = os.environ.get("NBS_HANDLE", "") if given is None else given
+        if not who and given is None:
+            if required:
+                raise refused(f"--{option}=HANDLE is missing: say who it is", self.usage)
+            return NOBODY
+        _judge_handle(who, "NBS_HANDLE" if given is None else f"--{option}")
+        return who
+
+    def objects(self, values: Iterable[Mapping[str, Any]]) -> None:
+        """Print JSON objects, one a line, as the original does."""
+        emit_json(values)
+
+
+def _judge_handle(text: str, place: str) -> None:
+    try:
+        HANDLE.read(text)
+    except ValueError as error:
+        raise BadArgumentError(f"{place}: {error}") from error
+
+
+# Programs --------------------------------------------------------------------------------------
+
+
+def _main(module: str, at: int = 0) -> NoReturn:
+    """Run the program of a module of the table, and leave with its exit code."""
+    end_at_once()
+    program: NbsProgram = importlib.import_module(f"tripod.cli.{module}").PROGRAMS[at]
+    codes = DOORS[program.codes]
+    try:
+        code = _run(program, sys.argv[1:]) or 0
+    except FAILURES as error:
+        code = report(error, codes)
+    except KeyboardInterrupt:
+        remark("stopped")
+        code = 130
+    sys.exit(code)
+
+
+nbs_bus = partial(_main, "bus")
+nbs_chat = partial(_main, "chat")
+nbs_scribe = partial(_main, "scribe", 0)
+nbs_scribe_log = partial(_main, "scribe", 1)
+nbs_scribe_query = partial(_main, "scribe", 2)
+nbs_worker = partial(_main, "worker")
+
+
+def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
+    if program.alone:
+        return _run_only(program, words)
+    name, rest = (words[0], words[1:]) if words else ("", ())
+    if name in program.asks:
+        return _tell(program, program.usage)
+    verb = next((verb for verb in program.verbs if verb.name == name), None)
+    if verb is None or verb.nbs is None:
+        return _lost(program, words)
+    usage = f"{program.name} {name} {verb.nbs}".rstrip()
+    if rest and rest[0] in ("--help", "-h"):  # elsewhere it is a text: `send FILE ann --help`
+        return _tell(program, f"Usage: {usage}" + (f"\n    {verb.says}" if verb.says else ""))
+    return verb.work(_called(program, verb, usage, rest))
+
+
+def _run_only(program: NbsProgram, words: Sequence[str]) -> int | None:
+    """Run a program that is a single command; ``--help`` may stand anywhere before a ``--``."""
+    (verb,) = program.verbs
+    before = words[: words.index("--")] if "--" in words else words
+    if "--help" in before or "-h" in before:
+        return _tell(program, program.usage)
+    if not words and program.lost == "usage":
+        _tell(program, program.usage)
+        return DOORS[program.codes].usage
+    usage = program.short or program.usage.partition("\n")[0].removeprefix("Usage: ")
+    return verb.work(_called(program, verb, usage, words))
+
+
+def _called(program: NbsProgram, verb: Verb, usage: str, words: Sequence[str]) -> NbsCall:
+    takes = grammar_of(verb.nbs or "")
+    if program.by_name:
+        takes = takes._replace(options=sorted(takes.options))
+    if verb.name in program.text_at:
+        words = _text_apart(words, program.text_at[verb.name], takes)
+    return NbsCall(verb, usage, take_apart(words, usage, takes), takes)
+
+
+def _text_apart(words: Sequence[str], place: int, takes: Grammar) -> Sequence[str]:
+    """A message or pattern in its place is a text whatever it looks like, unless an option.
+
+    The original takes it as it stands, and scripts rely on that: ``send FILE ann --done``.
+    """
+    if len(words) <= place or "--" in words[: place + 1]:
+        return words
+    name, equals, _ = words[place].partition("=")
+    names = takes.options if equals else takes.flags
+    if not name.startswith("--") or name[2:] in names:
+        return words
+    return [*words[:place], *words[place + 1 :], "--", words[place]]
+
+
+def _tell(program: NbsProgram, text: str) -> int:
+    if program.help_to_stdout:
+        emit([text])
+    elif sys.stderr is not None:
+        sys.stderr.write(f"{text.rstrip(chr(10))}\n")
+    return 0
+
+
+def _lost(program: NbsProgram, words: Sequence[str]) -> int:
+    """End a call without a known command, each program as its original does."""
+    if program.lost == "usage":
+        if words and words[0]:
+            remark(f"no command {words[0]!r}")
+        _tell(program, program.usage)
+        return DOORS[program.codes].usage
+    if program.lost == "help":
+        what = f"no command {words[0]!r}" if words else "which command?"
+        raise BadArgumentError(f"{what}\n{program.usage}")
+    names = ", ".join(verb.name for verb in program.verbs if verb.nbs is not None)
+    raise BadArgumentError(f"which command? There are {names}, help.")

@@ -1,0 +1,238 @@
+"""Reads what commands are given: words, handles, numbers, times, keys, and texts from files.
+
+A ``ValueKind`` says how the value of a parameter is read. Both command lines read by it: ``tripod``
+before a command begins, an ``nbs-*`` program when the command asks for the value, since its
+original judges arguments in that order.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tripod.errors import BadArgumentError
+from tripod.ledger.files import read_plain
+
+if TYPE_CHECKING:
+    from tripod.ledger.tlog.note import VerifierKey
+
+MAX_INPUT = 1024 * 1024  # bytes of a text
+MAX_NUMBER = 2**53 - 1  # what canonical JSON can hold, and SQLite and every reader of ours
+_SHOWN = 40  # characters of a bad value that a message repeats
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+# Kinds of values -------------------------------------------------------------------------------
+
+
+class ValueKind:
+    """Any text; a path may hold bytes that are not UTF-8."""
+
+    def read(self, text: str) -> object:
+        """The value of a text.
+
+        Raises:
+            ValueError: the text breaks the rule, which the message names.
+        """
+        return text
+
+
+class Text(ValueKind):
+    """A text that can be written as UTF-8; other bytes reach Python as halves of surrogates."""
+
+    def read(self, text: str) -> object:
+        """The text itself."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"is not UTF-8 (character {error.start + 1})") from None
+        return text
+
+
+class Handle(Text):
+    """Somebody's name: one word, without what the files of the team use as punctuation.
+
+    ``loose``: an ``nbs-*`` program takes any text that is not empty, and looks for it.
+    """
+
+    def __init__(self, *, loose: bool = False) -> None:
+        self.loose = loose
+
+    def read(self, text: str) -> object:
+        """The handle itself."""
+        from tripod.projections.chat.format import valid_handle
+
+        super().read(text)
+        problem = valid_handle(text)
+        if problem is not None:
+            raise ValueError(problem.removeprefix("handle: "))
+        return text
+
+
+class Number(ValueKind):
+    """A whole number in decimal digits, from ``least`` to ``most``.
+
+    ``empty`` is the number that an empty value stands for in an ``nbs-*`` program.
+    """
+
+    def __init__(self, least: int = 0, most: int = MAX_NUMBER, empty: int | None = None) -> None:
+        self.least, self.most, self.empty = least, most, empty
+
+    def read(self, text: str) -> object:
+        """The number."""
+        number = whole_number(text, self.least, self.most)
+        if number is None:
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+            raise ValueError(f"{shown!r} is no whole number from {self.least} to {self.most}")
+        return number
+
+
+class Choice(Text):
+    """One of a few words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def read(self, text: str) -> object:
+        """The word itself."""
+        if text not in self.words:
+            raise ValueError(
+                f"{text!r} is none of {', '.join(self.words)}{meant(text, self.words)}"
+            )
+        return text
+
+
+RAW, TEXT, HANDLE, FLAG = ValueKind(), Text(), Handle(), ValueKind()
+
+
+def meant(text: str, words: Sequence[str]) -> str:
+    """The question after a word that is not known: which of the known words was meant.
+
+    >>> meant("hgih", ["critical", "high"])
+    '. Did you mean high?'
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(text, words, 3)
+    return f". Did you mean {' or '.join(close)}?" if close else ""
+
+
+def whole_number(text: str, least: int, most: int) -> int | None:
+    """A whole number in decimal digits; None where it is none from ``least`` to ``most``.
+
+    >>> whole_number("300", 0, 1000), whole_number("-1", 0, 1000), whole_number("1e3", 0, 1000)
+    (300, None, None)
+    """
+    number = int(text) if re.fullmatch("[0-9]{1,16}", text) else -1
+    return number if least <= number <= most else None
+
+
+# Texts and times -------------------------------------------------------------------------------
+
+
+def text_argument(text: str | None, file: str | None, what: str) -> str:
+    """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
+
+    The file may be a link to a regular file. A pipe is refused, since one that nobody writes to
+    would keep us waiting: ``--file -`` reads what is piped in.
+
+    Raises:
+        BadArgumentError: both or more than 1 MiB are given, or the file cannot be read as UTF-8.
+    """
+    if file is None:
+        return text or ""
+    if text is not None:
+        raise BadArgumentError(f"{what}: given twice, as argument and by --file; give one of them")
+    try:
+        data = _input_bytes(file)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        hint = "" if file == "-" else "; `--file -` reads standard input"
+        message = f"{what}: --file {file!r} cannot be read: {reason}{hint}"
+        raise BadArgumentError(message) from error
+    if len(data) > MAX_INPUT:
+        raise BadArgumentError(
+            f"{what}: --file {file!r} holds more than {MAX_INPUT} bytes; "
+            "put it where the others can read it, and send its path"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        message = f"{what}: --file {file!r} is not UTF-8 (byte {error.start + 1})"
+        raise BadArgumentError(message) from error
+
+
+def _input_bytes(file: str) -> bytes:
+    if file != "-":
+        return read_plain(file, MAX_INPUT, named=True)
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.buffer.read(MAX_INPUT + 1)
+
+
+def moment(text: str, what: str) -> int:
+    """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, or of ``2026-02-12T14:00:00``.
+
+    A moment without a zone is one of this host's.
+
+    Raises:
+        BadArgumentError: it is none of these.
+    """
+    from tripod.projections import text as moments
+
+    ago = re.fullmatch("([0-9]{1,9})([smhd])", text)
+    if ago is not None:
+        return max(0, time.time_ns() // 1_000_000_000 - int(ago[1]) * _UNITS[ago[2]])
+    if re.fullmatch("[0-9]{10,15}", text):
+        return int(text)
+    found = moments.parse(text) if "T" in text else None
+    if found is None:
+        raise BadArgumentError(
+            f"{what}: {text:.40} is no time; give 30s, 5m, 2h or 1d ago, an epoch of ten digits "
+            "or more, or 2026-02-12T14:00:00"
+        )
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}", text):
+        found = int(time.mktime((*time.gmtime(found)[:6], 0, 0, -1)))
+    return found
+
+
+# Keys ------------------------------------------------------------------------------------------
+
+
+def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
+    """The keys of logs, which seal, as they were given to an option.
+
+    Raises:
+        BadArgumentError: one is no verifier key of a log.
+    """
+    from tripod.ledger.tlog.note import ED25519
+
+    return [_key(text, option, ED25519, "a witness, and not of a log") for text in vkeys]
+
+
+def witness_key(text: str) -> VerifierKey:
+    """The key of a witness, which cosigns, as it was given to ``--key``.
+
+    Raises:
+        BadArgumentError: it is none.
+    """
+    from tripod.ledger.tlog.note import COSIGNATURE
+
+    hint = "; `tripod witness show` prints it where the witness is"
+    return _key(text, "--key", COSIGNATURE, "a log, and not of a witness", hint)
+
+
+def _key(text: str, option: str, kind: int, other: str, hint: str = "") -> VerifierKey:
+    from tripod.ledger.errors import MalformedError
+    from tripod.ledger.tlog.note import VerifierKey
+
+    try:
+        key = VerifierKey.parse(text)
+    except MalformedError as error:
+        raise BadArgumentError(f"{option}: {error}{hint}") from error
+    if key.kind != kind:
+        raise BadArgumentError(f"{option}: {key.name} is the key of {other}")
+    return key

@@ -1,0 +1,202 @@
+"""``tripod backup``, ``restore``, ``doctor`` and ``redact``: when something is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tripod.cli.commands import Call, verb_of
+from tripod.cli.params import TEXT
+from tripod.errors import BadArgumentError
+from tripod.ledger.locator import subject
+from tripod.output import one_line, remark
+from tripod.team.open import readable
+
+if TYPE_CHECKING:
+    from tripod.recovery.doctor import Trouble
+
+LISTED = 20
+OUTSIDE = (
+    "what is in git history, in backups and with others cannot be erased from here: "
+    "a secret that leaked must be revoked"
+)
+
+
+# Copies ----------------------------------------------------------------------------------------
+
+
+def _backup(call: Call) -> None:
+    from tripod.recovery import backup as copies
+
+    with call.team() as team, call.progress():
+        done = copies.backup(team, call.file)
+    root = done.root.hex()
+    call.answer(
+        {"file": call.file, "root": root, "size": done.size},
+        [f"{one_line(call.file)}: {done.size} entries, root {root}"],
+    )
+
+
+def _restore(call: Call) -> None:
+    from tripod.recovery import backup as copies
+
+    root = copies.place(call.values["team"])
+    with readable(os.path.abspath(root)), call.progress():
+        done = copies.restore(
+            root, call.file, call.as_origin, sign_fork=call.sign_fork, discard=call.discard
+        )
+    for warning in done.warnings:
+        remark(f"warning: {warning}")
+    lines = [
+        f"Restored: {one_line(done.root)}/ledger.db, {done.size} entries of {one_line(call.file)}"
+    ]
+    if done.forked:
+        lines.append(f"It goes on as {done.origin}, forked from {done.old}")
+    if done.kept:
+        lines.append(f"The database that stood there is kept as {one_line(done.kept)}")
+    lines.append(f"{done.written} files written, {done.displaced} had held other bytes")
+    call.answer(vars(done), lines)
+
+
+# The doctor ------------------------------------------------------------------------------------
+
+
+def _doctor(call: Call) -> int:
+    from tripod.recovery.doctor import examine, mend
+
+    path = _directory(call.values["team"])
+    with readable(path), call.progress():
+        before = examine(path)
+        after = mend(before) if call.fix else before
+    still = {(one.name, one.where) for one in after.troubles}
+    mended = [one for one in before.troubles if (one.name, one.where) not in still]
+    value = {
+        "root": after.root,
+        "problem": after.problem,
+        "mended": [one._asdict() for one in mended],
+        "troubles": [one._asdict() for one in after.troubles],
+    }
+    lines = [*_trouble_lines("mended", mended), *_trouble_lines("", after.troubles)]
+    if after.troubles and not after.problem:
+        lines.append(_sum(after.troubles, fix=call.fix))
+    elif not after.problem:
+        lines.append("Nothing is wrong any more" if mended else "Nothing is wrong")
+    call.answer(value, lines)
+    if after.problem and not call.json:
+        remark(f"cannot judge: {after.problem}")
+    return 3 if after.problem else 1 if after.troubles else 0
+
+
+def _directory(given: str | None) -> str:
+    """The directory to look at; where there is no ledger, that is for the doctor to say."""
+    if given is not None and not os.path.isdir(given):
+        raise BadArgumentError(
+            f"--team: {given!r} is no folder: give the project or its team directory"
+        )
+    return os.path.abspath(subject(given))
+
+
+def _trouble_lines(front: str, troubles: Iterable[Trouble]) -> Iterable[str]:
+    for one in troubles:
+        words = [front] if front else []
+        words += [one_line(one.where), one.name, one_line(one.what)]
+        yield ": ".join(words)
+        if not front:
+            who = "--fix" if one.mends else "you"
+            yield f"  {who}: {one_line(one.cure)}"
+
+
+def _sum(troubles: tuple[Trouble, ...], *, fix: bool) -> str:
+    count, mends = len(troubles), sum(bool(one.mends) for one in troubles)
+    words = f"{count} thing{'' if count == 1 else 's'} wrong"
+    stops = next((one for one in troubles if one.stops), None)
+    if stops is not None:
+        return f"{words}; nothing is mended as long as there is {stops.name}"
+    if fix:
+        return f"{words}, left for you"
+    return f"{words}, of which --fix mends {mends}"
+
+
+# Erasing ---------------------------------------------------------------------------------------
+
+
+def _redact(call: Call) -> int:
+    from tripod.recovery import redact as act
+
+    with call.team() as team, call.progress():
+        request = act.RedactionRequest(call.seq, call.match, call.reason or "", call.by or "")
+        found = act.redact(team, request, dry_run=call.dry_run, exports=call.export)
+    verb = "Would be redacted" if call.dry_run else "Redacted"
+    call.answer(
+        vars(found) | {"erased": [vars(target) for target in found.erased]},
+        [
+            *(f"  {t.seq:>7}  {t.kind:<16}  {one_line(t.stream)}  {t.why}" for t in found.erased),
+            f"{verb}: {len(found.erased)} entries",
+        ],
+    )
+    for line in found.cannot[:LISTED]:
+        remark(f"stays: {line}")
+    if len(found.cannot) > LISTED:
+        remark(f"and {len(found.cannot) - LISTED} more entries in which something stays")
+    if found.quoted:
+        numbers = " ".join(map(str, found.quoted))
+        remark(f"quoted elsewhere: `tripod redact {numbers}` erases that, too")
+    for path in found.left:
+        remark(f"still says it: {one_line(path)}")
+    if not call.dry_run:
+        remark(OUTSIDE)
+    return 1 if found.cannot or found.left or not (call.dry_run or found.done) else 0
+
+
+# The table -------------------------------------------------------------------------------------
+
+_BACKUP = """\
+backup FILE
+    The copy is one database file that `tripod verify FILE` judges; others go on writing
+    meanwhile. It holds no private key.
+"""
+_RESTORE = """\
+restore FILE
+    The team's files are then written as the backup has them. What may lack entries goes on
+    under a new name, and says so in its first entry: a seal of the new line never contradicts
+    one of the old. The name stays only where the ledger that is replaced is wholly contained in
+    FILE, and --as-origin is not given. The replaced database is kept beside the new one. Where
+    the files show decisions, messages or events that FILE does not hold, nothing is replaced
+    without --discard; with it they are kept in the ledger, and `tripod verify` names them from
+    then on.
+
+    Where a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
+    (`left behind`) until --sign-fork says that this is wanted, or a policy from outside does.
+
+    --as-origin NAME  The new line's name; made up by default.
+    --sign-fork       Sign with the old line's key that it ends here, though newer heads of it
+        are known.
+    --discard REASON  Also remove what the files show and FILE does not hold; the reason is
+        recorded.
+"""
+_DOCTOR = """\
+doctor
+    Exit codes: 0 nothing is wrong, or all was mended; 1 something is, 2 usage, 3 could not
+    judge.
+    --fix  Do what is said to be done; evidence is never touched.
+"""
+_REDACT = """\
+redact [SEQ]...
+    With SEQ, the events that tell of those entries and the bytes that were kept of files are
+    erased with them. The entry that says who erased what, and why, stays for ever.
+
+    Exit codes: 0 erased (with --dry-run: all of it can be), 1 something stays, 2 usage.
+
+    --match REGEX    All entries in which this is found.
+    --reason TEXT    Why; it stays in the ledger.
+    --by HANDLE      Who erases it; it stays in the ledger.
+    --dry-run        Say what would be erased, and change nothing.
+    --export DIR...  An export whose bodies are erased as well; .nbs/record always is.
+"""
+COMMANDS = {
+    "backup": verb_of(_BACKUP, _backup, {"FILE": TEXT}),
+    "restore": verb_of(_RESTORE, _restore, {"FILE": TEXT}),
+    "doctor": verb_of(_DOCTOR, _doctor),
+    "redact": verb_of(_REDACT, _redact),
+}
