@@ -164,12 +164,13 @@ def test_who_signs_brings_cryptography_and_nothing_else_that_is_heavy(tmp_path: 
 
 FORMATS = """
 import sys
-import tripod.ledger.tlog.note, tripod.ledger.tlog.policy, tripod.ledger.tlog.proof,
-tripod.ledger.tlog.seal, tripod.ledger.tlog.tiles from tripod.ledger.tlog.note import SigningKey,
-VerifierKey key =
-VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW") assert
-"cryptography" not in sys.modules assert not key.accepts("text", bytes(64)) assert "cryptography" in
-sys.modules
+import tripod.ledger.tlog.note, tripod.ledger.tlog.policy, tripod.ledger.tlog.proof
+import tripod.ledger.tlog.seal, tripod.ledger.tlog.tiles
+from tripod.ledger.tlog.note import SigningKey, VerifierKey
+key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
+assert "cryptography" not in sys.modules
+assert not key.accepts("text", bytes(64))
+assert "cryptography" in sys.modules
 """
 
 
