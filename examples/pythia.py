@@ -3,7 +3,7 @@
     tripod pythia run -- python3 examples/pythia.py
 
 It stands for a model where none is to be had: in the demo, in tests, and for whoever wants to see
-what Pythia is given and what she must answer. It names what can be seen from the fields of the
+what Pythia is given and what it must answer. It names what can be seen from the fields of the
 entries alone. It reads standard input and nothing else; of the standard library alone.
 """
 

@@ -228,7 +228,7 @@ def sign_change(
 
 
 def cosign_note(note: str, signer: SigningKey) -> str:
-    """The same note with one signature more (MalformedError: it is none)."""
+    """A copy of ``note`` with one more signature (MalformedError: not a note)."""
     parsed = parse_note(note.encode())
     return format_note(Note(parsed.text, (*parsed.signatures, sign(parsed.text, signer)))).decode()
 

@@ -43,7 +43,7 @@ def format_value(value: object) -> bytes:
 
 
 def format_ordered(value: dict[str, object]) -> bytes:
-    """The same for a flat object whose keys stand in their order already: half the price.
+    """Canonical bytes of a flat object whose keys are sorted already: half the price.
 
     Raises:
         MalformedError: as ``format_value``.

@@ -167,7 +167,7 @@ def link_all(
 
 
 def _same_or_raise(draft: Draft, known: Entry) -> None:
-    """The same id with the same body is a retry, with another body an error."""
+    """Accept a known id with the same body (a retry); refuse it with another body."""
     if draft.kind == known.kind and (known.body is None or format_value(draft.body) == known.body):
         return
     raise IdReusedError(f"id {draft.id} stands at entry {known.seq} with another body")

@@ -129,7 +129,7 @@ class Places:
         return self._names(CHAT)
 
     def archives(self) -> list[str]:
-        """The same of the folders into which chats are moved that are begun anew."""
+        """Prefixes of the folders into which restarted chats are moved."""
         return [f"{name}{ARCHIVE}/" for name in self.chats()]
 
     def logs(self) -> list[str]:

@@ -65,7 +65,7 @@ def load(db: sqlite3.Connection) -> Manifest:
 
 
 def load_any(db: sqlite3.Connection) -> Manifest:
-    """The same, of a database that may have lost the table, or has a view in its place."""
+    """Load the manifest of a database that may lack the table, or has a view in its place."""
     try:
         sql = "SELECT type FROM sqlite_schema WHERE lower(name) = 'manifest'"
         if db.execute(sql).fetchone() != ("table",):

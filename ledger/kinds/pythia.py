@@ -1,6 +1,6 @@
 """Kinds of Pythia's reviews (seeds: tripod-architecture; design section 8).
 
-How her program ran is told by the kinds of agents' runs; these say what it means for the team.
+The kinds of agents' runs record how Pythia's program ran; these record what it means for the team.
 
 Typed constructors of drafts about Pythia's reviews; see ``tripod.ledger.kinds.team``.
 """

@@ -106,7 +106,7 @@ def side_problem(path: str) -> str | None:
 
 
 def _side_problem(path: str) -> tuple[str | None, bool]:
-    """The same as of one moment; whether a program that opens or closes the file passes there."""
+    """One look at the files beside the database: the problem, and whether it may be momentary."""
     odd = odd_beside(path)
     if odd is not None:
         return odd, False

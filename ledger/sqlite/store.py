@@ -318,7 +318,7 @@ def is_malformed(error: Exception) -> bool:
 
 
 def pages_damaged(error: Exception, path: str) -> PagesDamagedError:
-    """What is said then, of whatever act."""
+    """The error to raise when SQLite reports a corrupt page."""
     return PagesDamagedError(
         f"{path}: {error}: pages of the file are damaged. Run `tripod rebuild`: it copies the "
         "entries into a new file, if they are sound, and keeps this one"

@@ -27,11 +27,11 @@ their order::
 
 Each line is the canonical JSON of an object, its body and salt as they were committed to:
 
->>> format_line(7, Said(b"\x01" * 32, b'{"v":1}'))[:20]
+>>> format_line(7, LeafContent(b"\x01" * 32, b'{"v":1}'))[:20]
 b'{"body":{"v":1},"sal'
->>> format_line(7, Said(None, None))
+>>> format_line(7, LeafContent(None, None))
 b'{"seq":7}'
->>> format_line(7, Said(None, None, b"\x01\x02"))
+>>> format_line(7, LeafContent(None, None, b"\x01\x02"))
 b'{"auth":"0102","seq":7}'
 
 The second is an erased one, the third one that was signed: its record comes first

@@ -121,7 +121,7 @@ def _said(response: TimeStampResponse) -> str:
 
 
 def _sorted(receipt: bytes) -> bytes:
-    """The same reply with its certificates in DER's order; any other bytes as they are."""
+    """A timestamp reply with its certificates in DER order; other bytes unchanged."""
     # TimeStampResp: status, token. The token: its type, [0] { SignedData }. SignedData: version,
     # digests, content, [0] certificates, ...
     tag, start, end = 0, 0, 0

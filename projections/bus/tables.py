@@ -53,7 +53,7 @@ _PRUNE = "DELETE FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
 
 
 class BusQueue:
-    """See the module."""
+    """The table ``events`` and the files of the event queue."""
 
     name = "events"
     version = 1
@@ -231,7 +231,7 @@ _SEEN = (
 
 
 class Claims(TableAlone):
-    """See the module. ``event`` is the seq of the entry that published; ``until_us`` epoch µs."""
+    """Claims on events and read marks. ``event`` is the publishing seq; ``until_us`` epoch µs."""
 
     name = "claims"
     version = 1

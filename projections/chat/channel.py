@@ -164,7 +164,7 @@ class Channel:
         return {line_bytes(source, body) for body in source.each_body(seqs)}
 
     def _states(self) -> Iterator[int]:
-        """As of which entries the file may stand, the likely ones first.
+        """Entries as of which the file may have been written, the likely ones first.
 
         Lines ``went`` by a deletion or into an archive.
         """

@@ -84,7 +84,7 @@ _COUNT = (
 
 
 class ChatFiles:
-    """See the module."""
+    """The tables of channels and lines, and the files of chats and their archives."""
 
     name = "chat"
     version = 3
@@ -373,7 +373,7 @@ class ReadPosition(NamedTuple):
 
 
 class Reading(TableAlone):
-    """See the module."""
+    """The tables of read positions and of events that address a handle."""
 
     name = "reading"
     version = 1

@@ -44,7 +44,7 @@ _SPLIT = (
 
 
 class DecisionLog:
-    """See the module."""
+    """The tables of logs and their pieces, and the files of decision logs and archives."""
 
     name = "decisions"
     version = 2

@@ -55,8 +55,8 @@ binds the two but what each says of itself and which came first. Source: seed tr
 
 What Pythia is told, beside the decision log: the instructions of every review. Pure.
 
-Who runs her puts it in front of the log; who judges her isolation knows it as words that are ours.
-``{first}``, ``{last}`` and ``{count}`` stand for what she is asked to review.
+The run puts it in front of the log; the check of isolation knows it as this project's own words.
+``{first}``, ``{last}`` and ``{count}`` stand for the decisions to review.
 Source: seed tripod-architecture, "Checkpoint Template".
 """
 
@@ -233,7 +233,7 @@ class DecisionRange(NamedTuple):
     decisions: int
 
     def __str__(self) -> str:
-        """As the template has it."""
+        """The range as the template prints it."""
         return f"{self.first} through {self.last} ({self.decisions} decisions)"
 
 

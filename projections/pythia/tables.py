@@ -20,7 +20,7 @@ _FAILED = "INSERT INTO failures (seq, event) VALUES (?, ?)"
 
 
 class PythiaRuns(TableAlone):
-    """See the module. ``event`` is the seq of the entry that published the checkpoint event."""
+    """Tables of review runs. ``event`` is the seq of the entry that published the checkpoint."""
 
     name = "pythia"
     version = 1

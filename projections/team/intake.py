@@ -110,7 +110,7 @@ def _input(reader: Reader, path: str, data: bytes | None, digest: str, mtime_us:
 
 
 def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As many problems as an entry holds; a file of nonsense has one for each line."""
+    """The first problems, as many as fit in an entry; a file of nonsense has one for each line."""
     shown = [problem for problem in problems[:MAX_PROBLEMS] if fits(problem, PROBLEM_ROOM)]
     left = len(problems) - len(shown)
     if left:

@@ -64,7 +64,7 @@ def odd_config(disk: Disk, path: str) -> str | None:
 
 
 class TeamFiles:
-    """See the module."""
+    """Other tools' worker files, inputs, read positions and evidence."""
 
     name = "workers"
     version = 1
@@ -194,7 +194,7 @@ PATH = "counts.json"
 
 
 class Counts:
-    """See the module. It counts the tables of others, which are folded before."""
+    """``counts.json``. It counts the tables of other projections, which are folded before it."""
 
     name = "counts"
     version = 1
@@ -270,7 +270,7 @@ _FORK = "INSERT INTO forks (seq, origin, size, root) VALUES (?, ?, ?, ?)"
 
 
 class Trust(TableAlone):
-    """See the module. Roots are 64 hex digits; ``forks.origin`` is the line that was left."""
+    """Keys, seals, anchors, forks, actors. Roots are 64 hex digits; ``forks.origin`` was left."""
 
     name = "trust"
     version = 2
@@ -354,7 +354,7 @@ _ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
 
 
 class Redactions(TableAlone):
-    """See the module."""
+    """The table of erased entries, and of the places of their text."""
 
     name = "redactions"
     version = 1

@@ -51,7 +51,7 @@ _STEP = "INSERT INTO worker_steps (seq, name, kind, state, spawn, event) VALUES 
 
 
 class Workers:
-    """See the module."""
+    """The tables of workers that tripod runs and their steps, and their task files."""
 
     name = "workers"  # as that of ``TeamFiles``: to people it is one
     version = 1
@@ -177,7 +177,7 @@ _AGENT_ENDED = (
 
 
 class Agents(TableAlone):
-    """See the module."""
+    """The table of agent runs, from request to end."""
 
     name = "agents"
     version = 1

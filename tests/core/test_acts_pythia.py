@@ -263,7 +263,7 @@ def test_what_was_acknowledged_before_the_ledger_is_settled_and_told(tmp_path: P
             run(team, event=name)
 
 
-# Running her -----------------------------------------------------------------------------------
+# Running the reviewer --------------------------------------------------------------------------
 
 
 def test_one_event_gives_one_assessment_all_at_once() -> None:

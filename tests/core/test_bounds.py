@@ -1,4 +1,4 @@
-"""Between which moments an entry was appended: whose word counts, and on which side."""
+"""Earliest and latest time of an entry: which evidence counts, and for which side."""
 
 import json
 from pathlib import Path

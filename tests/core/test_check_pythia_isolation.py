@@ -130,7 +130,7 @@ def test_a_breach_is_named_with_its_line(tmp_path: Path) -> None:
 def test_a_task_is_a_breach_as_well(tmp_path: Path) -> None:
     team(tmp_path, "You are Pythia. Read .nbs/chat/live.chat.")
     (found,) = outcome(judge(tmp_path), "pythia-isolation").findings
-    assert found.message == "the task of oracle-a0d7 tells her to read the chat"
+    assert found.message == "the task of oracle-a0d7 tells the reviewer to read the chat"
 
 
 def test_other_workers_may_read_the_chat(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_pythia_that_we_spawn_is_judged_as_an_adopted_one_is(tmp_path: Path, s
     (alone / "chat").mkdir()
     theirs = outcome(judge(alone), "pythia-isolation")
     assert [(f.message, f.where, f.evidence) for f in ours.findings] == [
-        (f"the task of {name} tells her to read the chat", f"workers/{name}.md", (JUDGE,)),
+        (f"the task of {name} tells the reviewer to read the chat", f"workers/{name}.md", (JUDGE,)),
         (f"{name} read the chat", f"workers/{name}.log:2", ("> Read(.nbs/chat/live.chat)",)),
     ]
     assert [(f.message, f.where) for f in theirs.findings] == [
@@ -224,7 +224,7 @@ def test_what_a_pythia_of_ours_goes_on_with_is_judged(tmp_path: Path) -> None:
     root, name = spawned(tmp_path, "pythia", "Read .nbs/scribe/log.md.", "", JUDGE)
     (found,) = isolation(Path(root)).findings
     assert (found.message, found.evidence) == (
-        f"the task of {name} tells her to read the chat",
+        f"the task of {name} tells the reviewer to read the chat",
         (JUDGE,),
     )
 

@@ -460,7 +460,7 @@ def test_an_answer_that_quotes_the_chat_is_found(root: str) -> None:
     )
 
 
-def test_what_she_said_before_is_hers(root: str) -> None:
+def test_what_she_said_before_is_answer(root: str) -> None:
     """The same words in two assessments: the chat has them from her."""
     risk = "Whoever writes while another one reads finds a half of what was there, and says nothing"
     with Team(root) as team:
@@ -813,7 +813,7 @@ def test_runs_without_an_assessment_leave_nothing_to_tell(root: str) -> None:
     with collect(root) as evidence:
         told = outcome(run(evidence), "pythia-isolation")
     assert told.verdict == "not applicable"
-    assert told.reason.startswith("no assessment was posted; 1 run of hers")
+    assert told.reason.startswith("no assessment was posted; 1 review run")
 
 
 def test_a_failed_run_that_read_the_chat_is_a_breach(root: str) -> None:

@@ -144,7 +144,7 @@ def test_killed_behind_the_commit(team: Path) -> None:
     assert pending(team) == set()
     done = run(team, "bus", "check")
     assert (done.code, done.out.count(b"-ann-unwritten-")) == (0, 1)
-    assert "healed: the files lacked 1 recorded entries" in done.err
+    assert "recovered: wrote 1 entry that was in the ledger but not yet in the files" in done.err
     assert pending(team) == set(published(team))
     assert run(team, "bus", "check").err == ""
 

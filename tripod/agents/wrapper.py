@@ -410,7 +410,7 @@ def _signal_group(group: int, number: signal.Signals) -> None:
 
 
 def main(spool: str, lock: int) -> None:
-    """See the module."""
+    """Run the program that standard input describes; ``spool`` is the run directory."""
     os.set_inheritable(lock, False)  # noqa: FBT003 - it takes no keyword
     try:
         order = json.loads(sys.stdin.buffer.read())

@@ -53,7 +53,7 @@ WANTED = 20  # decisions between two reviews
 
 
 class DemoReview(NamedTuple):
-    """What became of a review: what the judge says of it, and what her program said beside it."""
+    """The result of a review: the check's verdict, and what the program wrote to stderr."""
 
     outcome: Outcome
     exit_code: int
@@ -61,12 +61,12 @@ class DemoReview(NamedTuple):
 
     @property
     def refused(self) -> bool:
-        """Whether she looked, and found nothing."""
+        """Whether the reviewer looked, and found nothing."""
         return "0 messages found" in self.stderr and not self.outcome.failures
 
     @property
     def caught(self) -> bool:
-        """Whether what she found is named."""
+        """Whether `verify` names what the reviewer found."""
         return self.exit_code == 1 and self.outcome.failures > 0
 
 
@@ -108,7 +108,7 @@ def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
 
 
 def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "") -> DemoReview:
-    """Have a checkpoint event answered; ``extra`` is put behind what she is told."""
+    """Have a checkpoint event answered; ``extra`` follows the instructions."""
     with Team(f"{project}/{FOLDER}") as team:
         team.refresh()
         point = point_named(team, event)
@@ -138,7 +138,7 @@ def _judge(project: str) -> Report:
 def play(folder: str, tell: Tell) -> int:
     """Tell it in ``folder``; give the number of things that went otherwise."""
     project = f"{folder}/council"
-    tell("step", f"The whole Tripod: {WANTED} decisions, and Pythia is called by her event")
+    tell("step", f"The whole Tripod: {WANTED} decisions, and the event that calls Pythia")
     event = begin(project)
     tell("do", f"tripod scribe log … ({WANTED} times); tripod bus check")
     tell("plain", f"  {event}")
@@ -151,7 +151,7 @@ def play(folder: str, tell: Tell) -> int:
 
 
 def _reviewed(project: str, tell: Tell) -> int:
-    """Her review, what the team makes of it, and what the judge says."""
+    """The review, what the team makes of it, and the verdict of `verify`."""
     command = [sys.executable, data_file("pythia.py")]
     with Team(f"{project}/{FOLDER}") as team:
         team.refresh()
@@ -201,7 +201,7 @@ def _verdict(report: Report, tell: Tell, *, apart: bool) -> int:
 
 
 def _nosy(project: str, copy: str, event: str, way: str, tell: Tell) -> int:
-    """A Pythia that reads the chat's files, with a namespace around her and without."""
+    """A Pythia that reads the chat's files, inside a namespace and without one."""
     command = [
         sys.executable, nosy.__file__, way, f"{copy}/{FOLDER}/chat", data_file("pythia.py")
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def _nosy(project: str, copy: str, event: str, way: str, tell: Tell) -> int:
         shutil.rmtree(copy)
         apart = told.outcome.coverage.get("in a namespace") == 1
         if not folder and not apart:
-            tell("plain", f"  by {way}: no namespace is to be had here, so nothing refuses her")
+            tell("plain", f"  by {way}: no namespace is available here, so nothing refuses it")
         where = "in a namespace" if apart else "in a folder"
         wrong += _told(
             f"by {way}, {where}", told, tell, good=told.refused if apart else told.caught
@@ -221,17 +221,17 @@ def _nosy(project: str, copy: str, event: str, way: str, tell: Tell) -> int:
 
 
 def _quoted(project: str, copy: str, event: str, tell: Tell) -> int:
-    """A Pythia to whom somebody quotes the chat in what she is told."""
+    """A Pythia whose instructions quote the chat."""
     shutil.copytree(project, copy)
     command = [sys.executable, data_file("pythia.py")]
     extra = f"\nBear in mind: {SAID[2][1]}\n"
     told = ask(copy, event, partial(order_of, command=command, folder=False), extra)
-    return _told("by a quoted line in her prompt", told, tell, good=told.caught)
+    return _told("by a quoted line in the prompt", told, tell, good=told.caught)
 
 
 def _told(what: str, told: DemoReview, tell: Tell, *, good: bool) -> int:
     """Say what became of one of them."""
-    tell("do", f"{what}: {'she found nothing' if told.refused else 'she had it'}")
+    tell("do", f"{what}: {'it found nothing' if told.refused else 'it had the chat'}")
     if told.refused:
         tell("good", f"    refused; {CHECK}: {told.outcome.said}")
     for finding in told.outcome.findings[:1]:

@@ -1,7 +1,7 @@
-"""Her folder while she runs: an empty one to work in, and a private home; outside the project.
+"""The folder of a review run: an empty one to work in, and a private home; outside the project.
 
-One folder an attempt, in the system's temporary folder, private to whoever runs her. What her
-program leaves in its own folder there (transcripts) is kept as evidence before it goes.
+Each attempt has one folder, in the system's temporary folder, private to the user who runs it. What
+the program leaves in its own folder there (transcripts) becomes evidence before the folder goes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tripod.team.act import Act
 from tripod.team.team import Team
 
 CONFIG = "config"
-"""The folder, within her home, that her program is told to keep its own files in."""
+"""The folder, within the private home, where the reviewer's program keeps its own files."""
 
 MAX_TRANSCRIPT = 16 * 1024 * 1024  # bytes; of a longer one the end is left out
 MAX_TRANSCRIPTS = 20
@@ -72,7 +72,7 @@ class Folder:
                 shutil.rmtree(f"{cls._base()}/{name}", ignore_errors=True)
 
     def make(self, *, config: bool, lends: Iterable[str]) -> None:
-        """Make it, empty but for what is lent to her program.
+        """Make it, empty but for what is lent to the program.
 
         Raises:
             RefusedError: something of others stands in its place.
@@ -102,13 +102,13 @@ class Folder:
                 shutil.copyfileobj(file, copy)
 
     def transcripts(self, within: str) -> Iterator[tuple[str, bytes, bool]]:
-        """Files that her program left in a folder of its own: path, bytes, whether there is more.
+        """Files that the program left in its own folder: path, bytes, whether there is more.
 
         In the order of their paths; of each as many bytes as are kept.
         """
         top = os.path.join(os.path.realpath(self.at), "home", CONFIG, within).rstrip("/")
         if os.path.realpath(top) != top:
-            return  # she made it a link: what it leads to is not hers
+            return  # the program made it a link: the target is not its own
         for folder, folders, names in os.walk(top):
             folders.sort()
             for name in sorted(names):
@@ -119,7 +119,7 @@ class Folder:
 
 
 def transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
-    """The same of an archive (tar) that came back from the namespace; one cut off ends early."""
+    """Files of a transcript archive (tar) from the namespace; a truncated one ends early."""
     import io  # other commands of Pythia's read no archive
     import tarfile
 
@@ -135,10 +135,10 @@ def transcripts_in(archive: bytes) -> Iterator[tuple[str, bytes, bool]]:
 
 
 def keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: str) -> None:
-    """Keep what her program wrote of its own session, beside the logs of workers."""
+    """Store what the program wrote of its own session, beside the logs of workers."""
     for number, (path, data, is_longer) in enumerate(files, 1):
         if number > MAX_TRANSCRIPTS:
-            act.warn(f"of her program's transcripts the first {MAX_TRANSCRIPTS} are kept")
+            act.warn(f"of the reviewer's transcripts only the first {MAX_TRANSCRIPTS} are stored")
             return
         if is_longer:
             act.warn(f"{path} is longer than {MAX_TRANSCRIPT} bytes: its beginning is kept")

@@ -1,16 +1,17 @@
 """One review by a run of Pythia's program: ordered, isolated, judged, tried again, answered.
 
-All is decided anew from the ledger at each step, so whoever comes next goes on from there:
+Each step is decided from the ledger alone, so the next command continues where one was killed:
 
-- no run at the checkpoint event, or all of them lost: her program is run (``agents.errands``);
+- no run at the checkpoint event, or all of them lost: the reviewer's program is run
+  (``tripod.agents.jobs``);
 - it ended, and its answer holds against the template: it is posted, in one transaction with
   ``pythia.assessed``, the event ``assessment-posted``, and the ack of the checkpoint event;
 - it ended otherwise: it is run once more, and told what was wrong (unless that answer came of a
   run that could have read the chat, and this one cannot);
 - that ended otherwise too, or it was lost twice: ``pythia.failed``; the event stays pending.
 
-Several commands at one event wait for the same run, and one of them posts. While she is at work
-the event is claimed by her handle (``tripod.bus.waiting``), so that no other consumer takes it.
+Several commands at one event wait for the same run, and one of them posts. While the program runs,
+Pythia's handle claims the event (``tripod.bus.waiting``), so that no other consumer takes it.
 
 Source: design sections 7 and 8; spec nbs-compat C6, C10; kernel sections 2 and 3.
 """
@@ -46,7 +47,7 @@ HANDLE = "pythia"
 ROLE = "pythia"
 TRIES = 2  # answers of one review: the second is told what was wrong with the first
 MAX_LOST = 2  # how often a program is ordered that was killed with who ran it
-_SPARE_S = 60  # seconds that her claim lasts longer than her program may run
+_SPARE_S = 60  # seconds that the claim lasts longer than the program may run
 _MOST_S = 2**32
 _SHOWN = 10  # problems of one answer that are kept
 _LONG = 300  # characters of each
@@ -54,11 +55,11 @@ _LONG = 300  # characters of each
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How her program is run. ``spec`` has all but the prompt; ``place`` says how isolated.
+    """How the reviewer's program is run. ``spec`` has all but the prompt; ``place`` the isolation.
 
-    ``hidden`` are names of what does not exist for her, ``texts`` the files that her command line
-    names, ``transcripts`` the folder of those that she leaves, within her home ('' for none),
-    ``lent`` paths that she sees as they lie on the disk, each with why.
+    ``hidden`` are names of what does not exist for the program, ``texts`` the files that its
+    command line names, ``transcripts`` the folder of its transcripts within its home ('' for none),
+    ``lent`` paths that it sees as they lie on the disk, each with why.
     """
 
     spec: SpawnSpec
@@ -140,7 +141,7 @@ def _failed(team: Team, point: Point) -> int:
 async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand:
     """Have a checkpoint event answered; give how it stands then: answered, or failed anew.
 
-    Being cancelled ends her program, and records that.
+    Being cancelled ends the reviewer's program, and records that.
 
     Raises:
         RefusedError: somebody else has the event, or it is settled.
@@ -195,7 +196,7 @@ def _was_apart(team: Team, run: Attempt) -> bool:
 
 
 class Reviewing(RunHooks):
-    """What her run means for the team: the event is hers meanwhile, and how far she is isolated."""
+    """What a review run means for the team: its event is claimed, its isolation recorded."""
 
     def __init__(self, team: Team, point: Point, order: Order) -> None:
         self.team = team
@@ -203,7 +204,7 @@ class Reviewing(RunHooks):
         self.order = order
 
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
-        """Her folder is made, the event is claimed."""
+        """Make the folder of the run, and claim the event."""
         point, order = self.point, self.order
         _check_free(self.team, act, point)
         claim = claim_on(self.team, point.event)
@@ -227,7 +228,7 @@ class Reviewing(RunHooks):
         return ()
 
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
-        """What her program left in its own folder is kept."""
+        """Store what the program left in its own folder."""
         if result.left:
             keep_transcripts(act, transcripts_in(result.left), run.spawn)
         elif self.order.transcripts:
@@ -323,7 +324,7 @@ def _give_up(team: Team, point: Point, stand: Stand) -> None:
             "SELECT spawn FROM agents WHERE role = ? AND subject = ? AND seq > ? ORDER BY attempt",
             (ROLE, str(point.event), stand.failed),
         ).fetchall()
-        lost = ["her program was killed with who ran it, each time"]
+        lost = ["the reviewer's program was killed together with its caller, each time"]
         problems = lost if stand.lost else stand.problems
         act.append([pythia_failed(point.event, [spawn for (spawn,) in runs], problems)])
         claim = claim_on(team, point.event)

@@ -1,8 +1,8 @@
-"""Acts on Pythia: what is due, have her review it, record what came from outside, show it.
+"""Acts on Pythia: list what is due, run the review, record one from outside, show it.
 
-One checkpoint event gives exactly one assessment (``tripod.pythia.review`` says how). She is given
-the decision log up to the checkpoint's last decision, on standard input, and nothing else of the
-team.
+One checkpoint event gives exactly one assessment (``tripod.pythia.review`` says how). The reviewer
+gets the decision log up to the checkpoint's last decision, on standard input, and nothing else of
+the team.
 
 Source: seeds tripod-architecture; design sections 7 and 8; spec nbs-compat C6, C10.
 """
@@ -31,10 +31,10 @@ from tripod.team.team import Team
 from tripod.verify.isolation.runs import LIMIT
 
 PROFILE = "TRIPOD_PYTHIA_PROFILE"
-"""The variable that names the profile of her program where none is given; else ``pythia``."""
+"""The variable that names the default profile of the reviewer's program; else ``pythia``."""
 
 TIMEOUT = 1800
-"""Seconds that her program may take, where nothing else is said."""
+"""Seconds that the reviewer's program may take by default."""
 
 _SELF = "tripod"  # who asks for a review, where nobody says who it is
 
@@ -160,7 +160,7 @@ def _oldest(team: Team, now_us: int) -> Point | None:
     return None
 
 
-# Running her -----------------------------------------------------------------------------------
+# Running the reviewer --------------------------------------------------------------------------
 
 
 async def run(
@@ -174,7 +174,7 @@ async def run(
 ) -> ReviewOutcome | None:
     """Have a checkpoint event answered; None where none is due.
 
-    Being cancelled ends her program.
+    Being cancelled ends the reviewer's program.
 
     Args:
         team: the team whose decisions are reviewed.
@@ -209,7 +209,7 @@ async def run(
 
 
 def _said(team: Team, stand: Stand) -> str:
-    """The last line that her program said beside its answer."""
+    """The last line that the program wrote to standard error."""
     spawns = team.source.body(stand.failed)["spawns"]
     sql = "SELECT ended FROM agents WHERE spawn = ? AND state = 'ended'"
     row = team.store.db.execute(sql, (spawns[-1],)).fetchone() if spawns else None
@@ -220,11 +220,11 @@ def _said(team: Team, stand: Stand) -> str:
 
 
 def _secret(team: Team) -> tuple[list[str], str]:
-    """Folders of which she may see nothing, and the project around them."""
+    """Folders that the reviewer must not see, and the project around them."""
     root = os.path.realpath(team.root)
     project = os.path.dirname(root)
     added = (one for one in team.disk.places.added if not one.startswith(f"{LOG.folder}/"))
-    kept = (BUS.folder, CHAT.folder, *added)  # she is given the logs, and may read what is by them
+    kept = (BUS.folder, CHAT.folder, *added)  # the reviewer gets the logs
     folders = [root, *map(team.disk.full, kept), f"{project}/.git"]
     return folders, project
 
@@ -233,7 +233,7 @@ _HIDDEN = ("..", "chat", "events", "ledger.db", "record", "scribe", "spool", "wo
 
 
 def instructions(point: Point) -> str:
-    """What she is told of a checkpoint event, in front of the log."""
+    """The instructions for a checkpoint event, which precede the log."""
     asked = point.asked
     words = {"{first}": asked.first, "{last}": asked.last, "{count}": str(asked.decisions)}
     text = INSTRUCTIONS
@@ -243,7 +243,7 @@ def instructions(point: Point) -> str:
 
 
 def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
-    """How her program is run here, isolated as far as this system can.
+    """How the reviewer's program is run here, isolated as far as this system can.
 
     Raises:
         BadArgumentError, NotFoundError: there is no such profile or program.
@@ -346,7 +346,7 @@ def record(
 
     Args:
         team: the team that it is for.
-        text: the assessment, whole; held against the template as her own would be.
+        text: the whole assessment; it must follow the template.
         now_us: the clock.
         event: the name of the event; the oldest that waits by default.
         handle: who wrote it.

@@ -152,7 +152,7 @@ def _checkpoints(evidence: Evidence) -> Iterator[Trouble]:
             continue  # not taken in yet
         if age > patience:
             what = f"the review that it asks for is due for {age} s, and nobody is at it"
-            cure = "`tripod pythia run` has her answer it; find out why nobody read the queue"
+            cure = "answer it with `tripod pythia run`; find out why nobody read the queue"
             yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
 
 

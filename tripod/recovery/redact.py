@@ -235,7 +235,7 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
         told = f"{request.reason}\n{request.by}"
         if any(one.search(told) for one in searched):
             raise BadArgumentError(
-                "--reason, --by: they say what is to be erased, and would stay; say it else"
+                "rephrase --reason and --by so that they do not contain the erased text"
             )
         for entry in entries:
             _erase_one(act, entry, request)

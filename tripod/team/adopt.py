@@ -489,7 +489,7 @@ def _taken(act: Act) -> dict[str, int]:
 
 
 def _shortened(paths: list[str]) -> list[str]:
-    """As many of the paths as an entry holds, and how many there are besides."""
+    """The first paths, as many as fit in an entry, and the number of the others."""
     first = next(names_in_bodies(paths), [])
     left = len(paths) - len(first)
     return [*first, f"({left} more)"] if left else first

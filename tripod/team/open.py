@@ -115,9 +115,11 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
         finally:
             tell(team.warnings)
             if team.healed:
+                one = team.healed == 1
+                many = "1 entry that was" if one else f"{team.healed} entries that were"
                 remark(
-                    f"healed: the files lacked {team.healed} recorded entries (who "
-                    "recorded them was stopped, or lets files follow later); they were written now"
+                    f"recovered: wrote {many} in the ledger but not yet in the files "
+                    "(an earlier command was interrupted)"
                 )
 
 

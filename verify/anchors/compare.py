@@ -65,7 +65,7 @@ class TrustRows(NamedTuple):
 
 
 def trust_of(evidence: Evidence, db: sqlite3.Connection) -> TrustRows:
-    """See the module; empty where an export holds headers alone."""
+    """The rows of the trust tables; empty where an export holds headers alone."""
     tables = {
         "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
         "anchors": "SELECT seq, method, name, size, root FROM anchors ORDER BY seq",

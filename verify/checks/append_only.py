@@ -112,7 +112,7 @@ HELP = "`tripod rebuild` puts back what the ledger holds, and keeps these bytes 
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     logs = evidence.query("SELECT count(*) FROM logs")[0][0]
     pieces = evidence.query("SELECT count(*) FROM pieces")[0][0]
     edited = list(_edited(evidence))

@@ -5,7 +5,7 @@ is, and every decision that it cites is in the log. One that answers a checkpoin
 held against the whole template, as markdown, with the range of decisions that the event names; and
 the chat shows what its entry holds. Not that what it says is any good.
 
-**Why it matters.** The seeds: Pythia fires, and her assessment is empty. Sections that are missing
+**Why it matters.** The seeds: Pythia fires, and its assessment is empty. Sections that are missing
 are risks that nobody looked for, and a cited decision that does not exist was not read.
 
 **What a finding looks like.** ``the assessment has no text on missing-validation``; ``it cites
@@ -65,7 +65,7 @@ class Answered(NamedTuple):
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     rows = evidence.query("SELECT seq, event, message FROM assessments ORDER BY seq")
     ours = {row[2]: Answered(row[0], row[1], row[2], evidence.body(row[0])) for row in rows}
     failures = evidence.query("SELECT seq, event FROM failures ORDER BY seq")

@@ -73,7 +73,7 @@ class Channels(NamedTuple):
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     found = Findings()
     refs = bound = decisions = 0
     channels = Channels(_splits(evidence), _forgotten(evidence))

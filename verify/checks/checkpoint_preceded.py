@@ -34,7 +34,7 @@ HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     events = asked(evidence)
     every = list(assessments(evidence))
     if not every:

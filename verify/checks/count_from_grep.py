@@ -4,7 +4,7 @@
 ``### D-`` are as many as the decisions that the ledger has in that file: nothing in a title, a
 rationale or a text put in by hand counts as one.
 
-**Why it matters.** The count decides when Pythia is asked for her review, and people and scripts
+**Why it matters.** The count decides when Pythia is asked for a review, and people and scripts
 take it with grep. The seeds: the count comes from the file, not from anybody's memory.
 
 **What a finding looks like.** ``scribe/live-log.md: grep counts 47 headings in the file, there are
@@ -38,7 +38,7 @@ _DECISIONS = "SELECT file, count(*) FROM pieces WHERE id IS NOT NULL GROUP BY fi
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     decisions: dict[str, int] = dict(evidence.query(_DECISIONS))
     files = sorted({*LOG.paths(evidence.source), *(f"{LOG.folder}/{name}" for name in decisions)})
     if not files:

@@ -26,7 +26,7 @@ HELP = "all of them are kept; say in a new decision which one is meant"
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
     if not decisions:
         return not_applicable(NAME, "no decision was logged", required=REQUIRED)

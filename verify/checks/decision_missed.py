@@ -32,7 +32,7 @@ HELP = "read it; if it was a decision, `tripod scribe log` it with a chat refere
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     messages = evidence.query("SELECT count(*) FROM lines WHERE handle IS NOT NULL")[0][0]
     if not messages:
         return not_applicable(NAME, "nobody said anything", required=REQUIRED)

@@ -5,7 +5,7 @@ is what the seeds say is no decision (a status report, a greeting, a question, w
 debugging), and neither title nor rationale names a choice (``instead of``, ``because``,
 ``accept``). What changes the status of another decision is never named.
 
-**Why it matters.** The seeds: noise in the log makes Pythia's assessments unfocused, and brings her
+**Why it matters.** The seeds: noise in the log makes Pythia's assessments unfocused, and brings its
 review earlier than twenty decisions.
 
 **What a finding looks like.** ``D-1795294623 "All tests pass" reads like a status report``. How
@@ -26,7 +26,7 @@ HELP = "leave the entry, and tell the Scribe what a decision is"
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
     if not decisions:
         return not_applicable(NAME, "no decision was logged", required=REQUIRED)

@@ -81,7 +81,7 @@ STRANGERS = 20
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     found = Findings()
     if evidence.db is None:
         found.extend(_config(evidence))

@@ -62,7 +62,7 @@ class Unprocessed(NamedTuple):
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     rows = evidence.query(
         "SELECT seq, name, us, type FROM events"
         " WHERE acked IS NULL AND (type = ?1 OR priority = 0) ORDER BY type <> ?1, seq",

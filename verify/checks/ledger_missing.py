@@ -26,7 +26,7 @@ HELP = f"restore {DATABASE} from a backup or another copy of the team directory"
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     if evidence.db is not None:
         found = []
         if not evidence.rows:

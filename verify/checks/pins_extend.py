@@ -45,7 +45,7 @@ REQUIRED = True
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     held = evidence.held
     if held is None:
         for where, problem in evidence.outside.untold:

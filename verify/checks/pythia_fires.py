@@ -49,7 +49,7 @@ class DueDecision:
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     decisions = evidence.query(
         "SELECT seq, id, number, log FROM pieces WHERE id IS NOT NULL AND number IS NOT NULL"
         " ORDER BY seq"

@@ -1,33 +1,33 @@
 """Pythia judged without having read the chat: shown so, shown broken, or not to be told.
 
-**What it proves.** Of each assessment that came from a run that we recorded: what she was given has
-no source but decisions, the event that asked for her and our own words to her (what leads there is
-followed, and stops at a decision); no 12 words in a row of the chat stand in it, or in what she
-wrote, that do not stand in the log up to her checkpoint as well; her program ran where the team's
-files did not exist, by an entry of then and by its recorded command line; and no tool call or
-command in what she wrote reads the chat. What the program had in that namespace and nobody looked
-at (a folder that was lent, a login, variables, the network) is in the verdict: *clean, except*.
-Words are compared without case, accents, other forms of a character, what is not seen and the signs
-between them: a paraphrase, a translation or a passage of fewer words is not seen. Of Pythias that
-ran as workers, by ``tripod worker`` or by another tool, what they were told and what their logs
-show is searched for readings, which can show a breach, and never that there was none. How many
-*decisions that quote the chat* (12 words in a row of what was said before) she could read is said
-beside the answer, and is no finding: a decision is where the chat ends.
+**What it proves.** For each assessment that came from a run recorded in the ledger, four things.
+The input has no source but decisions, the event that asked for the review and this project's own
+instructions (sources of sources are followed, up to a decision). Neither the input nor the output
+has 12 consecutive words of the chat, unless the log up to the checkpoint has them as well. The
+program ran where the team's files did not exist; an entry of that time and the recorded command
+line show it. No tool call or command in the output reads the chat. What the program had in its
+namespace and the check cannot judge (a lent folder, a login, variables, the network) is part of the
+verdict: *clean, except*. Words are compared without case, accents, variant and invisible characters
+and punctuation. The check does not see a paraphrase, a translation or a shorter passage. For a
+Pythia that ran as a worker, by ``tripod worker`` or by another tool, the check searches its task
+and its logs for readings of the chat; this can show a breach, and cannot show that there was none.
+The number of *decisions that quote the chat* (12 consecutive words of an earlier message) that the
+reviewer could read is printed beside the verdict. It is no finding: a decision may quote the chat.
 
-**Why it matters.** The reviewer is worth as much as her distance. She is given a shell, the chat is
-readable, and nothing but a prompt keeps her from it.
+**Why it matters.** An assessment is worth something only if the reviewer did not read the chat. The
+reviewer has a shell, the chat is readable, and only a prompt forbids it.
 
 **What a finding looks like.** ``run 3f0c2a81: its prompt holds 12 words in a row of chat live,
-message 4``; ``run 3f0c2a81 was given the text of entry 7 (chat.sent, chat live, message 4)``;
-``run 3f0c2a81 read the chat``, with the line; ``pythia-a0d7 read the chat``; ``the task of
-pythia-a0d7 tells her to read the chat``. Posting to a chat is no reading of it. A call that found
-nothing there, in a namespace, is a warning.
+message 4``; ``run 3f0c2a81 was given the text of entry 7 (chat.sent, chat live, message 4)``; ``run
+3f0c2a81 read the chat``, with the line; ``pythia-a0d7 read the chat``; ``the task of pythia-a0d7
+tells the reviewer to read the chat``. Posting to a chat does not count as reading it. A call that
+found nothing, because it ran in a namespace, is a warning.
 
-**What to do.** Treat that assessment as one by an insider. *Cannot tell* names its reason. She ran
-without a namespace: install bubblewrap (``bwrap``). An assessment came from outside: have it made
-by ``tripod pythia run``. Something was erased, or not kept: nobody can tell any more. About the
-time before adoption it changes no exit code. *Clean, except*: judge what is named, lend less, or
-have the policy say ``exceptions: cannot-tell``.
+**What to do.** Treat that assessment as one by an insider. *Cannot tell* names its reason. The
+reviewer ran without a namespace: install bubblewrap (``bwrap``). An assessment came from outside:
+repeat it with ``tripod pythia run``. A text was erased, or not stored: this cannot be settled any
+more. For the time before adoption the verdict changes no exit code. *Clean, except*: judge what is
+named, lend less, or set ``exceptions: cannot-tell`` in the policy.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ from tripod.verify.isolation.runs import TRANSCRIPT, Review, assessed_text, asse
 
 NAME = "pythia-isolation"
 REQUIRED = True
-HELP = "treat her assessment as one by an insider; let her see a snapshot of the decision log alone"
+HELP = "treat this assessment as one by an insider; give the reviewer the decision log alone"
 FEW = 3  # reasons that are told; of more, their number
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     found = Findings()
     workers, logs, past = _workers(evidence, found)
     runs = list(reviews(evidence))
@@ -103,7 +103,7 @@ def judge(evidence: Evidence) -> Outcome:
     if found.of("failure") or (found and (not untold or is_past)):
         return told
     if not untold and not reviewed:
-        several = "1 run of hers shows" if len(runs) == 1 else f"{len(runs)} runs of hers show"
+        several = "1 review run shows" if len(runs) == 1 else f"{len(runs)} review runs show"
         reason = f"no assessment was posted; {several} no reading of the chat"
         return not_applicable(NAME, reason, required=REQUIRED)
     if not untold:
@@ -173,7 +173,7 @@ def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int) -> st
         named += f" and {len(outside) - FEW} more" if len(outside) > FEW else ""
         words.append(
             f"{len(outside)} assessment{'s' * (len(outside) != 1)} came from outside ({named}), "
-            "no transcript of her sessions was kept"
+            "no transcript of Pythia's sessions was kept"
         )
     if workers:
         words.append(
@@ -183,7 +183,7 @@ def _unproved(outside: Sequence[tuple[int, str]], workers: int, logs: int) -> st
     return "; ".join(words)
 
 
-# Her runs ----------------------------------------------------------------------------------------
+# Runs of the reviewer ----------------------------------------------------------------------------
 
 
 def _named(run: Review) -> str:
@@ -191,7 +191,7 @@ def _named(run: Review) -> str:
 
 
 def _echoed(found: Iterable[Echo]) -> Iterator[Finding]:
-    """Texts of hers that echo the chat."""
+    """Texts of the reviewer that repeat the chat."""
     for echo in found:
         what = "a line" if echo.line else f"{RUN} words in a row"
         verb = "repeats" if echo.text.sources is None else "holds"
@@ -201,14 +201,14 @@ def _echoed(found: Iterable[Echo]) -> Iterator[Finding]:
 
 
 def _sources(evidence: Evidence, log: DecisionLogText, run: Review) -> Iterator[Finding]:
-    """Entries that she may not see, behind what she was given."""
+    """Entries that the reviewer may not see, among the sources of what it was given."""
     for text in run.given:
         hidden = sorted(hidden_among(evidence, log, text.sources or (), text.seq))
         for seq, what in hidden[:FEW]:
             message = f"{_named(run)} was given the text of entry {seq} ({what})"
             yield _finding(message, f"entry {text.seq}", text.seq)
         if len(hidden) > FEW:
-            message = f"{_named(run)} was given {len(hidden) - FEW} more that she may not see"
+            message = f"{_named(run)} was given {len(hidden) - FEW} more that it may not see"
             yield _finding(message, f"entry {text.seq}", text.seq)
 
 
@@ -220,7 +220,7 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
     if said is not None and not run.unread and not _wrote_it(run, said):
         message = f"the assessment is not what {_named(run)} wrote"
         yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
-    hers = set((said or "").split("\n"))
+    own = set((said or "").split("\n"))
     elsewhere = usually(evidence.places)
     apart = run.level == "namespace"
     message = (
@@ -231,12 +231,12 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
     for text in run.wrote:
         severity: Severity = "warning" if apart else "failure"
         for line in text.calls:
-            if line not in hers and read_of_chat(as_usual(line, elsewhere)):
+            if line not in own and read_of_chat(as_usual(line, elsewhere)):
                 yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
 
 
 def _wrote_it(run: Review, assessment: str) -> bool:
-    # What commands a terminal is left out of her output, in whichever form it stands there.
+    # Terminal control sequences are left out of the output, in every form.
     words = " ".join(words_of(plain(assessment)))
     # A line that looks like one of a stream may be a part of it: so both readings count.
     texts = (one for text in run.wrote for one in (text.text, text.raw))

@@ -45,7 +45,7 @@ class _Key(NamedTuple):
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     if evidence.db is None:
         return not_applicable(NAME, "there is no ledger", required=REQUIRED)
     keys = evidence.query("SELECT seq, vkey FROM keys ORDER BY seq")

@@ -33,7 +33,7 @@ _IDS = re.compile(r"(?<![A-Za-z0-9-])D-[0-9]{1,16}(?![0-9A-Za-z])")
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     rows = evidence.query(
         "SELECT seq, id, status, supersedes FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     )

@@ -83,7 +83,7 @@ def step_problem(before: str, kind: str, state: str) -> str | None:
 
 
 def judge(evidence: Evidence) -> Outcome:
-    """See the module."""
+    """Judge the rule that this module's docstring states."""
     workers = evidence.query("SELECT name, state, open, changed, noted FROM workers ORDER BY name")
     steps = evidence.query("SELECT count(*) FROM worker_steps")[0][0]
     if not steps:

@@ -1,28 +1,22 @@
-r"""Both sides of Pythia's isolation: what she may see, and what is chat.
+r"""Finds where Pythia's prompts and answers repeat the chat (n-gram overlap). Pure.
 
-She may see the decision log up to her checkpoint, the event that asked for her, the team's settings
-and the project's own words to her. Chat is every message, every line of a chat file that is none,
-the payloads of events that quote them, and bytes of chat files that were put aside. Everything else
-she may not see either, but it is not searched for: it quotes the chat, or has nothing to do with it
-(design, section 8).
+Pythia may see the decision log up to the checkpoint, the event that asked for the review, the
+team's settings and this project's instructions. Chat is every message, every line of a chat file
+that is no message, the payloads of events that quote them, and the bytes of replaced chat files.
+Pythia may not see anything else either, but the rest is not searched: it quotes the chat, or has
+nothing to do with it (design, section 8).
 
-Which runs of words of one text stand in another: the rule of the echo. Pure.
+A word is a row of letters and digits, without case, accents and invisible characters, as
+``tripod.projections.text`` defines it. Two texts overlap where :data:`RUN` consecutive words are
+the same (spec: kernel section 3, W = 12). The small side (prompts and answers) is indexed by
+hashes, the large side (the chat) streams past it: time is linear in both, memory in the small one.
 
-A word is a row of letters and digits, without case, accents and what is not seen, as
-``tripod.projections.text`` has it. Two texts echo each other where :data:`RUN` of their words in
-a row are the same (spec: kernel section 3, W = 12).
-
-One side is small and held as hashes (what an agent was given, and what it wrote), the other is
-large and streamed past it (the chat): the time is linear in both, the memory in the small one.
-
->>> held = Held()
+>>> held = PhraseIndex()
 >>> held.add(0, words_of("You said: one two three four five six seven eight nine ten eleven 12!"))
 14
 >>> [run for _, run in held.find(words_of("One  two three\nfour five six seven eight nine ten "
 ...                                       "eleven - 12, thirteen"))]
 ['one two three four five six seven eight nine ten eleven 12']
-
-Where Pythia's prompts and answers echo the chat: one pass over it for all of her runs.
 """
 
 from __future__ import annotations
@@ -161,7 +155,7 @@ _SEEN_EVENTS = frozenset(("decision-logged", "pythia-checkpoint"))
 
 
 class DecisionLogText:
-    """The decision log, piece by piece, as the text that she may see. ``own``: our words to her."""
+    """The decision log, piece by piece, as the text Pythia may see; ``own``: our instructions."""
 
     def __init__(self, evidence: Evidence, own: Iterable[str]) -> None:
         self.known = VisiblePhrases()
@@ -217,13 +211,13 @@ def _piece(evidence: Evidence, body: dict[str, Any]) -> str:
         return ""  # `bodies-present` and `kinds-known` name it
 
 
-# What she may not see ----------------------------------------------------------------------------
+# What Pythia may not see -------------------------------------------------------------------------
 
 
 def hidden_among(
     evidence: Evidence, log: DecisionLogText, sources: Iterable[int], before: int
 ) -> Iterator[tuple[int, str]]:
-    """Entries behind ``sources`` that she may not see, each with what it is.
+    """Entries that ``sources`` lead to and Pythia may not see, each with what it is.
 
     The closure stops at a decision, which distils what it came from (spec: kernel section 3).
     """
@@ -382,8 +376,8 @@ class Echoed:
 def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> Echoed:
     """Hold all that the runs were given and wrote against all of the chat.
 
-    A text can echo only what was said before it: her words, quoted in the chat later, are hers. So
-    a row of words counts for the first text that has it.
+    A text can repeat only earlier words: what the chat quotes from Pythia later does not count. So
+    a phrase counts for the first text that has it.
     """
     echoed = Echoed()
     held = PhraseIndex()
@@ -418,8 +412,9 @@ def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> 
         for number, words, line in hits:
             text = texts[number][1]
             early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
-            hers = spoken.seq in own or _quotes(evidence, spoken, own_words)
-            if early and not hers and not (text.sources is None and _is_hers(evidence, spoken.seq)):
+            quoted = spoken.seq in own or _quotes(evidence, spoken, own_words)
+            answer = text.sources is None and _is_answer(evidence, spoken.seq)
+            if early and not quoted and not answer:
                 first.setdefault(number, (spoken, words, line))
                 others.setdefault(number, set()).update([spoken.seq] if spoken.is_line else [])
     for number, (spoken, words, line) in sorted(first.items()):
@@ -476,7 +471,7 @@ def _quotes(evidence: Evidence, one: ChatText, own: Container[tuple[str, ...]]) 
     return not one.is_line and tuple(words_of(_payload(evidence, one.seq))) in own
 
 
-def _is_hers(evidence: Evidence, seq: int) -> bool:
+def _is_answer(evidence: Evidence, seq: int) -> bool:
     """Whether an event quotes what has the form of an assessment."""
     return parse_assessment(_payload(evidence, seq)) is not None
 

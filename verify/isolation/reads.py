@@ -49,7 +49,7 @@ _PLACE = re.compile(
 _NAME = re.compile(r"[\w.-]*")
 _PATH = re.compile(r"[\w./~*-]*")
 _THE_CHAT = re.compile(r"\bthe\s+(?:whole\s+|entire\s+|raw\s+|live\s+)?chat\b", re.IGNORECASE)
-_ALLOWED = "pythia-checkpoint"  # an event that she may read
+_ALLOWED = "pythia-checkpoint"  # an event that Pythia may read
 _TOLD = re.compile(
     r"\b(?:read|search|scan|grep|cat|open|review|study|look\s+(?:at|through|into)|check|go\s+through)\b",
     re.IGNORECASE,
@@ -91,13 +91,13 @@ def as_usual(text: str, elsewhere: list[tuple[re.Pattern[str], str]]) -> str:
 
 
 def read_of_chat(line: str) -> bool:
-    """Whether a line of a log shows a command or tool call that reads what she may not see."""
+    """Whether a line of a log shows a command or tool call that reads what Pythia may not see."""
     text = _POST.sub("", plain(line))
     return _commands(text) or _reads(text)
 
 
 def told_to_read(sentence: str) -> bool:
-    """Whether a sentence of a task tells her to read the chat.
+    """Whether a sentence of a task tells the reviewer to read the chat.
 
     What looks like a sentence and is very long is judged in parts that overlap: one "not"
     somewhere in it denies what stands near.
@@ -328,7 +328,9 @@ def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Brea
     """How many logs there were, and each reading of the chat that the worker's files show."""
     name, elsewhere = worker.name, usually(evidence.places)
     found = [
-        Breach(f"the task of {name} tells her to read the chat", worker.path, sentence, seq)
+        Breach(
+            f"the task of {name} tells the reviewer to read the chat", worker.path, sentence, seq
+        )
         for seq, text in worker.told
         for sentence in _CHAT_SENTENCE.split(text)
         if told_to_read(as_usual(sentence, elsewhere))

@@ -1,7 +1,7 @@
 """Pythia's runs as the ledger has them: what each was given, how it was kept apart, what it wrote.
 
-What cannot be read (erased, not kept, not what its digest says) is said in words: it is no evidence
-for her, and none against.
+A text that cannot be read (erased, not stored, digest differs) is reported in words: it is evidence
+neither for the reviewer nor against.
 
 Finds the events that ask for Pythia's review, and what they ask for. Shared by checks. Pure.
 
@@ -26,12 +26,12 @@ from tripod.verify.rows import RENDER_ERRORS
 
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024
-"""Bytes of one text that are searched; nobody writes more to her, or she to us."""
+"""Bytes of one text that are searched; no prompt and no answer is longer."""
 
 TRANSCRIPT = "its transcript"
 
 HIDDEN = ("chat", "events", "ledger.db", "record", "workers")
-"""What must not exist where she runs, by its name in the team directory."""
+"""What must not exist where the reviewer runs, by its name in the team directory."""
 
 FILE = "a file that it was given"
 _GIVEN = {"prompt": "its prompt", "file": FILE}
@@ -42,10 +42,10 @@ _WRAPPED = "--unshare-all"
 
 @dataclass(frozen=True, slots=True)
 class ReviewText:
-    """A text that she was given, or wrote. ``seq`` is its entry, ``time`` the second of that.
+    """A text that the reviewer got, or wrote. ``seq`` is its entry, ``time`` that entry's second.
 
-    ``sources`` are the entries whose text it says to hold, None where it is hers; ``calls`` the
-    lines of it that may show a tool call, ``raw`` is what it wrote as it stands there.
+    ``sources`` are the entries whose text it claims to hold, None for a text of the reviewer;
+    ``calls`` the lines that may show a tool call, ``raw`` the bytes as stored.
     """
 
     what: str
@@ -101,7 +101,7 @@ class Review:
 
 
 def reviews(evidence: Evidence) -> Iterator[Review]:
-    """Every run of hers, in the order in which they were ordered."""
+    """Every run of the reviewer, in the order of the requests."""
     rows = evidence.query(
         "SELECT g.spawn, g.seq, g.subject, g.ended, g.state, i.seq, a.seq, a.event FROM agents g"
         " LEFT JOIN isolations i ON i.spawn = g.spawn LEFT JOIN assessments a ON a.spawn = g.spawn"

@@ -71,7 +71,7 @@ _KEPT = 2**16  # hashes
 
 
 class Heads:
-    """See the module."""
+    """Roots and origins of the ledger at any of its entries, from unverified rows."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
