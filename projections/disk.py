@@ -417,8 +417,9 @@ UNMERGED_CURE = (
 )
 
 # As git writes them: seven of a kind (an attribute may ask for more), then a label or nothing.
-_MARKER = re.compile(rb"^(?:<{7,}+|\|{7,}+|>{7,}+)(?: [^\n]*)?\r?$|^={7,}+\r?$", re.MULTILINE)
-_FENCE = re.compile(rb"^ {0,3}(?:```|~~~)", re.MULTILINE)
+# A pattern as text: hot commands import this module, and few of them meet a marker.
+_MARKER = rb"(?m)^(?:<{7,}+|\|{7,}+|>{7,}+)(?: [^\n]*)?\r?$|^={7,}+\r?$"
+_FENCES = (b"```", b"~~~")
 _WORDS = (b"<<<<<<<", b">>>>>>>")
 
 
@@ -453,29 +454,45 @@ def merge_marker(path: str, data: bytes, held: bytes = b"") -> int | None:
     """
     if path.endswith(".log") or not any(word in data for word in _WORDS):
         return None
-    found = list(_MARKER.finditer(data))
-    old = Counter(match[0].rstrip(b"\r") for match in _MARKER.finditer(held)) if held else Counter()
+    found = list(re.finditer(_MARKER, data))
+    old = (
+        Counter(match[0].rstrip(b"\r") for match in re.finditer(_MARKER, held))
+        if held
+        else Counter()
+    )
     if found and not Counter(match[0].rstrip(b"\r") for match in found) - old:
         return None
-    fences = [] if path.endswith(".chat") else [m.start() for m in _FENCE.finditer(data)]
-    before = 0  # fences
-    first: tuple[int, int, bytes] | None = None  # where, how many characters, which
+    quoted = frozenset[int]()
+    if not path.endswith(".chat") and any(fence in data for fence in _FENCES):
+        quoted = _fenced(data)
+    first: tuple[int, int, bytes] | None = None  # its line, how many characters, which
+    line, before = 1, 0
     for match in found:
-        at, text = match.start(), match[0]
-        while before < len(fences) and fences[before] < at:
-            before += 1
-        if before % 2:
+        line, before = line + data.count(b"\n", before, match.start()), match.start()
+        if line in quoted:
             continue
+        text = match[0]
         kind = text[:1]
         size = len(text) - len(text.lstrip(kind))
         if path.endswith(".chat"):
             if kind in b"<>":
-                return data.count(b"\n", 0, at) + 1
+                return line
         elif first is not None and size == first[1] and _follows(first[2], kind):
-            return data.count(b"\n", 0, first[0]) + 1
+            return first[0]
         elif kind in b"<=":
-            first = at, size, kind
+            first = line, size, kind
     return None
+
+
+def _fenced(data: bytes) -> frozenset[int]:
+    """The numbers, from 1, of the lines of a Markdown file that are in fenced blocks of code."""
+    from markdown_it import MarkdownIt
+
+    # One character a byte, and no line break but ours: so the numbers of lines are ours, too.
+    text = data.replace(b"\r", b" ").decode("latin-1")
+    blocks = MarkdownIt("zero").enable(["fence", "code"]).parse(text)
+    spans = [block.map for block in blocks if block.type == "fence" and block.map]
+    return frozenset(line + 1 for start, stop in spans for line in range(start, stop))
 
 
 def _follows(first: bytes, kind: bytes) -> bool:

@@ -1,7 +1,6 @@
-"""An assessment held against Pythia's template, part by part. Pure.
+"""Pythia's assessments: how they are recognised in a chat, judged, asked for and matched. Pure.
 
-``tripod.projections.pythia.format`` recognises what others posted, tolerantly; this judges what is
-to be posted, strictly, as markdown and not as lines that look like it. The template::
+Two layouts are in use. The architecture's::
 
     ## Pythia Checkpoint — 2026-02-12T14:00:00Z
 
@@ -14,24 +13,8 @@ to be posted, strictly, as markdown and not as lines that look like it. The temp
     ### Confidence
 
 with a text in each of the five sections, and ``high``, ``medium`` or ``low`` at the beginning of
-the last (``overall:`` may stand before it). Source: seed tripod-architecture, "Template".
-
-A Pythia assessment in the text of a chat message, and the event that asks for one. Pure.
-
-Two layouts are in use. The architecture's::
-
-    ## Pythia Checkpoint — 2026-02-12T14:00:00Z
-
-    Decisions reviewed: D-1707753600 through D-1707760800 (20 decisions)
-
-    ### Hidden Assumptions
-    ...
-    ### Confidence
-
-    overall: medium
-
-with ``Second-Order Risks``, ``Missing Validation`` and ``Six-Month Regret Scenario`` between; and
-the skill's, where each section is one paragraph after a bold label::
+the last (``overall:`` may stand before it); and the skill's, where each section is one paragraph
+after a bold label::
 
     PYTHIA CHECKPOINT — Assessment #3
 
@@ -40,36 +23,37 @@ the skill's, where each section is one paragraph after a bold label::
     ---
     End of checkpoint. Pythia out.
 
-An agent writes these, never we, so they are only read; tolerantly, since what is missing is for a
-check to say. The payload of the event has both directions::
+An agent writes these, never we, so they are only read, as the Markdown that readers of the chat
+see: ``parse_assessment`` recognises both layouts in what others posted, tolerantly, since what is
+missing is for a check to report; ``judge_review`` holds what is to be posted against the first
+layout, strictly. The payload of the event that asks for a review has both directions::
 
     Checkpoint at decision 20. Decisions D-1707753600 through D-1707760800.
 
-Source: seed tripod-architecture, "Checkpoint Template"; spec nbs-compat C6. It imports nothing of
-ours.
-
-Whether an assessment that stands in a chat answers an event that asked for one. Pure.
-
 Programs that know no ledger post an assessment as a message and acknowledge the event; nothing
-binds the two but what each says of itself and which came first. Source: seed tripod-architecture.
+binds the two but what each says of itself and which came first: ``answers`` judges that.
 
-What Pythia is told, beside the decision log: the instructions of every review. Pure.
+``INSTRUCTIONS`` is what the reviewer is given beside the decision log: the run puts it in front of
+the log, and the check of isolation knows it as this project's own words. ``{first}``, ``{last}``
+and ``{count}`` stand for the decisions to review.
 
-The run puts it in front of the log; the check of isolation knows it as this project's own words.
-``{first}``, ``{last}`` and ``{count}`` stand for the decisions to review.
-Source: seed tripod-architecture, "Checkpoint Template".
+Source: seed tripod-architecture, "Template" and "Checkpoint Template"; spec nbs-compat C6.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+LONGEST = 64 * 1024
+"""Characters of an assessment that are read: the Markdown of a longer one may cost minutes."""
 
 SECTIONS = (
     "hidden-assumptions",
@@ -81,28 +65,25 @@ SECTIONS = (
 """Our names of the five sections that both layouts have, in their order."""
 
 _DASH = "[-\u2013\u2014]"
-_FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
-_ARCHITECTURE = re.compile(
-    rf"^ {{0,3}}#{{1,4}}[ \t]+Pythia Checkpoint[ \t]*(?:$|{_DASH}+([^\n]*)$)",
-    re.MULTILINE | re.IGNORECASE,
-)
+_NAME = re.compile("pythia checkpoint", re.IGNORECASE)
+_ARCHITECTURE = re.compile(rf"Pythia Checkpoint[ \t]*(?:{_DASH}+(.*))?", re.IGNORECASE)
 _SKILL = re.compile(
-    rf"^[#* \t]*PYTHIA CHECKPOINT[* \t]*{_DASH}+[* \t]*Assessment[ \t]*#?([0-9]{{1,9}})?[^\n]*$",
-    re.MULTILINE | re.IGNORECASE,
+    rf"[#* \t]*PYTHIA CHECKPOINT[* \t]*{_DASH}+[* \t]*Assessment[ \t]*#?([0-9]{{1,9}})?",
+    re.IGNORECASE,
 )
 _ASSESSED_RANGE = re.compile(
-    r"^[* \t]*Decisions reviewed[*: \t]*(D-[0-9]{1,16})(?:[ \t]*(?:through|to|-|\u2013|\u2014)"
-    r"[ \t]*(D-[0-9]{1,16}))?(?:[ \t]*\(([0-9]{1,9}) decisions?\))?[^\n]*$",
-    re.MULTILINE | re.IGNORECASE,
+    r"Decisions reviewed[*: \t]*(D-[0-9]{1,16})(?:[ \t]*(?:through|to|-|\u2013|\u2014)"
+    r"[ \t]*(D-[0-9]{1,16}))?(?:[ \t]*\(([0-9]{1,9}) decisions?\))?",
+    re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^ {0,3}(?:#{2,4}[ \t]+|\*\*[ \t]*)(?:[0-9][.)][ \t]*)?"
+    r"(?:[0-9][.)][ \t]*)?"
     r"(hidden[ -]assumptions?|second[ -]order[ -]risks?|missing[ -]validations?|"
     r"six[ -]month[ -]regret(?:[ -]scenario)?|confidence)"
-    r"[ \t]*:?[ \t]*(?:\*\*)?[ \t]*:?",
-    re.MULTILINE | re.IGNORECASE,
+    r"[ \t]*:?[ \t]*",
+    re.IGNORECASE,
 )
-_FRAME = re.compile(r"^[ \t]*(?:-{3,}|End of checkpoint\b[^\n]*)[ \t]*$", re.MULTILINE)
+_END = re.compile(r"End of checkpoint\b", re.IGNORECASE)
 _CONFIDENCE_WORD = re.compile(r"\b(high|medium|moderate|low)\b", re.IGNORECASE)
 _PAYLOAD = re.compile(
     r"Checkpoint at decision ([0-9]{1,9})\. Decisions (D-[0-9]{1,16}) through (D-[0-9]{1,16})\.\n?"
@@ -129,39 +110,94 @@ class Assessment:
     time: str
 
 
-def _blank(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0])
+class Line(NamedTuple):
+    """A line of a Markdown text as its reader sees it: without marks, and without HTML.
+
+    ``heading`` is h1 to h6 for a heading at the top level, whose hash signs are ``marks``; ``bold``
+    that a line at the top level begins in bold; ``quoted`` that a quotation or a block of code
+    holds it.
+    """
+
+    text: str
+    heading: str = ""
+    marks: str = ""
+    bold: bool = False
+    quoted: bool = False
 
 
-def _sections(body: str) -> dict[str, str]:
-    """Cut the text into sections by our names; of one that stands twice, both texts."""
-    labels = list(_LABEL.finditer(body))
-    ends = [*(label.start() for label in labels), len(body)][1:]
+def read_lines(text: str) -> list[Line]:
+    """The lines of a Markdown text; a block of code is one line. At most ``LONGEST`` are read."""
+    lines: list[Line] = []
+    heading, quotes = Line(""), 0
+    for token in _parser().parse(text[:LONGEST]):
+        if token.type in ("blockquote_open", "blockquote_close"):
+            quotes += token.nesting
+        elif token.type == "heading_open" and token.level == 0:
+            heading = Line("", token.tag, token.markup)
+        elif token.type == "inline":
+            for words, bold in _split(token):
+                begins = bold and token.level == 1
+                lines.append(heading._replace(text=words, bold=begins, quoted=quotes > 0))
+            heading = Line("")
+        elif token.type in ("fence", "code_block"):
+            lines.append(Line(token.content.strip(), quoted=True))
+    return lines
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
+
+
+def _split(token: Token) -> Iterator[tuple[str, bool]]:
+    """The lines of a paragraph, each with whether it begins in bold."""
+    words, bold = "", False
+    for child in token.children or ():
+        if child.type in ("text", "text_special", "code_inline"):
+            words += child.content
+        elif child.type == "strong_open":
+            bold = bold or not words.strip()
+        elif child.type in ("softbreak", "hardbreak"):
+            yield words.strip(), bold
+            words, bold = "", False
+    yield words.strip(), bold
+
+
+def _sections(lines: list[Line]) -> dict[str, str]:
+    """The texts of the sections by our names; of one that stands twice, both texts."""
     texts: dict[str, list[str]] = {}
-    for label, end in zip(labels, ends, strict=True):
-        name = next(name for name in SECTIONS if name[:3] == label[1][:3].lower())
-        text = _FRAME.sub("", body[label.end() : end]).strip()
-        if text:
-            texts.setdefault(name, []).append(text)
-    return {name: "\n".join(parts) for name, parts in texts.items()}
+    section: list[str] = []
+    for line in lines:
+        label = None
+        if line.bold or (line.heading in ("h2", "h3", "h4") and line.marks.startswith("#")):
+            label = _LABEL.match(line.text)
+        if label:
+            name = next(name for name in SECTIONS if name[:3] == label[1][:3].lower())
+            section = texts.setdefault(name, [])
+        if not _END.match(line.text):
+            section.append(line.text[label.end() if label else 0 :])
+    joined = {name: "\n".join(filter(None, parts)) for name, parts in texts.items()}
+    return {name: text for name, text in joined.items() if text}
 
 
 def parse_assessment(text: str) -> Assessment | None:
-    """Recognise an assessment in a chat text; None where there is none.
+    """Recognise an assessment in a chat text, read as Markdown; None where there is none.
 
-    The heading may follow other lines, but must begin its line (up to three spaces may stand before
-    it), and lines may end as on Windows: a quotation, or a template inside
-    a fenced code block, is no assessment.
+    The heading may follow other lines, but must begin its line: a quotation, or a template inside
+    a block of code, is no assessment.
     """
-    text = text.replace("\r\n", "\n")
-    shown = _FENCE.sub(_blank, text)
-    heading = _ARCHITECTURE.search(shown)
-    skill = None if heading else _SKILL.search(shown)
-    found = heading or skill
+    if not _NAME.search(text):
+        return None
+    lines = read_lines(text)
+    found = _head(lines)
     if found is None:
         return None
-    body = text[found.end() :]
-    reviewed = _ASSESSED_RANGE.search(body)
+    number, head, skill = found
+    body = lines[number + 1 :]
+    said = (_ASSESSED_RANGE.match(line.text) for line in body if not line.quoted)
+    reviewed = next(filter(None, said), None)
     texts = _sections(body)
     confidence = _CONFIDENCE_WORD.search(texts.get("confidence", ""))
     return Assessment(
@@ -171,9 +207,22 @@ def parse_assessment(text: str) -> Assessment | None:
         sections=tuple(name for name in SECTIONS if name in texts),
         confidence=confidence[1].lower() if confidence else "",
         cited=tuple(dict.fromkeys(_CITED.findall("\n".join(texts.values())))),
-        number=int(skill[1]) if skill and skill[1] else None,
-        time=(heading[1] or "").strip() if heading else "",
+        number=int(head[1]) if skill and head[1] else None,
+        time="" if skill else (head[1] or "").strip(),
     )
+
+
+def _head(lines: list[Line]) -> tuple[int, re.Match[str], bool] | None:
+    """The index of the heading, its match, and whether it is in the layout of the skill."""
+    for number, line in enumerate(lines):
+        match = _ARCHITECTURE.fullmatch(line.text)
+        if match and line.marks and "####".startswith(line.marks):
+            return number, match, False
+    for number, line in enumerate(lines):
+        match = _SKILL.match(line.text)
+        if match and not line.quoted:
+            return number, match, True
+    return None
 
 
 def format_checkpoint_payload(count: int, first: str, last: str) -> str:
@@ -209,8 +258,6 @@ TITLES = (
 )
 """Titles of the five sections, in their order."""
 
-_LONGEST = 64 * 1024
-"""Characters of a review that are read: the markdown of a longer one may cost minutes."""
 _SHOWN = 60  # characters of what stands there that a problem repeats
 _FEW = 5  # unknown decisions that a problem names
 _HEADER = re.compile(
@@ -253,11 +300,9 @@ def judge_review(text: str, asked: DecisionRange, known: Collection[str]) -> Jud
         asked: the decisions that it must say to have reviewed.
         known: the ids of all decisions that its author was given: it may cite these alone.
     """
-    from markdown_it import MarkdownIt
-
-    if len(text) > _LONGEST:
-        return Judged([f"it has {len(text)} characters; of a review at most {_LONGEST} are read"])
-    blocks = _blocks(MarkdownIt("commonmark").parse(text))
+    if len(text) > LONGEST:
+        return Judged([f"it has {len(text)} characters; of a review at most {LONGEST} are read"])
+    blocks = _blocks(text)
     if not blocks:
         return Judged(["it is empty"])
     problems = _front(blocks, asked)
@@ -277,7 +322,7 @@ def judge_review(text: str, asked: DecisionRange, known: Collection[str]) -> Jud
         problems.append(f"it cites {', '.join(foreign[:_FEW])}{more}: no decision of the log")
     confidence = said[1].lower() if said else ""
     if not problems and not _recognised(text, asked, confidence):
-        problems.append("read line by line, it says something else than as markdown")
+        problems.append("the chat's readers find another range or confidence in it")
     return Judged(problems, confidence, cited)
 
 
@@ -308,41 +353,16 @@ class _Block(NamedTuple):
     below: str
 
 
-def _blocks(tokens: list[Token]) -> list[_Block]:
-    found: list[_Block] = []
-    texts: list[str] = []
-    heading = ""
-    for token in tokens:
-        if token.type == "heading_open" and token.level == 0 and token.tag in ("h1", "h2", "h3"):
-            _close(found, texts)
-            texts = []
-            heading = token.tag
-        elif heading and token.type == "inline":
-            found.append(_Block(heading, _words(token), ""))
-            heading = ""
-        elif token.type in ("inline", "fence", "code_block"):
-            texts.append(_words(token) if token.type == "inline" else token.content.strip())
-    _close(found, texts)
-    return found
-
-
-def _close(found: list[_Block], texts: list[str]) -> None:
-    """Put the text that was gathered below the last heading."""
-    below = "\n".join(text for text in texts if text)
-    if found:
-        found[-1] = found[-1]._replace(below=below)
-    elif below:
-        found.append(_Block("", "", below))
-
-
-def _words(token: Token) -> str:
-    """The words of a paragraph as they are read: no marks, and no HTML (nobody sees that)."""
-    parts = [
-        "\n" if child.type.endswith("break") else child.content
-        for child in token.children or ()
-        if child.type in ("text", "text_special", "code_inline", "softbreak", "hardbreak")
-    ]
-    return "".join(parts).strip()
+def _blocks(text: str) -> list[_Block]:
+    parts: list[tuple[str, str, list[str]]] = []
+    for line in read_lines(text):
+        if line.heading in ("h1", "h2", "h3"):
+            parts.append((line.heading, line.text, []))
+        elif line.text:
+            if not parts:
+                parts.append(("", "", []))
+            parts[-1][2].append(line.text)
+    return [_Block(tag, title, "\n".join(below)) for tag, title, below in parts]
 
 
 def _short(text: str) -> str:
@@ -350,7 +370,7 @@ def _short(text: str) -> str:
 
 
 def _recognised(text: str, asked: DecisionRange, confidence: str) -> bool:
-    """Whether who reads the chat's lines alone finds the same."""
+    """Whether the tolerant reader of the chat finds the same."""
     said = parse_assessment(text)
     return said is not None and (said.first, said.last, said.count, said.confidence) == (
         *asked,

@@ -175,10 +175,55 @@ def test_indentation_and_line_ends_change_nothing(text: str) -> None:
         "> ## Pythia Checkpoint — 2026-02-12T14:00:00Z",
         f"The template:\n```markdown\n{ARCHITECTURE}```\n",
         f"~~~\n{SKILL}",
+        f"````\n```\n{SKILL}",
+        f"- ```\n{ARCHITECTURE}".replace("\n", "\n  "),
+        f"<!--\n{SKILL.replace('---', '')}-->",
+        f"> {SKILL}",
+        "Pythia Checkpoint\n---\n",
+        "\\## Pythia Checkpoint",
     ],
 )
 def test_what_is_no_assessment(text: str) -> None:
     assert pythia_format.parse_assessment(text) is None
+
+
+@pytest.mark.parametrize(
+    ("confidence", "word"),
+    [
+        ("**Confidence:** low\n---\nEnd of checkpoint.", "low"),  # Markdown makes it a heading
+        ("__Confidence__ is low", "low"),
+        ("**Confidence:** *low*", "low"),
+        ("### Confidence ###\n\n- **overall**: low", "low"),
+        ("**Confidence:** <low>", ""),  # HTML, which nobody sees
+        ("```\n**Confidence:** low\n```", None),
+        ("> **Confidence:** low", None),
+        ("\\*\\*Confidence:** low", None),
+    ],
+)
+def test_a_section_is_what_a_reader_of_markdown_sees(confidence: str, word: str | None) -> None:
+    found = pythia_format.parse_assessment(f"## Pythia Checkpoint\n\n{confidence}\n")
+    assert found is not None
+    assert found.sections == (("confidence",) if word else ())
+    assert found.confidence == (word or "")
+
+
+def test_a_range_in_a_quotation_or_in_code_is_not_the_range() -> None:
+    reviewed = "Decisions reviewed: D-1 through D-2 (2 decisions)"
+    head = "## Pythia Checkpoint\n"
+    for text in (f"> {reviewed}\n", f"```\n{reviewed}\n```\n", f"    {reviewed}\n"):
+        found = pythia_format.parse_assessment(head + text)
+        assert found is not None
+        assert found.first is None
+        found = pythia_format.parse_assessment(f"{head}{text}\n{reviewed.replace('2', '3')}")
+        assert found is not None
+        assert (found.last, found.count) == ("D-3", 3)
+
+
+def test_no_more_than_a_limit_is_read() -> None:
+    room = pythia_format.LONGEST - len(ARCHITECTURE)
+    near = pythia_format.parse_assessment("x\n" * (room // 2) + ARCHITECTURE)
+    assert near == pythia_format.parse_assessment(ARCHITECTURE)
+    assert pythia_format.parse_assessment("x\n" * (room // 2 + 999) + ARCHITECTURE) != near
 
 
 @given(st.lists(FRAGMENTS | st.text(max_size=10)).map("\n".join))

@@ -277,3 +277,23 @@ def test_a_markers_line_is_named() -> None:
     assert merge_marker("scribe/log.md", b"=======\nx\n>>>>>>> other\n") == 1
     assert merge_marker("scribe/log.md", b"x <<<<<<< HEAD\n=======\n") is None
     assert merge_marker("workers/w.log", text) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        (b"```\n", b"```\n", None),
+        (b"````\n```\n", b"````\n", None),  # three do not close what four began
+        (b"~~~\n```\n", b"~~~\n", None),
+        (b"```\n", b"", None),  # an open block reaches to the end
+        (b"~~~\n```\n~~~\n", b"", 4),
+        (b"``` a`b\n", b"", 2),  # no block: a backtick stands behind it
+        (b"    ```\n", b"    ```\n", 2),  # indented code
+        (b"a\r\n```\r\nb\rc\r\n```\r\n", b"", 5),
+    ],
+)
+def test_markers_in_a_fenced_block_are_quoted_as_markdown_has_it(
+    before: bytes, after: bytes, line: int | None
+) -> None:
+    text = before + conflict(b"x\n", b"y\n") + after
+    assert merge_marker("scribe/log.md", text) == line
