@@ -156,7 +156,7 @@ def test_a_table_of_it_that_is_gone_is_in_nobodys_way(story: Story) -> None:
 def test_where_sqlite_has_no_such_index_all_is_read(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scribe_search, "_SCHEMA", ("CREATE VIRTUAL TABLE said USING fts99 (text)",))
+    monkeypatch.setattr(scribe_search, "_SCHEMA", "CREATE VIRTUAL TABLE said USING fts99 (text)")
     assert len(found(story, "decision")) == 6
     assert found(story, '"n 4"') == ["Decision 4 about files"]
 

@@ -15,9 +15,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
+from typing import TYPE_CHECKING
 
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.places import SEARCH
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 MANY = 2_000
 """So many decisions are read in less than a tenth of a second."""
@@ -25,10 +29,9 @@ MANY = 2_000
 _LEAST = 3  # characters of a word that the index can look for
 _VERSION = 1
 _WAIT_S = 0.2
+# Without the texts themselves, which sqlite-utils would keep beside their index.
 _SCHEMA = (
-    "CREATE VIRTUAL TABLE said USING fts5 (text, content='', tokenize='trigram case_sensitive 1')",
-    "CREATE TABLE cursor (seq INTEGER NOT NULL, leaf BLOB NOT NULL)",
-    f"PRAGMA user_version = {_VERSION}",
+    "CREATE VIRTUAL TABLE said USING fts5 (text, content='', tokenize='trigram case_sensitive 1')"
 )
 
 Texts = Callable[[Sequence[int]], Iterable[str]]
@@ -50,16 +53,19 @@ def likely(
     phrases = ['"{}"'.format(word.replace('"', '""')) for word in words if len(word) >= _LEAST]
     if len(seqs) <= MANY or not phrases:
         return seqs
+    from sqlite_utils import Database
+
     root = os.path.dirname(ledger)
     path = f"{root}/{SEARCH}"
     try:
         # Whoever may not read the ledger may not read this either.
         mode = os.stat(ledger).st_mode & 0o777
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode))
-        with closing(sqlite3.connect(path, _WAIT_S, isolation_level=None)) as index:
+        with closing(sqlite3.connect(path, _WAIT_S, isolation_level=None)) as connection:
+            index = Database(connection, execute_plugins=False)
             upto = _caught_up(index, db, seqs, texts)
-            rows = index.execute("SELECT rowid FROM said WHERE said MATCH ?", (" ".join(phrases),))
-            hits = {seq for (seq,) in rows}
+            found = index.query("SELECT rowid FROM said WHERE said MATCH ?", [" ".join(phrases)])
+            hits = {row["rowid"] for row in found}
     except (OSError, sqlite3.OperationalError):
         return seqs  # no FTS5, a full or read-only disk, another who is just writing it
     except sqlite3.DatabaseError:  # it is no index (any more)
@@ -69,9 +75,7 @@ def likely(
     return [seq for seq in seqs if seq > upto or seq in hits]
 
 
-def _caught_up(
-    index: sqlite3.Connection, db: sqlite3.Connection, seqs: Sequence[int], texts: Texts
-) -> int:
+def _caught_up(index: Database, db: sqlite3.Connection, seqs: Sequence[int], texts: Texts) -> int:
     """Bring the index up to date if it lacks much; give the last entry that it holds.
 
     The file is there before any text is read for it: a redaction that comes meanwhile takes it
@@ -84,26 +88,25 @@ def _caught_up(
     index.execute("BEGIN IMMEDIATE")
     upto = _upto(index, db)
     if upto < 0:
-        for table in ("said", "cursor"):
-            index.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in _SCHEMA:
-            index.execute(statement)
+        index.table("said").drop(ignore=True)
+        index.execute(_SCHEMA)
+        index.execute(f"PRAGMA user_version = {_VERSION}")
     missing = [seq for seq in seqs if seq > upto]
-    index.executemany(
-        "INSERT INTO said (rowid, text) VALUES (?, ?)", zip(missing, texts(missing), strict=True)
-    )
-    index.execute("DELETE FROM cursor")
-    index.execute("INSERT INTO cursor VALUES (?, ?)", (missing[-1], _leaf(db, missing[-1])))
-    index.execute("COMMIT")
+    rows = zip(missing, texts(missing), strict=True)
+    index.table("said").insert_all({"rowid": seq, "text": text} for seq, text in rows)
+    leaf = {"seq": missing[-1], "leaf": _leaf(db, missing[-1])}
+    index.table("cursor").drop(ignore=True)
+    index.table("cursor").insert(leaf)
+    index.commit()
     return missing[-1]
 
 
-def _upto(index: sqlite3.Connection, db: sqlite3.Connection) -> int:
+def _upto(index: Database, db: sqlite3.Connection) -> int:
     """The last entry that the index holds; -1 where it is not one of this ledger."""
-    if index.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+    if next(index.query("PRAGMA user_version"))["user_version"] != _VERSION:
         return -1
-    row = index.execute("SELECT seq, leaf FROM cursor").fetchone()
-    return int(row[0]) if row is not None and _leaf(db, row[0]) == row[1] else -1
+    row = next(index.table("cursor").rows_where(limit=1), None)
+    return int(row["seq"]) if row is not None and _leaf(db, row["seq"]) == row["leaf"] else -1
 
 
 def _leaf(db: sqlite3.Connection, seq: int) -> bytes | None:
