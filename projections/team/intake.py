@@ -9,15 +9,17 @@ import os
 import re
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
+from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.team import content
 from tripod.ledger.places import ARCHIVE, RECORD, SEARCH, SPOOL
 from tripod.projections import BUS, CHAT, FILES, LOG, WORKERS
-from tripod.projections.bus.format import parse_config
+from tripod.projections.bus.format import Config, ConfigWarning
 from tripod.projections.disk import TooBigError, UnreadableError
 from tripod.projections.engine import own_files
 from tripod.projections.pieces import Reader, fits, make_piece
+from tripod.projections.settings import MAX_SIZE, judge, one_of, read_entries, spelled, whole
 from tripod.projections.team.tables import MODE, odd_config
 from tripod.projections.workers.format import EMPTY_LOG
 from tripod.projections.workers.tables import FOLDER, worker_of
@@ -313,3 +315,85 @@ _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     FOLDER: ((), (".md", ".log")),
 }
 """Each folder with the names and the endings that the intake looks at there."""
+
+
+# Config -----------------------------------------------------------------------------------------
+
+_LINE = r"([A-Za-z0-9_.-]+)[ \t]*:[ \t]*(.*)"
+_FILE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,104}"
+_TYPES: dict[str, Any] = {
+    "dedup-window": Annotated[int, whole(0)],
+    "retention-max-bytes": Annotated[int, whole(1)],
+    "ack-timeout": Annotated[int, whole(0)],
+    "pythia-interval": Annotated[int, whole(0)],
+    "pythia-channel": Annotated[
+        str, spelled(_FILE_NAME, "the file name of a chat, such as live.chat")
+    ],
+    "notify": Annotated[str, one_of(("inotifywait", "poll"))],
+    "poll-interval": Annotated[int, whole(1)],
+    "deleted-events": Annotated[str, one_of(("acked", "restore"))],
+}
+
+
+def parse_config(data: bytes) -> tuple[Config, tuple[ConfigWarning, ...]]:
+    r"""Read ``events/config.yaml`` into the settings and what was wrong with it; never raises.
+
+    >>> parse_config(b"dedup-window: 300 # five minutes\n")[0].dedup_window
+    300
+
+    ::
+
+        # Deduplication window in seconds
+        dedup-window: 300
+        pythia-channel: "live.chat"   # quotes and comments are allowed
+
+    People write this file and no command of ours does, so there is one direction only. The last
+    valid value of a key wins; a value that does not fit leaves the value that holds, and a warning
+    names its line. A file that is not YAML is read line by line, as the original tools read it: a
+    slip in one line changes no other.
+
+    Source: seeds nbs-bus and tripod-architecture, "Configuration"; spec nbs-compat B6.
+    """
+    if len(data) > MAX_SIZE:
+        message = f"the file is larger than {MAX_SIZE} bytes; the defaults hold"
+        return Config(), (ConfigWarning(0, "", message),)
+    warnings: list[ConfigWarning] = []
+    try:
+        entries = read_entries(data)
+    except MalformedError:
+        entries = _line_by_line(data, warnings)
+    values: dict[str, Any] = {}
+    first: dict[str, int] = {}
+    for key, line, value in entries:
+        if key not in _TYPES:
+            warnings.append(ConfigWarning(line, key, "unknown key"))
+            continue
+        if first.setdefault(key, line) != line:
+            message = f"stands on line {first[key]} already; the last valid value holds"
+            warnings.append(ConfigWarning(line, key, message))
+        try:
+            values[key.replace("-", "_")] = judge(_TYPES[key], value)
+        except MalformedError as error:
+            warnings.append(ConfigWarning(line, key, f"{error}; the line is passed over"))
+    return Config(**values), tuple(sorted(warnings, key=lambda one: one.line))
+
+
+def _line_by_line(data: bytes, warnings: list[ConfigWarning]) -> list[tuple[str, int, Any]]:
+    """Read a file that is not YAML: each known key with what YAML makes of the rest of its line."""
+    entries: list[tuple[str, int, Any]] = []
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip() or line.lstrip(" \t").startswith("#"):
+            continue
+        match = re.fullmatch(_LINE, line.rstrip("\r \t"))
+        if match is None:
+            warnings.append(ConfigWarning(number, "", "not a line of the form `key: value`"))
+            continue
+        value: Any = None
+        if match[1] in _TYPES:
+            try:
+                ((_, _, value),) = read_entries(f"value: {match[2]}".encode())
+            except MalformedError:
+                value = None
+        entries.append((match[1], number, value))
+    return entries

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Config, ConfigWarning
+from tripod.projections.settings import MAX_SIZE
+from tripod.projections.team import intake
 
 BUS_SAMPLE = b"""\
 # Deduplication window in seconds (default: 0 = disabled without config)
@@ -40,23 +41,22 @@ KEYS = ["dedup-window", "retention-max-bytes", "ack-timeout", "pythia-interval",
 
 
 def test_the_examples_of_the_docstrings() -> None:
-    assert doctest.testmod(bus_format).failed == 0
-    shown = nbs_team.example(inspect.getdoc(bus_format.parse_config))
-    assert bus_format.parse_config(shown) == (
+    assert doctest.testmod(intake).failed == 0
+    assert intake.parse_config(nbs_team.example(inspect.getdoc(intake.parse_config))) == (
         Config(dedup_window=300),
         (),
     )
 
 
 def test_the_documented_samples_give_no_warning() -> None:
-    assert bus_format.parse_config(BUS_SAMPLE) == (Config(dedup_window=300, ack_timeout=120), ())
-    assert bus_format.parse_config(TRIPOD_SAMPLE) == (Config(), ())
-    assert bus_format.parse_config(nbs_team.files()["events/config.yaml"]) == (Config(), ())
+    assert intake.parse_config(BUS_SAMPLE) == (Config(dedup_window=300, ack_timeout=120), ())
+    assert intake.parse_config(TRIPOD_SAMPLE) == (Config(), ())
+    assert intake.parse_config(nbs_team.files()["events/config.yaml"]) == (Config(), ())
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# only\n  # comments\n", b"\xef\xbb\xbf"])
 def test_nothing_said_is_the_defaults(data: bytes) -> None:
-    assert bus_format.parse_config(data) == (Config(), ())
+    assert intake.parse_config(data) == (Config(), ())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_nothing_said_is_the_defaults(data: bytes) -> None:
     ],
 )
 def test_ways_to_write_a_value(line: str) -> None:
-    assert bus_format.parse_config(line.encode()) == (Config(dedup_window=30), ())
+    assert intake.parse_config(line.encode()) == (Config(dedup_window=30), ())
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_ways_to_write_a_value(line: str) -> None:
     ],
 )
 def test_each_key(line: str, expected: Config) -> None:
-    assert bus_format.parse_config(line.encode()) == (expected, ())
+    assert intake.parse_config(line.encode()) == (expected, ())
 
 
 @pytest.mark.parametrize(
@@ -123,25 +123,43 @@ def test_each_key(line: str, expected: Config) -> None:
         ('pythia-channel: "x', "pythia-channel", "file name of a chat"),
         ("pythia-chanel: x.chat", "pythia-chanel", "unknown key"),
         ("Dedup-window: 5", "Dedup-window", "unknown key"),
-        ("  dedup-window: 5", "", "`key: value`"),
         ("\tdedup-window: 5", "", "`key: value`"),
         ("- dedup-window: 5", "", "`key: value`"),
         ("<<: *base", "", "`key: value`"),
-        ("---", "", "`key: value`"),
         ("dedup-window 5", "", "`key: value`"),
     ],
 )
 def test_what_is_not_taken_is_warned_of(line: str, key: str, message: str) -> None:
-    settings, warnings = bus_format.parse_config(f"# first\n{line}\n".encode())
+    settings, warnings = intake.parse_config(f"# first\n{line}\n".encode())
     assert settings == Config()
     assert [(warning.line, warning.key) for warning in warnings] == [(2, key)]
     assert message in warnings[0].message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\ndedup-window: 30\n...\n",
+        "  dedup-window: 30\n",
+        "{dedup-window: 30}\n",
+        "{\n  dedup-window:\n    30,\n}\n",
+        "? dedup-window\n: 30\n",
+    ],
+)
+def test_whatever_yaml_allows_is_taken(text: str) -> None:
+    assert intake.parse_config(text.encode()) == (Config(dedup_window=30), ())
+
+
+@pytest.mark.parametrize("slip", ["nonsense", "'open", "a: [", "*a", "\x00", "  poll-interval: 9"])
+def test_a_slip_in_one_line_changes_no_other(slip: str) -> None:
+    text = f"dedup-window: '30'\n{slip}\nnotify: poll # for now\nack-timeout:5\n"
+    settings, warnings = intake.parse_config(text.encode())
+    assert settings == Config(dedup_window=30, notify="poll", ack_timeout=5)
+    assert [warning.line for warning in warnings] == [2]
+
+
 def test_the_last_valid_value_holds() -> None:
-    settings, warnings = bus_format.parse_config(
-        b"ack-timeout: 5\nack-timeout: 6\nack-timeout: x\n"
-    )
+    settings, warnings = intake.parse_config(b"ack-timeout: 5\nack-timeout: 6\nack-timeout: x\n")
     assert settings.ack_timeout == 6
     assert [(warning.line, warning.message.split(";")[0]) for warning in warnings] == [
         (2, "stands on line 1 already"),
@@ -152,13 +170,13 @@ def test_the_last_valid_value_holds() -> None:
 
 def test_a_long_line_is_one_line() -> None:
     line = b"# " + b"x" * 509 + b"dedup-window: 300\n"
-    assert bus_format.parse_config(line) == (Config(), ())
+    assert intake.parse_config(line) == (Config(), ())
 
 
 def test_a_file_that_is_too_large_is_one_warning() -> None:
-    full = b"dedup-window: 5\n#" + b"x" * (bus_format.MAX_SIZE - 17)
-    assert bus_format.parse_config(full) == (Config(dedup_window=5), ())
-    settings, warnings = bus_format.parse_config(full + b"x")
+    full = b"dedup-window: 5\n#" + b"x" * (MAX_SIZE - 17)
+    assert intake.parse_config(full) == (Config(dedup_window=5), ())
+    settings, warnings = intake.parse_config(full + b"x")
     assert settings == Config()
     assert warnings == (
         ConfigWarning(0, "", "the file is larger than 65536 bytes; the defaults hold"),
@@ -166,10 +184,8 @@ def test_a_file_that_is_too_large_is_one_warning() -> None:
 
 
 def test_bytes_that_are_no_text() -> None:
-    assert bus_format.parse_config(b"# \xff\nack-timeout: 5\n") == (Config(ack_timeout=5), ())
-    assert [w.key for w in bus_format.parse_config(b"pythia-channel: \xff\n")[1]] == [
-        "pythia-channel"
-    ]
+    assert intake.parse_config(b"# \xff\nack-timeout: 5\n") == (Config(ack_timeout=5), ())
+    assert [w.key for w in intake.parse_config(b"pythia-channel: \xff\n")[1]] == ["pythia-channel"]
 
 
 VALUES = st.sampled_from(["5", "live.chat", "poll", "'5'", "#", "-1", "*a"]) | st.text(max_size=8)
@@ -178,10 +194,32 @@ FILES = st.lists(st.builds("{}:{}".format, st.sampled_from(KEYS), VALUES) | st.t
 
 @given(st.binary() | FILES.map(lambda lines: "\n".join(lines).encode("utf-8", "replace")))
 def test_any_file_gives_settings_in_their_ranges(data: bytes) -> None:
-    settings, warnings = bus_format.parse_config(data)
+    settings, warnings = intake.parse_config(data)
     assert settings.dedup_window >= 0
     assert settings.retention_max_bytes > 0
     assert settings.poll_interval > 0
     assert settings.notify in ("inotifywait", "poll")
     assert "/" not in settings.pythia_channel
     assert all(warning.message for warning in warnings)
+
+
+SPELLINGS = ["{}", "'{}'", '"{}"', "{}  # for now", "'{}' # ' and more"]
+WORDS = st.sampled_from(
+    ["0", "5", "010", "-1", "live.chat", "poll", "acked", "true", "no", "", "a b"]
+)
+LINES = st.builds(
+    lambda key, spelling, word: f"{key}: {spelling.format(word)}",
+    st.sampled_from([*KEYS, "unknown-key"]),
+    st.sampled_from(SPELLINGS),
+    WORDS,
+)
+
+
+@given(st.lists(LINES | st.sampled_from(["", "# a comment", "   # another"]), max_size=8))
+def test_yaml_and_line_by_line_read_plain_lines_alike(lines: list[str]) -> None:
+    as_yaml = intake.parse_config("\n".join(lines).encode())
+    by_line, warnings = intake.parse_config("\n".join([*lines, "}"]).encode())
+    assert by_line == as_yaml[0]
+    *others, last = warnings
+    assert tuple(others) == as_yaml[1]
+    assert (last.line, last.key) == (len(lines) + 1, "")

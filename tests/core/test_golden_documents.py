@@ -12,6 +12,7 @@ from tripod.projections.bus.format import Config, Event
 from tripod.projections.chat import format as chat_format
 from tripod.projections.decisions import format as decisions_format
 from tripod.projections.decisions.format import ChatRef, DecisionText
+from tripod.projections.team.intake import parse_config
 from tripod.projections.workers import format as workers_format
 from tripod.projections.workers.format import EMPTY_LOG, WorkerText
 
@@ -199,7 +200,7 @@ def test_the_task_file_is_what_it_says() -> None:
 )
 def test_a_configuration_of_the_documents_is_understood(name: str, wanted: Config) -> None:
     data = (DOCUMENTS / name / "events/config.yaml").read_bytes()
-    assert bus_format.parse_config(data) == (wanted, ())
+    assert parse_config(data) == (wanted, ())
 
 
 # Taken in, and given back -----------------------------------------------------------------------

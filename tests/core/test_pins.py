@@ -433,9 +433,12 @@ def test_the_policy_says_what_must_be_signed(root: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("level: HIGH\n", "line 1: 'HIGH' is none of SELF"),
-        ("\nlevels: SELF\n", "line 2: 'levels' is none of"),
-        ("tail-entries: many\n", "'many' is no whole number"),
+        ("level: HIGH\n", "line 1: level: the value is not SELF, PINNED, WITNESSED or TIMESTAMPED"),
+        (
+            "\nlevels: SELF\n",
+            "line 2: unknown keys: levels (did you mean level?); there are level, ",
+        ),
+        ("tail-entries: many\n", "line 1: tail-entries: the value is not a whole number"),
         ("level: SELF\nlevel: SELF\n", "line 2: level stands above already"),
         ("nothing\n", "is not of the form `key: value`"),
         ("#" * 70_000, "more than 65536"),

@@ -635,52 +635,93 @@ def test_the_profile_of_pythia_has_no_tool() -> None:
     assert profiles.load("claude").isolated == profiles.Isolation()
 
 
-def test_a_profile_of_ones_own(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text('argv = ["cat"]\noutput = "json"\n[takes]\nmodel = ["-m{}"]\n')
+OWN = {
+    "mine.yaml": "argv: [cat]\noutput: json\ntakes:\n  model:\n    - -m{}\n",
+    "mine.yml": "{argv: [cat], output: json, takes: {model: ['-m{}']}}\n",
+    "mine.toml": 'argv = ["cat"]\noutput = "json"\n[takes]\nmodel = ["-m{}"]\n',
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_profile_of_ones_own(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(OWN[name])
     profile = profiles.load(str(path))
     assert (profile.argv, profile.output, profile.takes) == (("cat",), "json", {"model": ("-m{}",)})
     with pytest.raises(NotFoundError, match="there are: claude, pythia"):
         profiles.load("no-such")
 
 
+NO_TEXTS = "the value is not a list of texts"
+NO_MAPPING = "the value is not a mapping"
+NO_FOLDER = "isolated.transcripts: the value is not the path of a folder in that of"
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("argv = ['x']\nisolated = 3", "isolated: it is no table"),
-        ("argv = ['x']\n[isolated]\nopen = 1", "unknown keys: open; there are network, config"),
+        ("argv: [x]\nisolated: 3", f"line 2: isolated: {NO_MAPPING}"),
         (
-            "argv = ['x']\n[isolated]\nnetwork = 'yes'",
-            "isolated.network: it is neither true nor false",
+            "argv: [x]\nisolated:\n  open: 1",
+            "line 3: unknown keys: open; there are network, config",
         ),
         (
-            "argv = ['x']\n[isolated]\nconfig = 'A-B'",
-            "isolated.config: it is no name of a variable",
+            "argv: [x]\nisolated:\n  network: yes",
+            "line 3: isolated.network: the value is not true or false",
         ),
         (
-            "argv = ['x']\n[isolated]\ntranscripts = '../x'",
-            "isolated.transcripts: it is no folder within",
+            "argv: [x]\nisolated:\n  config: A-B",
+            "line 3: isolated.config: the value is not the name of a variable",
         ),
-        (
-            "argv = ['x']\n[isolated]\ntranscripts = '/x'",
-            "isolated.transcripts: it is no folder within",
-        ),
-        ("argv = ['x']\n[isolated]\nlends = 3", "isolated.lends: it is no list of texts"),
-        ("argv = 3", "argv: it is no list of texts"),
-        ("", "argv: it is no list of texts"),
-        ("argv = []", "argv: the program's name is missing"),
-        ('argv = ["a"]\noutput = "xml"', "output: 'xml' is none of text, json"),
-        ('argv = ["a"]\nenv = "PATH"', "env: it is no list of texts"),
-        ('argv = ["a"]\ntakes = []', "takes: it is no table"),
-        ('argv = ["a"]\n[takes]\nmodel = ["-m"]', "takes.model: no word has a {}"),
-        ('argv = ["a"]\nshell = true', "unknown keys: shell"),
-        ("argv = [", "it is no TOML"),
-        ("#" * 70_000, "it holds more than 65536 bytes"),
+        ("argv: [x]\nisolated:\n  transcripts: ../x", f"line 3: {NO_FOLDER}"),
+        ("argv: [x]\nisolated: {transcripts: /x}", f"line 2: {NO_FOLDER}"),
+        ("argv: [x]\nisolated:\n  lends: 3", f"line 3: isolated.lends: {NO_TEXTS}"),
+        ("argv: 3", f"line 1: argv: {NO_TEXTS}"),
+        ("argv:\n  - a\n  - true", "line 3: argv: the value is not text; put it in quotes"),
+        ('argv: [a, "\\ud800"]', "line 1: "),
+        ("", "argv: the key is missing"),
+        ("argv: []", "line 1: argv: the program's name is missing"),
+        ("argv: [a]\noutput: xml", "line 2: output: the value is not text, json or claude"),
+        ("argv: [a]\noutput: jsn", "line 2: output: the value is not text, json or claude"),
+        ("argv: [a]\nenv: PATH", f"line 2: env: {NO_TEXTS}"),
+        ("argv: [a]\ntakes: []", f"line 2: takes: {NO_MAPPING}"),
+        ("argv: [a]\ntakes:\n  model: [-m]", "line 3: takes.model: no word has a {}"),
+        ("argv: [a]\nshell: true", "line 2: unknown keys: shell; there are argv, output"),
+        ("argv: [a]\nouptut: json", "line 2: unknown keys: ouptut (did you mean output?); there"),
+        ("argv: [", "line 1: 'argv: [' is not of the form `key: value`"),
+        ("#" * 70_000, "it has 70000 bytes, more than 65536"),
     ],
 )
 def test_what_is_no_profile_is_refused(text: str, problem: str) -> None:
     with pytest.raises(BadArgumentError) as refused:
         profiles.parse_profile(text.encode())
+    assert str(refused.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("argv = ['x']\nisolated = 3", f"isolated: {NO_MAPPING}"),
+        ("argv = ['x']\n[isolated]\nopen = 1", "unknown keys: open; there are network, config"),
+        (
+            "argv = ['x']\n[isolated]\nnetwork = 'yes'",
+            "isolated.network: the value is not true or false",
+        ),
+        (
+            "argv = ['x']\n[isolated]\nnetwork = 1",
+            "isolated.network: the value is not true or false",
+        ),
+        ("argv = ['x', 3]", "argv: the value is not text; put it in quotes"),
+        ("argv = 3", f"argv: {NO_TEXTS}"),
+        ("", "argv: the key is missing"),
+        ("argv = [", "it is not TOML"),
+        ("a = " + "[" * 5_000, "it is not TOML"),
+        ("#" * 70_000, "it has 70000 bytes, more than 65536"),
+    ],
+)
+def test_what_is_no_profile_in_toml_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(BadArgumentError) as refused:
+        profiles.parse_profile(text.encode(), toml=True)
     assert str(refused.value).startswith(problem)
 
 

@@ -26,7 +26,7 @@ from tripod.ledger.tlog.proof import parse_proof
 from tripod.ledger.tlog.seal import parse_seal
 from tripod.ledger.tlog.tiles import parse_bundle, parse_lines, parse_path, parse_tile
 from tripod.ledger.tlog.witness import parse_request, parse_signatures
-from tripod.projections.bus.format import parse_config, parse_event
+from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import mentions, parse_archive_name, parse_cursors, split_file
 from tripod.projections.chat.format import parse_header as chat_header
 from tripod.projections.decisions.format import (
@@ -37,6 +37,8 @@ from tripod.projections.decisions.format import (
     split_log,
 )
 from tripod.projections.pythia.format import DecisionRange, judge_review, parse_assessment
+from tripod.projections.settings import read_entries
+from tripod.projections.team.intake import parse_config
 from tripod.projections.text import parse as parse_moment
 from tripod.projections.text import spoken as words_of
 from tripod.projections.workers.format import log_below, parse_worker
@@ -111,7 +113,10 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         (b"a(1), ", b"a(1", b", "),
     ),
     "chat archive": (path(parse_archive_name), (b"-20260212-140000-archive", b"x-2026")),
-    "config": (parse_config, (b"pythia-interval: 3\n", b"x: ' # ", b"a: #", b"a:  \t")),
+    "config": (
+        parse_config,
+        (b"pythia-interval: 3\n", b"x: ' # ", b"a: #", b"a:  \t", b"notify: 'a\n", b"notify: [\n"),
+    ),
     "cursors": (parse_cursors, (b"a=1\n", b"a=1=", b"==")),
     "decision": (
         lambda data: parse_decision(HEADING + data),
@@ -159,7 +164,11 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     "bundle": (lambda data: parse_bundle(data, 256), (b"\0\1x", b"\0\0")),
     "bodies": (lambda data: parse_lines(data, 0, 256), (b'{"body":', b'","salt":"')),
     "tile path": (path(parse_path), (b"x001/", b"tile/", b"tile/0/x001/")),
-    "rules": (parse_rules, (b"level: ", b"a: #", b"seals: a, ")),
+    "rules": (parse_rules, (b"level: ", b"a: #", b"seals: a, ", b"- a\n", b"seals: [")),
+    "settings": (
+        read_entries,
+        (b"argv: [a]\n", b"argv: [", b"{a: ", b"? ", b"'", b"&a ", b"a: &a [*a]\n", b'"\\u0061'),
+    ),
     "log line": (text(read_of_chat), CHATTY),
     "log lines": (each_line(read_of_chat), CHATTY),
     "task": (text(told_to_read), CHATTY),

@@ -19,7 +19,8 @@ from tripod.cli.tree import cli
 from tripod.ledger.kinds import KINDS, base, decisions
 from tripod.ledger.kinds.base import Content, Observed
 from tripod.projections import PROJECTIONS
-from tripod.projections.bus.format import Config, parse_config
+from tripod.projections.bus.format import Config
+from tripod.projections.team.intake import parse_config
 from tripod.verify.checks import CHECKS
 
 __all__ = ["checks", "commands", "config_keys", "doors", "drop_in", "kinds", "settings", "verbs"]

@@ -1,0 +1,272 @@
+r"""Reads the settings that people write: YAML within limits, into types that pydantic judges. Pure.
+
+A file is one mapping. Each value in it is text, a list or a mapping; ``true`` and ``false`` are
+truth values. The type of a field decides what a text means: ``010`` is never eight, and ``1:30`` is
+never ninety. The reader refuses anchors, aliases and tags, a second document, a key that occurs
+twice, more than :data:`MAX_SIZE` bytes, :data:`MAX_DEPTH` levels or :data:`MAX_VALUES` values. A
+message names the line and the key.
+
+Hot commands import modules that declare settings, so YAML and pydantic are imported where a file is
+read. Keys have dashes where fields have underscores::
+
+    class Shop(Settings):                        # a frozen dataclass
+        front_doors: Annotated[int, whole(1)] = 1
+        open: tuple[str, ...] = ()
+
+    read_settings(Shop, b"front-doors: 2\nopen: [monday]\n")
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
+
+from tripod.ledger.errors import MalformedError
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+    from yaml import Node
+
+MAX_SIZE = 64 * 1024  # bytes
+MAX_DEPTH = 8
+MAX_VALUES = 10_000
+
+_SHOWN = 40  # characters of what the file says that a message repeats
+_PROBLEMS = {
+    "dataclass_type": "the value is not a mapping",
+    "dict_type": "the value is not a mapping",
+    "missing": "the key is missing",
+    "string_type": "the value is not text; put it in quotes",
+    "tuple_type": "the value is not a list of texts",
+}
+"""Our words for pydantic's types of errors; other types keep pydantic's own words."""
+
+T = TypeVar("T")
+Where = tuple[int | str, ...]
+"""The keys and the positions in lists that lead to a value."""
+
+
+class Settings:
+    """The base of a dataclass of settings: keys without a field are refused."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "alias_generator": lambda name: name.replace("_", "-"),
+        "extra": "forbid",
+    }
+
+
+class Rule:
+    """Stands in the annotation of a field and reads its value, before pydantic checks the type.
+
+    ``read`` gives the value, or raises ValueError with a message for the person who wrote the file.
+    """
+
+    def __init__(self, read: Callable[[Any], object]) -> None:
+        self.read = read
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Tell pydantic to call ``read`` first."""
+        from pydantic_core.core_schema import no_info_before_validator_function
+
+        return no_info_before_validator_function(self.read, handler(source))
+
+
+def accepted(accepts: Callable[[Any], object], expected: str, words: Sequence[str] = ()) -> Rule:
+    """A value that ``accepts`` takes; ``expected`` describes it, one of ``words`` may be meant."""
+
+    def read(value: object) -> object:
+        if not accepts(value):
+            raise ValueError(f"the value is not {expected}{_meant(value, words)}")
+        return value
+
+    return Rule(read)
+
+
+def one_of(words: Sequence[str]) -> Rule:
+    """One of some words."""
+    expected = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return accepted(lambda value: value in words, expected, words)
+
+
+def spelled(pattern: str, expected: str) -> Rule:
+    """Text that matches a pattern as a whole; ``expected`` describes it."""
+    return accepted(lambda value: isinstance(value, str) and re.fullmatch(pattern, value), expected)
+
+
+def whole(least: int, most: int = 2**53 - 1) -> Rule:
+    """A whole number in decimal, without a sign or a leading zero."""
+
+    def fits(value: object) -> bool:
+        plain = isinstance(value, str) and re.fullmatch("0|[1-9][0-9]{0,15}", value)
+        return bool(plain) and least <= int(cast("str", value)) <= most
+
+    return accepted(fits, f"a whole number from {least} up")
+
+
+TRUTH = accepted(lambda value: isinstance(value, bool), "true or false")
+"""``true`` or ``false``; without this rule pydantic takes ``yes`` and 1 as well."""
+
+
+# Values ----------------------------------------------------------------------------------------
+
+
+def read_settings(shape: type[T], data: bytes) -> T:
+    """Read a YAML file into a dataclass, a subclass of :class:`Settings`.
+
+    Raises:
+        MalformedError: the file is not YAML within the limits, or a value does not fit its field.
+    """
+    lines: dict[Where, int] = {}
+    values = {key: value for key, _, value in _entries(_compose(data), lines)}
+    return cast("T", judge(shape, values, lines))
+
+
+def judge(shape: Any, value: object, lines: Mapping[Where, int] = MappingProxyType({})) -> Any:
+    """Make a value of a type of what a file holds, which may have any format.
+
+    Args:
+        shape: a subclass of :class:`Settings`, or the type of one field.
+        value: what the file holds.
+        lines: the lines of its values, by the keys and indices that lead to them.
+
+    Raises:
+        MalformedError: a value does not fit its type, or a key is missing or unknown.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(shape).validate_python(value)
+    except ValidationError as error:
+        errors = error.errors()
+    unknown = [one["loc"] for one in errors if one["type"] == "unexpected_keyword_argument"]
+    where = unknown[0] if unknown else errors[0]["loc"]
+    keys = ".".join(_key(part) for part in where if isinstance(part, str))
+    cause = errors[0].get("ctx", {}).get("error") or _PROBLEMS.get(errors[0]["type"])
+    problem = _unknown(shape, unknown) if unknown else f"{keys}: {cause or errors[0]['msg']}"
+    line = next(
+        (lines[way] for n in range(len(where)) if (way := where[: len(where) - n]) in lines), 0
+    )
+    raise MalformedError((f"line {line}: " if line else "") + problem.removeprefix(": "))
+
+
+@cache
+def _adapter(shape: Any) -> Any:
+    """Pydantic's reader of a type; making one costs more than using it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(shape)
+
+
+def _unknown(shape: Any, places: list[Where]) -> str:
+    """The message about keys that have no field, in the mapping of the first of them."""
+    *above, _ = places[0]
+    for part in above:
+        shape = get_type_hints(shape)[str(part).replace("-", "_")]
+    known = [name.replace("_", "-") for name in shape.__dataclass_fields__]
+    names = sorted(str(place[-1]) for place in places if [*place[:-1]] == above)
+    listed = ", ".join(f"{_key(name)}{_meant(name, known)}" for name in names)
+    return f"unknown keys: {listed}; there are {', '.join(known)}"
+
+
+def _meant(value: object, words: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(str(value)[:_SHOWN], words, 1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _key(key: str) -> str:
+    return key[:_SHOWN] if key.isprintable() else repr(key[:_SHOWN])
+
+
+# YAML ------------------------------------------------------------------------------------------
+
+
+def read_entries(data: bytes) -> list[tuple[str, int, Any]]:
+    """Each key of a YAML file with its line from 1 and its value; a key may occur more than once.
+
+    Raises:
+        MalformedError: the file is not YAML within the limits.
+    """
+    return _entries(_compose(data), {}, again=True)
+
+
+def _compose(data: bytes) -> list[tuple[Node, Node]]:
+    """Read YAML into nodes, which know their lines: the keys of the file and their values."""
+    import yaml
+
+    if len(data) > MAX_SIZE:
+        raise MalformedError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    problem, line = "", 0
+    try:
+        depth = values = 0
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            values += isinstance(event, yaml.NodeEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            line = event.start_mark.line if event.start_mark else 0
+            if getattr(event, "anchor", None) is not None:
+                problem = (
+                    ": anchors and aliases are not read; quote a value that begins with & or *"
+                )
+            elif getattr(event, "tag", None) is not None:
+                problem = ": tags are not read; quote a value that begins with !"
+            elif depth > MAX_DEPTH or values > MAX_VALUES:
+                problem = f": more than {MAX_DEPTH} levels or {MAX_VALUES} values"
+            elif re.search("[\ud800-\udfff]", getattr(event, "value", "")):
+                problem = ": half of a character"
+            if problem:
+                break
+        else:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            if node is None or isinstance(node, yaml.MappingNode):
+                return [] if node is None else node.value
+            line = node.start_mark.line
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position)
+        problem = f": the character U+{error.character:04X} is not allowed"
+    except yaml.MarkedYAMLError as error:
+        # PyYAML notices an open quotation or bracket at the end of the file, and the author has to
+        # mend it where it begins.
+        begins = error.context and ("scanning" in error.context or "flow" in error.context)
+        mark = error.context_mark if begins else error.problem_mark
+        line, problem = 0 if mark is None else mark.line, f": {error.problem}"
+    lines = text.split("\n")[: line + 1]
+    while len(lines) > 1 and not lines[-1].strip():  # the end of the file
+        lines.pop()
+    shown = lines[-1].strip()[:_SHOWN]
+    raise MalformedError(f"line {len(lines)}: {shown!r} is not of the form `key: value`{problem}")
+
+
+def _entries(
+    pairs: list[tuple[Node, Node]], lines: dict[Where, int], way: Where = (), *, again: bool = False
+) -> list[tuple[str, int, Any]]:
+    """The keys of a mapping with their lines and values; ``again``: a key may occur twice."""
+    entries = []
+    for key, value in pairs:
+        line = key.start_mark.line + 1
+        if not isinstance(key.value, str):
+            raise MalformedError(f"line {line}: a key is not text")
+        if (*way, key.value) in lines and not again:
+            raise MalformedError(f"line {line}: {_key(key.value)} stands above already")
+        lines[*way, key.value] = line
+        entries.append((key.value, line, _value(value, lines, (*way, key.value))))
+    return entries
+
+
+def _value(node: Node, lines: dict[Where, int], way: Where) -> Any:
+    lines.setdefault(way, node.start_mark.line + 1)
+    if isinstance(node.value, str):
+        is_truth = getattr(node, "style", None) is None and node.value in ("true", "false")
+        return node.value == "true" if is_truth else node.value
+    if node.tag.endswith(":map"):
+        return {key: value for key, _, value in _entries(node.value, lines, way)}
+    return [_value(one, lines, (*way, number)) for number, one in enumerate(node.value)]
