@@ -397,7 +397,7 @@ class Dated(Protocol):
 
     @property
     def time(self) -> int:
-        """See the class."""
+        """Claimed time in epoch seconds; 0 if nothing is claimed."""
 
     @property
     def observed(self) -> bool:

@@ -22,6 +22,7 @@ NUMBERS = {
     "lines": Ceiling(49_000, 37_000, "the planned layout, same features"),
     "imports a module": Ceiling(6.1, 4, "beancount 3.4, python-tuf 1.9, sqlite-utils 1.6"),
     "longest import chain": Ceiling(26, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
+    "whom, whoever, is none": Ceiling(237, 0, "a plain sentence does not need these words"),
     "modules with __all__": Ceiling(0, 0, "only a package's face lists what it offers"),
 }
 """Figures of the four packages; ``rules.measured_numbers`` measures them."""
@@ -56,6 +57,33 @@ WIDE_CLASSES: dict[str, int] = {
 
 HOMONYMS: dict[str, int] = {}
 """Public names that several classes share, and how many classes. Target: none."""
+
+UNLISTED_MODULES = frozenset(
+    {
+        "projections/unheld.py",
+        "tripod/agents/isolate.py",
+        "tripod/bus/waiting.py",
+        "tripod/chat/keep.py",
+        "tripod/chat/read.py",
+        "tripod/decisions/read.py",
+        "tripod/demo/damage.py",
+        "tripod/demo/data.py",
+        "tripod/demo/nosy.py",
+        "tripod/demo/steps.py",
+        "tripod/drafting.py",
+        "tripod/recovery/redact.py",
+        "tripod/team/adopt.py",
+        "tripod/team/open.py",
+        "tripod/team/recheck.py",
+        "tripod/trust/prove.py",
+        "tripod/workers/read.py",
+        "verify/anchors/collect.py",
+        "verify/anchors/compare.py",
+        "verify/isolation/reads.py",
+        "verify/load.py",
+    }
+)
+"""Modules whose name is no word of ``docs/glossary.md``. Target: none."""
 
 SQL_ON_THE_LEDGER = frozenset(
     {

@@ -344,6 +344,37 @@ def homonyms(files: Mapping[str, str]) -> dict[str, list[str]]:
     return {name: paths for name, paths in sorted(places.items()) if len(paths) > 1}
 
 
+_GLOSSARY_WORD = re.compile(r"^\| \*\*(.+?)\*\* \|", re.MULTILINE)
+_PLURALS = {"children": "child"}
+
+
+def glossary_words(page: str) -> list[str]:
+    """The words that the page of the glossary defines, in its order."""
+    return _GLOSSARY_WORD.findall(page)
+
+
+def unlisted_modules(paths: Iterable[str], words: Collection[str]) -> dict[str, str]:
+    """Modules whose name is no word of the glossary, in the singular or the plural, each with it.
+
+    A name of several words counts where the glossary has the whole or each part. Faces and the
+    modules of registries are exempt: a check's file has the name of its rule.
+    """
+    found = {}
+    for path in paths:
+        name = path.rpartition("/")[2].removesuffix(".py")
+        if not (_is_face(path) or _in_registry(path)) and not (
+            _is_listed(name.replace("_", "-"), words)
+            or all(_is_listed(part, words) for part in name.split("_"))
+        ):
+            found[path] = name
+    return found
+
+
+def _is_listed(name: str, words: Collection[str]) -> bool:
+    singular = _PLURALS.get(name) or re.sub(r"(?<=ss)es$|(?<!s)s$", "", re.sub("ies$", "y", name))
+    return name in words or singular in words
+
+
 def lists_its_names(path: str, text: str) -> bool:
     """Whether a module has an ``__all__`` and is not a package's face."""
     return not _is_face(path) and any(
@@ -535,6 +566,41 @@ def forbidden_words(path: str, text: str) -> list[str]:
     ]
 
 
+_RIDDLES = {
+    "a docstring that depends on its neighbour": re.compile(r'''"""(?:The same|As |See the )'''),
+    "a person's pronoun for a program": re.compile(r"\b(?:she|hers?|herself)\b", re.IGNORECASE),
+    "a riddle": re.compile(
+        r"\bwhat is said (?:then|so)\b|\bsomebody who (?:appends|judges)\b|\bis its maker's word\b"
+        r"|\bwould stay; say\b|\bgoes behind an? --(?! or)"
+    ),
+}
+_OLD_WORDS = re.compile(r"\b(?:[Ww]hom|[Ww]hoever|is none|are none|what is said)\b")
+
+PLAIN_ENOUGH = {
+    "verify/advice.py": "lists the words of a language, among them pronouns",
+    "tripod/cli/bus.py": "prints the help of nbs-bus, whose words are settled",
+    "tripod/cli/nbs.py": "prints what nbs-* say, whose words are settled",
+}
+"""Modules in which the rule against riddles does not look, with the reason."""
+
+
+def riddles(path: str, text: str) -> list[str]:
+    """Lines of a module that are not plain declarative English, as far as a pattern can tell."""
+    if path in PLAIN_ENOUGH:
+        return []
+    return [
+        f"{path}:{number}: {what}: {line.strip()[:100]}"
+        for number, line in enumerate(text.splitlines(), 1)
+        for what, pattern in _RIDDLES.items()
+        if pattern.search(line)
+    ]
+
+
+def old_words(files: Mapping[str, str]) -> int:
+    """How often words stand in these files that a plain sentence does not need."""
+    return sum(len(_OLD_WORDS.findall(text)) for text in files.values())
+
+
 # Changelog and decisions -----------------------------------------------------------------------
 
 _SECTIONS = frozenset({"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"})
@@ -576,8 +642,13 @@ def measured_numbers(files: Mapping[str, str]) -> dict[str, float]:
         "lines": total_lines(files),
         "imports a module": edges_a_module(files),
         "longest import chain": len(longest_chain(files)),
+        "whom, whoever, is none": old_words(files),
         "modules with __all__": sum(lists_its_names(path, text) for path, text in files.items()),
     }
+
+
+def _glossary() -> list[str]:
+    return glossary_words((ROOT / "docs/glossary.md").read_text(encoding="utf-8"))
 
 
 def measured_sets(files: Mapping[str, str]) -> dict[str, Mapping[str, object]]:
@@ -592,6 +663,7 @@ def measured_sets(files: Mapping[str, str]) -> dict[str, Mapping[str, object]]:
         },
         "WIDE_CLASSES": wide,
         "HOMONYMS": homonyms(files),
+        "UNLISTED_MODULES": unlisted_modules(files, _glossary()),
         "SQL_ON_THE_LEDGER": {
             path: found for path, text in files.items() if (found := foreign_sql(path, text))
         },

@@ -7,17 +7,20 @@ from repo.rules import (
     CLASS_ATTRIBUTES,
     FOLDER_MODULES,
     OWN_TABLES,
+    ROOT,
     SHORT_LINES,
     SHORTER,
     SQL_ALLOWED,
     WIDER,
     crowded_folders,
     foreign_sql,
+    glossary_words,
     homonyms,
     is_short,
     lists_its_names,
     sources,
     total_lines,
+    unlisted_modules,
     wide_classes,
 )
 
@@ -73,6 +76,31 @@ def test_a_public_name_shared_by_two_classes_is_seen() -> None:
         "verify/b.py": "class Held: ...\nclass _Own: ...\ndef f():\n    class Once: ...",
     }
     assert homonyms(files) == {"Held": ["ledger/a.py", "verify/b.py"]}
+
+
+def test_a_module_whose_name_the_glossary_lacks_is_seen() -> None:
+    words = glossary_words(
+        "| **seal** | a signed head |\n| **look-alike** | x |\n| **child** | y |\n"
+    )
+    assert words == ["seal", "look-alike", "child"]
+    listed = [
+        "ledger/seal.py",
+        "verify/look_alikes.py",
+        "verify/children.py",
+        "ledger/child_seals.py",
+    ]
+    exempt = ["ledger/kept/__init__.py", "verify/checks/usual.py", "ledger/kinds/usual.py"]
+    others = {"ledger/sealing.py": "sealing", "verify/seal_usual.py": "seal_usual"}
+    assert unlisted_modules([*listed, *exempt, *others], words) == others
+
+
+def test_the_glossary_defines_each_word_once_in_the_order_of_the_alphabet() -> None:
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    words = glossary_words(page)
+    assert words
+    assert len(set(words)) == len(words)
+    for section in page.split("\n## ")[1:]:
+        assert glossary_words(section) == sorted(glossary_words(section))
 
 
 @pytest.mark.parametrize(
