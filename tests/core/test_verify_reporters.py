@@ -138,6 +138,27 @@ def test_the_text_is_as_kept(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
+def test_the_brief_report_is_as_kept_and_says_nothing_else(name: str) -> None:
+    written = text.brief(REPORTS[name])
+    assert written == (GOLDEN / f"{name}.brief.txt").read_text(encoding="utf-8")
+    whole = text.render(REPORTS[name]).splitlines()
+    said = [line for line in written.splitlines() if "hold" not in line]
+    assert [line for line in said if line not in whole] == []
+    assert all(outcome.check in written for outcome in REPORTS[name].outcomes if outcome.findings)
+
+
+def test_all_is_well_in_one_line() -> None:
+    outcomes = [Outcome(f"check-{number}", CLEAN) for number in range(25)]
+    past = Outcome("worker-lifecycle", CANNOT_TELL, "no transcript", past=True)
+    report = Report("x", (*outcomes, past, not_applicable("drift", "", required=False)), (2224, ""))
+    assert report.exit_code == 0
+    assert text.brief(report) == (
+        "25 checks hold over 2,224 entries; 1 had nothing to judge; 1 could not be judged: "
+        "worker-lifecycle (no transcript)\n"
+    )
+
+
+@pytest.mark.parametrize("name", REPORTS)
 def test_the_json_is_as_kept(name: str) -> None:
     written = json_.render(REPORTS[name])
     assert written == (GOLDEN / f"{name}.json").read_text(encoding="utf-8")

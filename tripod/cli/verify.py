@@ -27,7 +27,7 @@ def _verify(call: Call) -> int:
         if name not in names:
             raise BadArgumentError(f"no check {name!r}; there are {', '.join(names)}")
     if call.list:
-        emit(names)
+        emit(f"{check.NAME:<20} {_proves(check.__doc__ or '')}" for check in CHECKS)
         return 0
     if call.explain:
         from tripod.verify.run import manual
@@ -42,6 +42,11 @@ def _verify(call: Call) -> int:
             )
         return _grow_only(call)
     return _judge_subject(call)
+
+
+def _proves(manual: str) -> str:
+    """What a check proves, in a sentence: the first of its manual."""
+    return " ".join(manual.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
 
 
 def _judge_subject(call: Call) -> int:
@@ -101,7 +106,7 @@ def _judge(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
         judged = _judge_once(call, wanted, asked, last=not left)
     report, code, said = judged
     _say(call, report)
-    if said:
+    if said and not call.quiet:
         remark(said)
     return code
 
@@ -164,15 +169,16 @@ def _grow_only(call: Call) -> int:
 
 def _say(call: Call, report: Report) -> None:
     """Print a report in the form that was asked for."""
+    if call.quiet:
+        return
+    from tripod.verify.reporters import REPORTERS
+
+    text, json = REPORTERS
     if call.json:
-        from tripod.verify.reporters import json as json_
-
-        emit_report(json_.render(report))
-    else:
-        from tripod.verify.reporters import text
-
-        colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        emit_report(text.render(report, color=colour))
+        emit_report(json.render(report))
+        return
+    colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    emit_report((text.render if call.verbose else text.brief)(report, color=colour))
 
 
 # The table -------------------------------------------------------------------------------------
@@ -197,7 +203,9 @@ verify [PATH]
     --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
     --no-git           Leave the history of the git repository alone.
     --explain CHECK    Print the manual section of a check.
-    --list             Print the names of all checks.
+    --list             Print all checks, and in a line what each proves.
+    -v, --verbose      Print all checks, and how far the ledger is vouched for from outside.
+    -q, --quiet        Print nothing: the exit code alone says it.
     without: --team
     --json             The whole report as one JSON object.
 """

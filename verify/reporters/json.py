@@ -15,7 +15,8 @@ One object::
         "failures": 1, "warnings": 0, "advised": 0, "left_out": [],
         "findings": [
           {"message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
-           "before_adoption": false, "evidence": ["..."], "help": "..."}]}]}
+           "before_adoption": false, "evidence": ["..."], "help": "...",
+           "page": "docs/reference/checks.md#chain-links"}]}]}
 
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
 - ``judged``: the team directory, with every link followed; the database, or the folder of files,
@@ -48,6 +49,7 @@ from tripod.verify.finding import Anchored, Finding, Outcome, Report, Subject
 
 NAME = "json"
 VERSION = 1
+PAGE = "docs/reference/checks.md"
 
 
 def render(report: Report) -> str:
@@ -126,4 +128,5 @@ def _finding(finding: Finding) -> dict[str, object]:
         "before_adoption": finding.before_adoption,
         "evidence": list(finding.evidence),
         "help": finding.help,
+        "page": f"{PAGE}#{finding.check}",
     }

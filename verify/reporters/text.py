@@ -22,7 +22,7 @@ All text that comes from evidence passes ``tripod.verify.finding``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from tripod.verify.anchors.policy import PINNED, WITNESSED
@@ -31,6 +31,7 @@ from tripod.verify.finding import (
     CLEAN,
     FINDINGS,
     KEPT,
+    NOT_APPLICABLE,
     Anchored,
     Finding,
     Outcome,
@@ -41,6 +42,8 @@ from tripod.verify.finding import (
 )
 
 NAME = "text"
+PAGE = "docs/reference/checks.md"
+"""The page of the manual on the checks."""
 EXCEPTIONS = 3
 """Exceptions of one verdict that are printed; the others are counted."""
 SHOWN = 20
@@ -52,8 +55,8 @@ _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = (
 )
 
 
-def render(report: Report, *, color: bool = False) -> str:
-    """The whole report, ending in a line break."""
+def render(report: Report, *, color: bool = False, only: Sequence[Outcome] | None = None) -> str:
+    """The whole report, ending in a line break; ``only``: with the lines of these checks alone."""
     paint = _paint if color else _no_paint
     if report.problem:
         problem = paint(_RED, "cannot judge")
@@ -61,14 +64,54 @@ def render(report: Report, *, color: bool = False) -> str:
             f"{problem}: {escape(report.problem)}\n{_judged(report.subject, 'what was asked for')}"
         )
     blocks = [block for o in report.outcomes for block in _blocks(o, paint)]
-    lines = [_outcome(outcome, paint) for outcome in report.outcomes]
+    shown = report.outcomes if only is None else only
+    lines = [_outcome(outcome, paint) for outcome in shown]
+    lines += _pages(report)
     findings = "\n".join(blocks) + "\n\n" if blocks else ""
     said = [f"note: {escape(note)}" for note in report.notes]
     if report.anchored is not None:
         said.append(_anchored(report.anchored))
     beside = "".join(f"{line}\n" for line in said)
     judged = _judged(report.subject)
-    return findings + "\n".join(lines) + "\n\n" + judged + beside + _sum(report, paint) + "\n"
+    table = "\n".join(lines) + "\n\n" if lines else ""
+    return findings + table + judged + beside + _sum(report, paint) + "\n"
+
+
+def brief(report: Report, *, color: bool = False) -> str:
+    """The report for a person in a hurry: one line where all is well.
+
+    Otherwise it is ``render`` without the checks that are clean or had nothing to judge. What was
+    not looked at is said in any case.
+    """
+    hurried = [outcome for outcome in report.outcomes if _matters(outcome, report)]
+    if report.problem or report.exit_code or hurried:
+        return render(report, color=color, only=hurried)
+    notes = "".join(f"note: {escape(note)}\n" for note in report.notes)
+    return notes + (_paint if color else _no_paint)(_GREEN, _well(report)) + "\n"
+
+
+def _matters(outcome: Outcome, report: Report) -> bool:
+    """Whether a person has to look at the outcome of a check."""
+    if outcome.verdict == CANNOT_TELL:
+        return outcome.check in report.untold
+    return outcome.verdict == FINDINGS or bool(outcome.exceptions)
+
+
+def _well(report: Report) -> str:
+    """How many checks hold, over how much, and which could not be judged."""
+    hold = sum(outcome.verdict == CLEAN for outcome in report.outcomes)
+    words = f"{hold} check{' holds' if hold == 1 else 's hold'}"
+    if report.head is not None and report.head[0]:
+        size = report.head[0]
+        words += f" over {size:,} {'entry' if size == 1 else 'entries'}"
+    nothing = sum(outcome.verdict == NOT_APPLICABLE for outcome in report.outcomes)
+    if nothing:
+        words += f"; {nothing} had nothing to judge"
+    untold = [one for one in report.outcomes if one.verdict == CANNOT_TELL]
+    if untold:
+        names = ", ".join(f"{one.check} ({escape(one.reason)})" for one in untold)
+        words += f"; {len(untold)} could not be judged: {names}"
+    return words
 
 
 def _judged(subject: Subject | None, word: str = "judged") -> str:
@@ -103,6 +146,11 @@ def _blocks(outcome: Outcome, paint: _Paint) -> Iterator[str]:
         more = len(findings[SHOWN:]) + outcome.left_out.get(weight, 0)
         if more:
             yield _more(outcome.check, weight, more, paint)
+
+
+def _pages(report: Report) -> list[str]:
+    """Where the manual has each check that found something."""
+    return [f"page: {PAGE}#{outcome.check}" for outcome in report.outcomes if outcome.findings]
 
 
 def _more(check: str, weight: Weight, more: int, paint: _Paint) -> str:
