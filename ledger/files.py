@@ -1,22 +1,20 @@
-"""Files and names that are on the disk when the call comes back; whole, or as they were.
+"""Durable writes, safe reads and locks of single files: whatever needs ``fsync`` or ``flock``.
 
-For few files that hold much (keys, seals, copies). The team's own many files have
+Writing: files and names are on the disk when the call returns, whole, or as they were. This is for
+few files that hold much (keys, seals, copies). The team's own many files have
 ``tripod.projections.disk``, which waits for the disk once for all of them.
 
-Reads a file that a stranger may have put there: a regular one, within a limit, without waiting.
+Reading: a file that a stranger may have put there is opened only if it is a regular one, and read
+within a limit. A clone of a repository can hold a symbolic link to ``/proc/self/fd/1`` or to
+somebody's key, and any program of this user can leave a named pipe. Opening the one reads what was
+not meant, opening the other waits for ever. So every input is opened here, or through
+``tripod.projections.disk``, which asks here.
 
-A clone of a repository can hold a symbolic link to ``/proc/self/fd/1`` or to somebody's key, and
-any program of this user can leave a named pipe. Opening the one reads what was not meant, opening
-the other waits for ever. So every input is opened here, or through ``tripod.projections.disk``,
-which asks here.
-
-One writer at a time: a lock file beside the database.
-
-SQLite's own busy handler lets writers starve (p99 3 s against 17 ms with 8 processes; spec:
-tamper-evidence 8), so writers queue on an flock first. It is flock and not a POSIX record lock
-because it belongs to the open file: two stores in one process exclude each other, and closing
-another descriptor of the same file does not drop it. (The original tools' own locks are POSIX
-ones; they are taken where their files are rewritten, not here.)
+Locks: every file lock of the project is taken here. SQLite's own busy handler lets writers starve
+(p99 3 s against 17 ms with 8 processes; spec: tamper-evidence 8), so writers queue on an flock
+first. It is flock and not a POSIX record lock because it belongs to the open file: two stores in
+one process exclude each other, and closing another descriptor of the same file does not drop it.
+The original tools take POSIX record locks; ``hold_record_lock`` takes the same.
 """
 
 from __future__ import annotations
@@ -25,7 +23,8 @@ import errno
 import fcntl
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -100,7 +99,7 @@ def replace_file(path: str, data: bytes, mode: int) -> None:
     rename_file(temporary, path)
 
 
-# Plain ------------------------------------------------------------------------------------------
+# Reading ------------------------------------------------------------------------------------------
 
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
@@ -153,7 +152,7 @@ def _refuse(mode: int, path: str) -> None:
     raise OSError(errno.EINVAL, _NO_FILE, path)
 
 
-# Lock -------------------------------------------------------------------------------------------
+# Locks -------------------------------------------------------------------------------------------
 
 
 class FileLock:
@@ -200,3 +199,72 @@ class FileLock:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+@contextmanager
+def hold_file(path: str) -> Iterator[None]:
+    """Hold the lock of a lock file for one ``with``; the file is made if missing, and stays.
+
+    A descriptor of its own each time, so threads of one process exclude each other, too.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    lock = FileLock(path)
+    try:
+        with lock:
+            yield
+    finally:
+        lock.close()
+
+
+@contextmanager
+def hold_folder(path: str) -> Iterator[int]:
+    """Hold a lock on a folder itself, so that no lock file remains in it; give its descriptor.
+
+    Raises:
+        OSError: there is no such folder, or it cannot be read.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def lock_open(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
+    """Lock an open file; False where another holds it. Closing the descriptor gives it back.
+
+    Args:
+        fd: the descriptor. A process that inherits it holds the lock, too.
+        shared: several may hold it at once, while nobody holds it alone.
+        wait: until nobody else has it.
+    """
+    how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(fd, how | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def hold_record_lock(path: str, *, wait: bool) -> Iterator[bool]:
+    """Hold a POSIX record lock on a lock file, as the original tools do; give whether it is held.
+
+    With ``wait`` it always is. Closing any other descriptor of this file in this process drops it.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except (BlockingIOError, PermissionError):  # POSIX allows either for "held by another"
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(fd)

@@ -22,10 +22,10 @@ import re
 import stat
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from tripod.ledger.files import name_file, open_plain, sync_path
+from tripod.ledger.files import hold_record_lock, name_file, open_plain, sync_path
 from tripod.ledger.progress import over
 from tripod.projections.layout import Places
 from tripod.projections.projection import File
@@ -348,28 +348,14 @@ class Disk:
         """Wait until the disk has the names of a folder."""
         sync_path(self.full(path) if path else self.root)
 
-    @contextmanager
-    def foreign_lock(self, path: str, *, wait: bool = True) -> Iterator[bool]:
+    def foreign_lock(self, path: str, *, wait: bool = True) -> AbstractContextManager[bool]:
         """Hold the original tools' own lock on ``path`` (a POSIX record lock on ``<path>.lock``).
 
         Without it their sender, which rewrites the whole file, would overwrite ours, and we would
         call that tampering. Gives whether the lock is held: with ``wait`` it always is. Who holds
         the ledger's lock must not wait: others take this one first, and both would wait for ever.
         """
-        import fcntl
-
-        fd = os.open(
-            self.full(path) + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
-        try:
-            try:
-                fcntl.lockf(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except (BlockingIOError, PermissionError):  # POSIX allows either for "held by another"
-                yield False
-            else:
-                yield True
-        finally:
-            os.close(fd)
+        return hold_record_lock(f"{self.full(path)}.lock", wait=wait)
 
 
 def stat_of(found: os.stat_result) -> Stat:

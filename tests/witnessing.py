@@ -1,7 +1,7 @@
-"""A log in memory and a witness in a folder, for the tests of both sides.
+"""A log in memory, a witness in a folder, and a small web server for it, for tests of both sides.
 
-Run as a program it is a witness that dies: ``python -m witnessing DIR STEP`` serves the folder and
-kills itself where STEP says. It prints its URL first.
+Run as a program it serves a witness: ``python -m witnessing DIR [STEP]`` prints its URL, and kills
+itself where STEP says.
 """
 
 import os
@@ -10,7 +10,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from sealed import LOG, TIME, leaves_of, seal_of
 
@@ -19,11 +21,20 @@ from tripod.ledger.merkle import consistency_proof, list_nodes
 from tripod.ledger.tlog.note import Note
 from tripod.ledger.tlog.seal import format_seal, sign_seal
 from tripod.ledger.tlog.witness import CosignRequest, format_request
-from tripod.witness import folder as folders
-from tripod.witness.folder import WitnessFolder
-from tripod.witness.server import WitnessServer
+from tripod.trust import witness as folders
+from tripod.trust.witness import WitnessFolder
 
-__all__ = ["DEATHS", "FORKED", "LEAVES", "NAME", "asked", "begun", "note_of", "served"]
+__all__ = [
+    "DEATHS",
+    "FORKED",
+    "LEAVES",
+    "NAME",
+    "WitnessServer",
+    "asked",
+    "begun",
+    "note_of",
+    "served",
+]
 
 NAME = "witness.example/w1"
 LEAVES = leaves_of([f"e{n}".encode() for n in range(40)])
@@ -49,18 +60,48 @@ def begun(path: Path) -> WitnessFolder:
     return WitnessFolder(str(path), lambda: TIME)
 
 
+class WitnessServer(ThreadingHTTPServer):
+    """A witness behind HTTP: POST /add-checkpoint alone. ``requests`` are the lines it got."""
+
+    daemon_threads = True
+
+    def __init__(self, folder: WitnessFolder) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.folder = folder
+        self.requests: list[str] = []
+
+    @property
+    def url(self) -> str:
+        """The address on this machine."""
+        return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: WitnessServer
+
+    def do_POST(self) -> None:
+        """Answer what a log asks, as the folder judges it."""
+        assert self.path == "/add-checkpoint"
+        answer = self.server.folder.answer(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Note the request."""
+        self.server.requests.append(format % args)
+
+
 @contextmanager
-def served(folder: WitnessFolder, **limits: float) -> Iterator[tuple[WitnessServer, list[str]]]:
-    """The witness behind a port of this machine, and the lines that it says."""
-    said: list[str] = []
-    connections = int(limits.pop("connections", 32))
-    with WitnessServer(
-        folder, "127.0.0.1", 0, said.append, connections=connections, **limits
-    ) as server:
+def served(folder: WitnessFolder) -> Iterator[WitnessServer]:
+    """The witness behind a port of this machine."""
+    with WitnessServer(folder) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield server, said
+            yield server
         finally:
             server.shutdown()
             thread.join()
@@ -86,9 +127,10 @@ def _dies(step: str) -> None:
 
 
 if __name__ == "__main__":
-    path, step = sys.argv[1:]
-    with WitnessServer(WitnessFolder(path), "127.0.0.1", 0, lambda _: None) as dying:
-        sys.stdout.write(f"{dying.url}\n")
+    path, *steps = sys.argv[1:]
+    with WitnessServer(WitnessFolder(path)) as serving:
+        sys.stdout.write(f"{serving.url}\n")
         sys.stdout.flush()
-        _dies(step)
-        dying.serve_forever()
+        for step in steps:
+            _dies(step)
+        serving.serve_forever()

@@ -21,7 +21,7 @@ and answers with an HTTP status:
 
 ``decide`` is the whole of a witness's judgement. What it says to keep must be on the disk *before*
 it is answered, and no other request for this log may be judged in between: that is the caller's
-work (``tripod.witness``).
+work (``tripod.trust.witness``).
 
 Source: spec: tlog-formats 5.
 """

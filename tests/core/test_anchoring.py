@@ -24,10 +24,9 @@ from tripod.ledger.tlog.witness import (
 )
 from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
-from tripod.trust.anchor import check_url
+from tripod.trust.anchor import check_url, stamp
 from tripod.trust.seal import new_key
-from tripod.trust.tsa import stamp
-from tripod.witness.folder import WitnessFolder
+from tripod.trust.witness import WitnessFolder
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ def work(project: Path) -> None:
 
 def test_rounds_at_a_witness(project: Path, witness: WitnessFolder, tmp_path: Path) -> None:
     vkey = witness.key().verifier().format()
-    with served(witness) as (server, _):
+    with served(witness) as server:
         for _ in range(3):
             work(project)
             done = run(project, "anchor", "witness", server.url, "--key", vkey)
@@ -123,7 +122,7 @@ def test_without_a_target_the_policy_is_asked(
     missing = run(project, "anchor", "witness")
     assert (missing.code, "which witness" in missing.err) == (2, True)
     policy = project / ".nbs/policy.tlog"
-    with served(witness) as (server, _):
+    with served(witness) as server:
         policy.write_text(f"witness w1 {key.format()} {server.url}/\nquorum none\n")
         assert run(project, "anchor", "witness").code == 0
         assert run(project, "anchor", "witness", server.url).code == 0
@@ -387,11 +386,11 @@ def test_a_ledger_that_forgot_how_far_the_witness_is_is_told(
 ) -> None:
     monkeypatch.setattr(anchoring, "last_size", lambda *_: 0)
     vkey = witness.key().verifier().format()
-    with served(witness) as (server, said):
+    with served(witness) as server:
         for _ in range(2):
             work(project)
             assert run(project, "anchor", "witness", server.url, "--key", vkey).code == 0
-    assert [line.split()[-2] for line in said] == ["200", "409", "200"]
+    assert [line.split()[-2] for line in server.requests] == ["200", "409", "200"]
 
 
 def test_answers_that_break_off_or_never_end(project: Path) -> None:

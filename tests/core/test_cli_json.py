@@ -18,7 +18,6 @@ ALREADY = {
     "prove": "a proof is a file of C2SP's form",
     "anchor ask": "a request is of C2SP's form",
     "witness sign": "an answer is of C2SP's form",
-    "witness serve": "it answers over HTTP until stopped",
     "completion": "a script is for the shell",
     "demo": "it is told to people",
 }

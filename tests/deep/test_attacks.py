@@ -27,11 +27,11 @@ from tripod.team.team import Team
 from tripod.trust import anchor, keys
 from tripod.trust import seal as sealing
 from tripod.trust.prove import prove_growth
+from tripod.trust.witness import WitnessFolder
 from tripod.verify.anchors.collect import USUAL, AnchorOptions
 from tripod.verify.finding import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run
-from tripod.witness.folder import WitnessFolder
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "10"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)

@@ -23,7 +23,6 @@ Source: spec kernel A-1, A-5, A-7. What records a run, and goes on after a death
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import re
@@ -50,7 +49,7 @@ from tripod.agents.spec import (
     mcp_config,
     read_answer,
 )
-from tripod.ledger.files import open_plain, read_plain
+from tripod.ledger.files import lock_open, open_plain, read_plain
 
 ENDED, RUNNING, LOST = "ended", "running", "lost"
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -134,9 +133,7 @@ class Spool:
                 fd = os.open(f"{self.path}/lock", _LOCK, 0o600)
             except FileNotFoundError:
                 continue  # who is done with this folder removed it just now
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not lock_open(fd):
                 os.close(fd)
                 yield None
                 return
@@ -240,11 +237,7 @@ class Spool:
             yield True
             return
         try:
-            fcntl.flock(fd, fcntl.LOCK_SH | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+            yield lock_open(fd, shared=True, wait=wait)
         finally:
             os.close(fd)
 

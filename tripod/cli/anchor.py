@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tripod.cli.commands import Call, group_of
 from tripod.cli.params import Number, witness_key
 from tripod.errors import BadArgumentError, RefusedError, TripodError, UnreachableError
-from tripod.output import emit, emit_bytes, format_utc, one_line, remark
+from tripod.output import emit_bytes, format_utc, one_line, remark
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import VerifierKey
@@ -44,7 +44,7 @@ def _witness(call: Call) -> None:
 
 
 def _tsa(call: Call) -> None:
-    from tripod.trust.tsa import stamp
+    from tripod.trust.anchor import stamp
 
     with call.team() as team:
         team.refresh()
@@ -154,7 +154,7 @@ def _roads(call: Call, team: Team) -> list[tuple[str, Ask, Sequence[VerifierKey]
         return [(w.url, anchoring.ask_url(w.url, timeout), [w.key]) for w in known if w.url]
     if "://" in target:
         return [(target, anchoring.ask_url(target, timeout), _keys(team, vkey, target))]
-    from tripod.witness.folder import WitnessFolder
+    from tripod.trust.witness import WitnessFolder
 
     folder = WitnessFolder(target)
     own = folder.key().verifier()
@@ -196,14 +196,14 @@ def _say_receipt(call: Call, got: Receipt) -> None:
 
 
 def _witness_new(call: Call) -> None:
-    from tripod.witness.folder import WitnessFolder
+    from tripod.trust.witness import WitnessFolder
 
     vkey = WitnessFolder.begin(call.folder, call.name).key().verifier().format()
     call.answer({"vkey": vkey}, [vkey])
 
 
 def _witness_trust(call: Call) -> None:
-    from tripod.witness.folder import WitnessFolder
+    from tripod.trust.witness import WitnessFolder
 
     key = WitnessFolder(call.folder).trust(call.vkey)
     known = f"Known now: {key.name} ({key.key_id.hex()})"
@@ -211,7 +211,7 @@ def _witness_trust(call: Call) -> None:
 
 
 def _witness_show(call: Call) -> None:
-    from tripod.witness.folder import WitnessFolder
+    from tripod.trust.witness import WitnessFolder
 
     place = WitnessFolder(call.folder)
     vkey, seen = place.key().verifier().format(), place.seen()
@@ -237,7 +237,7 @@ def _witness_show(call: Call) -> None:
 
 def _witness_sign(call: Call) -> None:
     from tripod.ledger.tlog.witness import MAX_REQUEST, SIZE_TYPE
-    from tripod.witness.folder import WitnessFolder
+    from tripod.trust.witness import WitnessFolder
 
     data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_REQUEST + 1)
     answer = WitnessFolder(call.folder).answer(data)
@@ -251,27 +251,6 @@ def _witness_sign(call: Call) -> None:
             f"starts from another size: `tripod anchor ask --old {text}`"
         )
     raise RefusedError(f"not cosigned ({answer.status}): {text}")
-
-
-def _witness_serve(call: Call) -> None:
-    import signal
-
-    from tripod.witness.folder import WitnessFolder
-    from tripod.witness.server import WitnessServer
-
-    place = WitnessFolder(call.folder)
-    vkey, logs = place.key().verifier().format(), place.logs()
-    with WitnessServer(place, call.host, call.port, remark) as server:
-        emit([f"{vkey} listens on {server.url}"])
-        if not logs:
-            remark(
-                f"it knows no log yet, and refuses all: `tripod witness trust {call.folder} VKEY`"
-            )
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            remark("stopped")
 
 
 # The table -------------------------------------------------------------------------------------
@@ -353,24 +332,14 @@ show FOLDER
 sign FOLDER
     Answer one request: read it from standard input, print the cosignature.
 
-    The same bytes as over HTTP, through a file, a mail or a CI step: `tripod anchor ask` makes
-    them, `tripod anchor take` takes the answer in.
+    These are the bytes that a witness gets over HTTP, here by a file, a mail or a CI step:
+    `tripod anchor ask` makes them, `tripod anchor take` takes the answer in.
 
-    without: --team --json
-
-serve FOLDER
-    Answer requests over HTTP until stopped; one line for each on standard error.
-
-    POST /add-checkpoint, GET /<sha256 of the origin>/checkpoint (C2SP tlog-witness). It may be
-    killed at any moment.
-
-    --host ADDRESS  The address to listen on. [default: 127.0.0.1]
-    --port N        The port; 0 for any free one. [default: 8459]
     without: --team --json
 """
 _WORKS = [_witness, _tsa, _git, _ask, _take, _list, _receipt]
-_WITNESS_WORKS = [_witness_new, _witness_trust, _witness_show, _witness_sign, _witness_serve]
+_WITNESS_WORKS = [_witness_new, _witness_trust, _witness_show, _witness_sign]
 COMMANDS = {
     "anchor": group_of(_ANCHOR, _WORKS, {"S": Number(1, 600)}),
-    "witness": group_of(_WITNESS, _WITNESS_WORKS, {"--port": Number(0, 65535)}),
+    "witness": group_of(_WITNESS, _WITNESS_WORKS),
 }

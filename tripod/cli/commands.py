@@ -349,7 +349,7 @@ prove key trust Make, show and replace the key that seals this ledger.
 prove seal trust Sign the ledger's head and record that; print the seal.
 prove actor trust Give actors keys, with which they sign what they do; end and list such keys.
 prove anchor anchor Have others remember the newest seal, and log what they answer.
-prove witness anchor Run a witness: it cosigns seals, and refuses forks and rollbacks.
+prove witness anchor Keep a witness in a folder: it cosigns seals, and refuses forks.
 prove prove export Prove that entry SEQ stands in the sealed log, to somebody who has only its key.
 prove export export Write the sealed ledger into DIRECTORY, as files that any C2SP tool can check.
 """

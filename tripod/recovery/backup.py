@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
 from tripod.ledger.errors import LedgerError, UnwritableError
-from tripod.ledger.files import FileLock, rename_file, sync_name
+from tripod.ledger.files import hold_file, rename_file, sync_name
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import team as drafts
 from tripod.ledger.locator import DATABASE, FOLDER, named, nearest, team_of
@@ -150,9 +150,8 @@ def restore(
     """
     database = f"{root}/{DATABASE}"
     fresh = f"{database}.{_RESTORING}"
-    lock = FileLock(f"{database}.lock")
     try:
-        with lock:
+        with hold_file(f"{database}.lock"):
             _take(path, fresh)
             fork = _choose(database, fresh, as_origin)
             size = _prepare(fresh, fork, sign_fork=sign_fork)
@@ -162,7 +161,6 @@ def restore(
                 _put_record_aside(root)
     finally:
         remove(fresh)
-        lock.close()
     with Team(root) as team:
         done = recover.rebuild(team, discard=discard)
         if fork.new != fork.old:

@@ -15,7 +15,6 @@ logs of workers, transcripts, what the ledger holds.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -27,7 +26,7 @@ from typing import NamedTuple
 from tripod.agents.spec import is_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.ledger.errors import PagesDamagedError
-from tripod.ledger.files import FileLock, open_plain
+from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at, parse_at
 from tripod.ledger.locator import DATABASE, team_of
 from tripod.ledger.places import SPOOL
@@ -264,15 +263,13 @@ def busy(root: str) -> Iterator[str | None]:
     try:
         until = time.monotonic() + WAIT_S
         while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() < until:
-                    time.sleep(0.02)
-                    continue
-                yield _holder(os.fstat(fd).st_ino)
-            else:
+            if lock_open(fd, shared=True):
                 yield None
+            elif time.monotonic() < until:
+                time.sleep(0.02)
+                continue
+            else:
+                yield _holder(os.fstat(fd).st_ino)
             return
     finally:
         os.close(fd)
@@ -471,10 +468,10 @@ def mend(found: Examined) -> Examined:
         return found
     wanted = {one.mends for one in found.troubles}
     if wanted & {SYNC, CLEAR, IGNORE}:
-        with _alone(found.root):
+        with hold_file(f"{found.root}/{DATABASE}.lock"):
             remove(f"{found.root}/{DATABASE}.{RENEWING}")
         _act(found.root, adopt.sync)
-        with opened_at(found.root) as team, _alone(found.root):
+        with opened_at(found.root) as team, hold_file(f"{found.root}/{DATABASE}.lock"):
             ignore(team)
         found = examine(found.root)
     if REBUILD in {one.mends for one in found.troubles}:
@@ -496,17 +493,6 @@ def _act(root: str, act: Callable[[Team], object]) -> None:
         renew_aloud(root)
         with opened_at(root) as team:
             act(team)
-
-
-@contextmanager
-def _alone(root: str) -> Iterator[None]:
-    """Hold the writer's place for what no act does."""
-    lock = FileLock(f"{root}/{DATABASE}.lock")
-    try:
-        with lock:
-            yield
-    finally:
-        lock.close()
 
 
 # Doctor -----------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ import sqlite3
 from contextlib import closing, suppress
 
 from tripod.ledger.errors import LedgerError
-from tripod.ledger.files import FileLock, rename_file, sync_name, sync_path
+from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_rows
@@ -126,9 +126,8 @@ def renew(root: str) -> str:
     """
     database = f"{root}/{DATABASE}"
     fresh = f"{database}.{RENEWING}"
-    lock = FileLock(f"{database}.lock")
     try:
-        with lock:
+        with hold_file(f"{database}.lock"):
             remove(fresh)
             mode = os.stat(database).st_mode & 0o7777
             copy_rows(database, fresh)
@@ -141,7 +140,6 @@ def renew(root: str) -> str:
         raise explained(error, database) from error
     finally:
         remove(fresh)
-        lock.close()
 
 
 def _fold(fresh: str) -> None:

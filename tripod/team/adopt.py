@@ -8,12 +8,11 @@ Keeps what is no part of the record out of git: lines of ``.nbs/.gitignore``.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, count
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.ledger.entry import Draft
 from tripod.ledger.errors import LedgerError
+from tripod.ledger.files import hold_folder
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds import team as drafts
 from tripod.ledger.locator import DATABASE, FOLDER, root_in
@@ -199,16 +199,10 @@ def alone(root: str) -> Iterator[None]:
 
     The lock is on the folder around, so that no file of it stays.
     """
-    try:
-        fd = os.open(os.path.dirname(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:  # it can be entered but not listed, or is to be made: nobody is waited for
+    with ExitStack() as locks:
+        with suppress(OSError):  # it can be entered but not listed, or is to be made: do not wait
+            locks.enter_context(hold_folder(os.path.dirname(root)))
         yield
-        return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
 
 
 def _begin(

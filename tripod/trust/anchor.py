@@ -1,23 +1,22 @@
 """Anchoring: something outside this host's reach remembers the newest seal, and that is logged.
 
-Every anchor is asked about the same few lines, the text of a seal. A receipt counts once it has
-been checked against a key or certificate that came from elsewhere; only then it is logged. What
-was asked for and not logged does no harm: the next round begins where the other side stands.
-
-Commits the newest seal to a ref of its own, beside the branches that people work on.
+There are three such places: a witness (C2SP tlog-witness), a timestamp authority (RFC 3161, the
+extra ``tsa``), and a ref of a git repository. Each is asked about the same few lines, the text of a
+seal. A receipt counts once it has been checked against a key or certificate that came from
+elsewhere; only then it is logged. What was asked for and not logged does no harm: the next round
+begins where the other side stands.
 
 The record's seal is remembered by git once it is committed with the work. A ref of its own
 remembers each seal at once: a chain of commits that hold nothing but the seal, under the path of
-the record's, so whoever walks the repository's history finds it there. No branch, index or work
+the record's, so a walk through the repository's history finds it there. No branch, index or work
 tree is touched.
 
 1. Blob, trees and commit are written: loose objects that nothing names. Dead here: git drops them.
 2. The ref is moved from what it named when we looked; somebody else's move in between is refused.
 3. The receipt, the commit's own bytes, is logged. Dead here: the next round finds the seal there.
 
-One POST to a service of others: bounded in bytes and time, with errors that say what to do.
-
-``urllib`` is imported when something is sent: no hot command pays for it.
+A request to a service is one POST, bounded in bytes and time. ``urllib`` is imported when something
+is sent: no hot command pays for it.
 """
 
 from __future__ import annotations
@@ -49,6 +48,7 @@ from tripod.ledger.tlog.note import (
 )
 from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
+from tripod.ledger.tlog.timestamp import MAX_RECEIPT, open_receipt, parse_authorities, require_extra
 from tripod.ledger.tlog.witness import (
     SIZE_TYPE,
     TEXT_TYPE,
@@ -66,6 +66,8 @@ from tripod.verify.anchors.git_folder import GitError
 
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
+
+    from cryptography.x509 import Certificate
 
 
 POLICY = "policy.tlog"
@@ -258,6 +260,78 @@ def take_late(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) 
             continue
         return _take(team, _opened(team, text), body, keys, where)
     return _take(team, newest_seal(team), body, keys, where)  # says why it is none
+
+
+# Timestamps ------------------------------------------------------------------------------------
+
+
+_QUERY = "application/timestamp-query"
+_REPLY = "application/timestamp-reply"
+_MAX_AUTHORITIES = 4 * 1024 * 1024  # bytes; the list of a whole system has about 200,000
+
+
+def stamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
+    """Have the newest seal stamped, check that, and log the reply.
+
+    Args:
+        team: whose seal it is.
+        url: where the authority answers.
+        authorities: a PEM file with the certificates that are trusted.
+        timeout: seconds in which it must answer.
+
+    Raises:
+        MissingExtraError: the extra ``tsa`` is not installed.
+        BadArgumentError: no URL, or no certificates.
+        UnreachableError: no answer came.
+        RefusedError: what came is no stamp of this seal by one of ``authorities``.
+    """
+    require_extra()
+    from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
+
+    check_url(url, "the authority")
+    roots = _roots(authorities)
+    sealed = newest_seal(team)
+    text = format_seal(sealed.seal)
+    request = (
+        TimestampRequestBuilder()
+        .data(text.encode())
+        .hash_algorithm(HashAlgorithm.SHA256)
+        .cert_request(cert_request=True)
+        .build()
+    )
+    reply = post(
+        url,
+        request.as_bytes(),
+        content_type=_QUERY,
+        limit=MAX_RECEIPT,
+        timeout=timeout,
+        what="the timestamp authority",
+    )
+    if reply.status != 200 or reply.content_type != _REPLY:
+        raise UnreachableError(
+            f"{url} answered {reply.status} with {reply.content_type}, not with a timestamp; "
+            "nothing was recorded. Is it the address of a timestamp authority?"
+        )
+    try:
+        stamped = open_receipt(reply.body, text, roots, request.nonce)
+    except LedgerError as error:
+        raise RefusedError(
+            f"{url}: {error}. Nothing was recorded; is {authorities} its authority?"
+        ) from error
+    seconds = stamped.micros // 1_000_000
+    apart = abs(seconds - int(time.time()))
+    if apart > APART:
+        team.warnings.append(f"the clock of {url} and ours differ by {apart} s")
+    return record(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
+
+
+def _roots(path: str) -> list[Certificate]:
+    try:
+        return parse_authorities(read_plain(path, _MAX_AUTHORITIES, named=True))
+    except OSError as error:
+        raise BadArgumentError(f"--ca {path}: {error.strerror}") from error
+    except MalformedError as error:
+        raise BadArgumentError(f"--ca {path}: {error}") from error
 
 
 # Recording -------------------------------------------------------------------------------------

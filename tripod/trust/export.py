@@ -27,12 +27,11 @@ Where we die on the way, doing it again finishes it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -40,7 +39,7 @@ import orjson
 from tripod.errors import RefusedError
 from tripod.ledger.entry import auth_of, commit, leaf_hash
 from tripod.ledger.errors import LedgerDamagedError, LedgerError, MalformedError
-from tripod.ledger.files import read_plain, sync_path
+from tripod.ledger.files import hold_folder, read_plain, sync_path
 from tripod.ledger.merkle import Tree, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.progress import over
@@ -132,17 +131,6 @@ class Staging:
         self._files, self._bytes = {}, 0
 
 
-@contextmanager
-def alone(directory: str) -> Iterator[None]:
-    """Be the only one who writes or erases in the folder of an export (OSError: there is none)."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
-
-
 def _above(folder: str) -> list[str]:
     """The folders that hold a folder, the outermost ('') too: their names may be new."""
     parts = folder.split("/")
@@ -188,7 +176,7 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
     with closing(read_only(database)) as db:
         _checked(db, seal)
         os.makedirs(directory, exist_ok=True)
-        with alone(directory):
+        with hold_folder(directory):
             # Begun here: what was erased since is erased for us, or waits to be forgotten.
             db.execute("BEGIN")
             _checked(db, seal)
@@ -490,7 +478,7 @@ def forget(directory: str, seqs: Collection[int]) -> Forgotten:
     """
     if not os.path.isdir(f"{directory}/bodies"):
         return Forgotten(0, 0)
-    with alone(directory):  # who exports meanwhile may still read the ledger as it was
+    with hold_folder(directory):  # who exports meanwhile may still read the ledger as it was
         return _forget(directory, seqs)
 
 

@@ -12,7 +12,6 @@ Which seal an export or a proof goes under: a given one, or the newest that the 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import tempfile
@@ -21,7 +20,7 @@ from contextlib import closing
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.errors import MalformedError
-from tripod.ledger.files import read_plain
+from tripod.ledger.files import hold_folder, read_plain
 from tripod.ledger.merkle import Nodes, consistency_proof, inclusion_proof, root_of
 from tripod.ledger.sqlite.reader import block_nodes, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
@@ -114,9 +113,7 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     """
     path = os.path.realpath(path)
     folder = os.path.dirname(path)
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(place, fcntl.LOCK_EX)
+    with hold_folder(folder) as place:
         there = read_pin(path)
         if there is not None:
             if not _moves(path, there.seal, parse_head(data)[0], agrees):
@@ -125,8 +122,6 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
                 return False
         _replace(folder, path, data)
         os.fsync(place)
-    finally:
-        os.close(place)
     return True
 
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from tripod.errors import RefusedError, TripodError
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.errors import LedgerError
-from tripod.ledger.files import FileLock, read_plain
+from tripod.ledger.files import hold_file, read_plain
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds import team as drafts
 from tripod.ledger.merkle import Nodes, root_of
@@ -369,13 +369,9 @@ def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
     """
     path = seal_path(key.name)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    lock = FileLock(f"{path}.lock")
-    try:
-        with lock:
-            check_memory(key.name, head, nodes)
-            seal = Seal(key.name, head.size, head.root)
-            note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
-            write_private(path, note)
-    finally:
-        lock.close()
+    with hold_file(f"{path}.lock"):
+        check_memory(key.name, head, nodes)
+        seal = Seal(key.name, head.size, head.root)
+        note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
+        write_private(path, note)
     return note.decode()

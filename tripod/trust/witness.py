@@ -12,19 +12,19 @@ file of another name, and wait until the disk has it; rename; wait until the dis
 answer. Dead before the rename: nothing happened. Dead after it: the log was not answered, asks
 again with its old size, is told the new one, and asks for the same seal from there.
 
-Several processes may serve one folder: the lock is between them, too.
+Several processes may use one folder: the lock is between them, too. It knows nothing of teams: it
+can stand on another machine, without any ledger.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.errors import LedgerError, MalformedError
-from tripod.ledger.files import FileLock, open_plain, read_plain, replace_file, sync_path
+from tripod.ledger.files import hold_file, open_plain, read_plain, replace_file, sync_path
 from tripod.ledger.tlog.note import (
     COSIGNATURE,
     MAX_NOTE,
@@ -49,7 +49,6 @@ from tripod.ledger.tlog.witness import (
 _LATEST = "checkpoint"  # as the protocol calls it
 _BEGUN = "# The logs that this witness cosigns: one `log <vkey>` a line.\nquorum none\n"
 _MAX_KEY = 1024  # bytes
-_NAME = re.compile("[0-9a-f]{64}")
 
 
 class WitnessFolder:
@@ -128,7 +127,7 @@ class WitnessFolder:
             BadArgumentError: not the key of a log, or one that is known.
         """
         self.key()
-        with _Held(os.path.join(self.path, "lock")):
+        with hold_file(os.path.join(self.path, "lock")):
             text = self._policy_text()
             self._policy(text)
             separate = b"" if text.endswith(b"\n") else b"\n"
@@ -171,7 +170,7 @@ class WitnessFolder:
             return decide(request, logs, None, key, 0).answer  # and nothing of it on our disk
         folder = self._folder(log_folder(origin))
         self._make(folder)
-        with _Held(os.path.join(folder, "lock")):
+        with hold_file(os.path.join(folder, "lock")):
             last = self._kept(folder)
             try:
                 decision = decide(request, logs, last, key, int(self._now()))
@@ -180,12 +179,6 @@ class WitnessFolder:
             if decision.keep is not None:
                 replace_file(f"{folder}/{_LATEST}", format_note(decision.keep), 0o644)
         return decision.answer
-
-    def latest(self, name: str) -> bytes | None:
-        """The last note for the log of this name (``log_folder``): what monitors read."""
-        if not _NAME.fullmatch(name):
-            return None
-        return _read(os.path.join(self._folder(name), _LATEST))
 
     def seen(self) -> list[tuple[VerifierKey, Seal | None, int]]:
         """Each key that it knows, with the last seal of its log, and when that was cosigned.
@@ -222,19 +215,6 @@ class WitnessFolder:
             return None if data is None else parse_note(data)
         except MalformedError as error:
             raise _damaged(folder, error) from error
-
-
-class _Held:
-    """A file lock of its own: threads of one process must exclude each other, too."""
-
-    def __init__(self, path: str) -> None:
-        self._lock = FileLock(path)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.close()
 
 
 def _damaged(folder: str, error: Exception) -> RefusedError:
