@@ -52,9 +52,9 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
         yield cost_row(name, f"{what}, {MANY:,} messages / none but these", pairs, at_most)
     say(f"{SENDS:,} sends")
     few = range(max(1, rounds // 7))
-    later = [_later(os.path.join(folder, f"later-{number}")) for number in few]
-    what = f"{SENDS:,} sends in a running process, their events included, `files_later`"
-    yield time_row("chat-later", what, later, 3_000)
+    at_once = [_at_once(os.path.join(folder, f"at-once-{number}")) for number in few]
+    what = f"{SENDS:,} sends in a running process, their events included, in one act"
+    yield time_row("chat-at-once", what, at_once, 3_000)
     sends = [_sends(os.path.join(folder, f"sends-{number}")) for number in few]
     what = "the same, each with its files / the bare writes"
     yield cost_row("chat-sends", what, sends)
@@ -93,10 +93,10 @@ def _seconds(root: str, *words: str) -> float:
     return perf_counter() - begin_
 
 
-def _later(folder: str) -> float:
+def _at_once(folder: str) -> float:
     with Team(begin(folder)) as team:
         start = perf_counter()
-        with team.files_later():
+        with team.act():
             for number in range(SENDS):
                 chat_send.send(team, "live", f"agent-{number % 7}", TEXT)
         return perf_counter() - start

@@ -1,17 +1,12 @@
-"""The draft of an event, for every act that publishes one.
-
-Below ``tripod.team.act``, which uses it.
-"""
+"""The draft of an event, for every act that publishes one."""
 
 from __future__ import annotations
 
 import os
-from typing import Protocol
 
 from tripod.errors import BadArgumentError
 from tripod.ledger.entry import Draft
 from tripod.ledger.kinds import team
-from tripod.ledger.sqlite.store import SQLiteTransaction
 from tripod.projections.bus.format import (
     PRIORITIES,
     Event,
@@ -21,16 +16,9 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_word,
 )
+from tripod.team.act import Act
 
 MAX_PAYLOAD = 1024 * 1024  # bytes
-
-
-class Drafting(Protocol):
-    """What a draft needs of an act: its tables, its queue, its clock, which each event moves on."""
-
-    transaction: SQLiteTransaction
-    now_us: int
-    queue: str
 
 
 def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
@@ -54,7 +42,7 @@ def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
 
 
 def draft_event(
-    act: Drafting,
+    act: Act,
     source: str,
     type_: str,
     priority: str,

@@ -148,7 +148,7 @@ def test_an_event_whose_file_is_not_written_yet_is_acknowledged(story: Story) ->
     with story.team() as team:
         bus.ack(team, name, actor="ann")
     assert story.original.processed() == [name]
-    with story.team() as team, team.files_later():
+    with story.team() as team, team.act():
         (name,) = [bus.publish(team, "a", "b", "low")]
         bus.ack(team, name, actor="ann")
     assert acked(story) == [("ann", False)] * 2

@@ -17,7 +17,7 @@ from tripod.projections.engine import differences
 from tripod.projections.workers.format import EMPTY_LOG, WorkerText, format_worker, parse_worker
 from tripod.recovery import rebuild as recover
 from tripod.team import adopt
-from tripod.team.team import Lag, Team
+from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
 from tripod.workers import read as files
@@ -79,14 +79,24 @@ def clean(team: Team, *, taken_in: bool = True) -> None:
 # From beginning to end -------------------------------------------------------------------------
 
 
-def test_a_program_finds_its_task_also_where_files_may_follow_later(
-    team: Team, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Lag, "is_fresh", lambda lag: not lag.over)
-    with team.files_later():
-        name = spawn(team, "cat .nbs/workers/*.md >seen")
-        spool_of(team, name).wait()
-        assert b"Do it." in (project / "seen").read_bytes()
+def test_a_program_finds_its_task(team: Team, project: Path) -> None:
+    name = spawn(team, "cat .nbs/workers/*.md >seen")
+    spool_of(team, name).wait()
+    assert b"Do it." in (project / "seen").read_bytes()
+
+
+def test_no_program_is_started_while_an_act_is_open(team: Team, project: Path) -> None:
+    """Its order would not be durable yet."""
+    size = team.store.head().size
+
+    def within() -> None:
+        with team.act():
+            spawn(team, "touch started")
+
+    with pytest.raises(RefusedError, match="an act is open"):
+        within()
+    assert team.store.head().size == size
+    assert not (project / "started").exists()
 
 
 def test_spawning_does_not_wait_and_the_end_is_found_out_later(team: Team, project: Path) -> None:

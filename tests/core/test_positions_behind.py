@@ -1,6 +1,5 @@
 """Read positions where the files are behind the ledger: nobody is taken to have read too much."""
 
-import time
 from contextlib import suppress
 from pathlib import Path
 from unittest import mock
@@ -76,12 +75,9 @@ def test_whoever_speaks_behind_an_unwritten_message_has_not_read_it(story: Story
         assert unread(team, "eve") == ["4", "5", "6"]
 
 
-def test_what_others_read_while_positions_are_put_off_is_taken_in(
-    story: Story, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+def test_what_others_read_while_an_act_is_open_is_taken_in(story: Story) -> None:
     with story.team() as team:
-        with team.files_later():
+        with team.act():
             chat_send.send(team, "live", "ann", "6")
             story.clock.move()
             story.they_read("live", "eve", 4)

@@ -76,7 +76,7 @@ def start(program: str, *arguments: object) -> "subprocess.Popen[str]":
 def test_one_winner_for_each_acknowledgement(how: str) -> None:
     with folder() as root:
         story = Story(root)
-        with story.team() as team, team.files_later():
+        with story.team() as team, team.act():
             names = [bus.publish(team, "a", "b", "low") for _ in range(EACH)]
         children = [start(OURS, story.root, how), start(ORIGINAL, story.root, 1)]
         children += [start(OURS, story.root, how)]
@@ -141,7 +141,7 @@ with Team(sys.argv[1]) as team:
 def test_nothing_that_others_delete_comes_back() -> None:
     with folder() as root:
         story = Story(root)
-        with story.team() as team, team.files_later():
+        with story.team() as team, team.act():
             names = [bus.publish(team, "a", "b", "low") for _ in range(EACH)]
         story.run([("sync",)])
         children = [start(WORK, story.root), start(TIDY, story.root), start(WORK, story.root)]

@@ -227,7 +227,6 @@ def attempt(team: Team, errand: Errand, number: int, told: RunHooks) -> bool:
                 if last is not None and last.attempt >= number:
                     return False
                 ordered = Attempt(spawn, errand.role, errand.subject, number, "requested", -1)
-                act.may_lag = False  # its program reads files
                 sources = (*errand.sources, *told.requested(act, ordered))
                 entries = act.append(_requested(errand, ordered, order, spec, sources, key=key))
                 ordered = ordered._replace(seq=entries[0].seq)

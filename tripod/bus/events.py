@@ -19,6 +19,7 @@ from tripod.projections.bus.tables import event_bytes, in_queue, name_us
 from tripod.projections.team.tables import odd_config
 from tripod.team.act import Act
 from tripod.team.files import digest_of
+from tripod.team.intake import take_in
 from tripod.team.team import Team
 
 NOBODY = "unknown"
@@ -130,7 +131,7 @@ def publish(
         DuplicateDroppedError: an equal event is pending within the window.
     """
     judge_event(source, type_, priority, payload)
-    with team.act(hasty=True, by=source) as act:
+    with team.act(hasty=True, joins=True, by=source) as act:
         window = _window(team, source, type_) if dedup_window is None else dedup_window
         if window:
             # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
@@ -250,7 +251,7 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
         NotFoundError: it is not pending (any more).
         RefusedError: somebody else has claimed it; who does not say who it is may be just that one.
     """
-    with team.act(hasty=True, by=actor) as act:
+    with team.act(hasty=True, joins=True, by=actor) as act:
         event = find_for(team, act, name)
         claim = None if actor == NOBODY else claim_on(team, event)
         if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
@@ -296,7 +297,7 @@ def find_for(team: Team, act: Act, name: str) -> int:
     except NotFoundError:
         if not team.files.uncounted:
             raise
-        act.take_in()  # another program may have put it there in the tick of our last write
+        take_in(act)  # another program may have put it there in the tick of our last write
         return find_pending(team, name)
 
 
@@ -315,7 +316,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
         BadArgumentError: no source can have this name; it would not mean all.
     """
     _check_source(handle)
-    with team.act(by=actor) as act:
+    with team.act(joins=True, by=actor) as act:
         where, values = queue_of(team)
         if handle is not None:
             where, values = f"{where} AND source = ?", (*values, handle)
@@ -344,7 +345,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
     """
     if max_bytes is not None and max_bytes <= 0:
         raise BadArgumentError(f"max-bytes: {max_bytes} is no positive number of bytes")
-    with team.act(by=actor) as act:
+    with team.act(joins=True, by=actor) as act:
         limit = settings(team)["retention_max_bytes"] if max_bytes is None else max_bytes
         db = act.transaction.tables
         folder = f"{BUS.folder}/processed/{team.queue}".rstrip("/")

@@ -48,6 +48,7 @@ from tripod.ledger.kinds import bus as drafts_bus
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES
 from tripod.team.act import Act
+from tripod.team.intake import take_in
 from tripod.team.team import Team
 
 # <sys/inotify.h>: IN_CLOSE_WRITE, IN_MOVED_TO, IN_CREATE; IN_CLOEXEC and IN_NONBLOCK are open's.
@@ -177,7 +178,7 @@ def mark_seen(team: Team, reader: str, found: Unseen) -> None:
     if not (found.events or found.pruned):
         return
 
-    with team.act(hasty=True, by=reader) as act:
+    with team.act(hasty=True, joins=True, by=reader) as act:
         key = team.queue + reader
         row = team.store.db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
         if row is None or row[0] < found.up_to:
@@ -287,7 +288,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
     _check_holder(holder)
     if not 0 < lease <= MAX_LEASE:
         raise BadArgumentError(f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}")
-    with team.act(hasty=True, by=holder) as act:
+    with team.act(hasty=True, joins=True, by=holder) as act:
         event, found = _free(team, act, holder, name)
         last = claim_on(team, event)
         again = last is not None and last.holder == holder and last.until_us > act.now_us
@@ -357,7 +358,7 @@ def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str
     sql = _FREE.format(where=where)
     row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
     if row is None and team.files.uncounted:
-        act.take_in()
+        take_in(act)
         row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
     if row is None:
         raise NotFoundError("no event to take: none is pending that nobody has")
@@ -371,7 +372,7 @@ def release(team: Team, holder: str, name: str) -> None:
         BadArgumentError: not the name of an event.
         NotFoundError: it is not pending, or not in these hands.
     """
-    with team.act(hasty=True, by=holder) as act:
+    with team.act(hasty=True, joins=True, by=holder) as act:
         event = find_for(team, act, name)
         taken = claim_on(team, event)
         if taken is None or taken.holder != holder or taken.until_us <= act.now_us:
@@ -401,7 +402,7 @@ def recover(team: Team, handle: str) -> Recovery:
         BadArgumentError: no handle.
     """
     _check_holder(handle)
-    with team.act(by=handle) as act:
+    with team.act(joins=True, by=handle) as act:
         last = team.store.db.execute("SELECT at FROM head").fetchone()[0]
         pending = list(check(team))
         rows = _live(team, act.now_us)

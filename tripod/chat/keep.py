@@ -83,7 +83,7 @@ def archive(team: Team, name: str, keep: int = ROTATE_COUNT) -> tuple[int, str]:
         NotFoundError: there is no such channel.
     """
     channel, path = writable(team, name)
-    with team.act(locks=[path]) as act:
+    with team.act(locks=[path], joins=True) as act:
         live = live_of(act, channel)
         if live is None:
             raise missing(team, channel)
@@ -114,7 +114,7 @@ def delete(
     if dry_run:
         team.refresh()
         return _deletion(team, span(team, channel), after)
-    with team.act(locks=[path], by=actor) as act:
+    with team.act(locks=[path], joins=True, by=actor) as act:
         live = live_of(act, channel)
         if live is None:
             raise missing(team, channel)
@@ -220,7 +220,7 @@ def _move(team: Team, name: str, handle: str, to: list[int] | int | None) -> Non
     if problem is not None:
         raise BadArgumentError(problem)
     channel, path = writable(team, name)
-    with team.act(locks=[path], by=handle) as act:
+    with team.act(locks=[path], joins=True, by=handle) as act:
         live = live_of(act, channel)
         if live is None:
             raise missing(team, channel)

@@ -255,7 +255,7 @@ def _look_at_positions(team: Team, channel: str) -> None:
     if known is None or known.stat != stat:
         from tripod.team.positions import take_positions
 
-        with team.act(locks=[f"{CHAT.folder}/{channel}.chat"]) as act:
+        with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], joins=True) as act:
             take_positions(act, channel)
 
 

@@ -43,7 +43,7 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """
     channel = channel_name(name, team.disk.places.chats())
     path = f"{CHAT.folder}/{channel}.chat"
-    with team.act(locks=[path], by=actor) as act:
+    with team.act(locks=[path], joins=True, by=actor) as act:
         live = live_of(act, channel)
         is_there = os.path.lexists(team.disk.full(path)) or _is_unwritten(act, channel)
         if live is not None and is_there:
@@ -109,7 +109,7 @@ def _say(team: Team, name: str, handle: str, text: str, *, tell: bool, human: bo
     if problem is not None:
         raise BadArgumentError(problem)
     channel, path = writable(team, name)
-    with team.act(locks=[path], hasty=True, adds=True, by=handle) as act:
+    with team.act(locks=[path], hasty=True, joins=True, by=handle) as act:
         if live_of(act, channel) is None:
             raise missing(team, channel)
         return say_in(act, channel, handle, text, tell=tell, human=human)
@@ -131,8 +131,7 @@ def say_in(
     live = live_of(act, channel)
     assert live is not None
     said = mentions(text)[:MAX_MENTIONS] if tell else ()
-    if not act.blind:
-        take_positions(act, channel)
+    take_positions(act, channel)
     time = act.now_us // 1_000_000
     draft = drafts.sent(
         channel=channel, index=live.stop, handle=handle, time=time, text=text, mentions=said

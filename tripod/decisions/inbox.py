@@ -94,7 +94,7 @@ def handled(team: Team, up_to: int, who: str | None = None) -> None:
         BadArgumentError: the ledger has no such entry yet.
     """
     who = who or team.scribe or ""
-    with team.act(hasty=True, by=who) as act:
+    with team.act(hasty=True, joins=True, by=who) as act:
         size = act.transaction.size
         if up_to >= size:
             raise BadArgumentError(f"--done {up_to}: the ledger has entries 0 to {size - 1}")

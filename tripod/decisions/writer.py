@@ -115,7 +115,7 @@ def log(
     """
     request = judged(request)
     locks = [f"{LOG.folder}/{name}" for name in _lockable(team, into)]
-    with team.act(locks=locks, by=actor or team.scribe) as act:
+    with team.act(locks=locks, joins=True, by=actor or team.scribe) as act:
         db = act.transaction.tables
         file = _log_for(act, into)
         scribe = actor or db.execute("SELECT scribe FROM team").fetchone()[0]

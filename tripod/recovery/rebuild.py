@@ -86,7 +86,7 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
         why = dict.fromkeys(others, "differed from the ledger when it was rebuilt")
         for path in sorted(paths & act.conflicts.keys() - why.keys()):
             why[path] = act.conflicts[path].detail
-        if act.ahead:
+        if act.look.ahead:
             strays = list(strangers(team.source, team.disk))
             why |= dict.fromkeys(strays, "the ledger holds no such event")
             paths.update(strays)
@@ -108,7 +108,7 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
         raise UnwritableError(
             f"{path}: {problem}; {len(team.files.failed)} files could not be written"
         )
-    return Rebuilt(sorted(paths), kept, act.triggers)
+    return Rebuilt(sorted(paths), kept, act.look.triggers)
 
 
 def _holds_others(team: Team, act: Act, difference: Difference) -> bool:

@@ -35,6 +35,7 @@ from tripod.projections.projection import File
 from tripod.projections.team.tables import PATH as COUNTS
 from tripod.projections.team.tables import ahead_of
 from tripod.team.act import Act
+from tripod.team.intake import take_in
 from tripod.team.team import Team
 
 PATH = ".gitignore"
@@ -223,9 +224,9 @@ def _begin(
         with team.act(full=True, opened=opened) as act:
             taken = _taken(act)
             act.displace(COUNTS, "it stood where the counts of the ledger belong")
-            act.append([drafts.adopted(act.files, _shortened(act.left_alone))])
+            act.append([drafts.adopted(act.look.files, _shortened(act.look.left_alone))])
             act.rewrite.add(COUNTS)
-            files, left = act.files, act.left_alone
+            files, left = act.look.files, act.look.left_alone
         settings(team)  # says what it could not take of the configuration
         vkey = _first_key(team) if key else ""
         return Adoption(
@@ -364,7 +365,7 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
             return
         if log is not None:
             team.disk.places.met.add(f"{same}/{log}".removeprefix(f"{LOG.folder}/"))
-        act.take_in()
+        take_in(act)
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -471,7 +472,7 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
 def sync(team: Team) -> Adoption:
     """Take in all that other programs wrote, evidence included."""
     with team.act(full=True) as act:
-        taken, files, left = _taken(act), act.files, act.left_alone
+        taken, files, left = _taken(act), act.look.files, act.look.left_alone
     settings(team)  # says what it could not take of the configuration
     return Adoption(
         team.root, begun=False, files=files, kinds=taken, left_alone=left, warnings=team.warnings

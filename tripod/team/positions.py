@@ -9,72 +9,30 @@ an index there means another message behind lines that came, or went, since it w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from hashlib import sha256
-from typing import Protocol
 
-from tripod.ledger.entry import Draft, Entry
-from tripod.ledger.sqlite.store import SQLiteTransaction
 from tripod.projections import CHAT
 from tripod.projections.chat.format import format_cursors, parse_cursors
 from tripod.projections.chat.tables import index_of
 from tripod.projections.disk import (
     RACY_NS,
     UNMERGED_CURE,
-    Disk,
-    Stat,
     UnreadableError,
     merge_marker,
 )
-from tripod.projections.manifest import Manifest
-from tripod.projections.projection import File, Source
+from tripod.projections.projection import File
+from tripod.team.act import Act
 
 LIMIT = 1024 * 1024  # bytes
 MODE = 0o600
-
-
-class _Writer(Protocol):
-    """What is known of the files, and is told of those that were written."""
-
-    known: Manifest
-    held: set[str]
-    late: dict[str, None]
-
-    def account(self, path: str, digest: str) -> None:
-        """These bytes of a file are in the ledger."""
-
-    def is_accounted(self, path: str, digest: str) -> bool:
-        """Whether these are bytes that we wrote, or took in."""
-
-    def wrote(self, path: str, stat: Stat, digest: str) -> None:
-        """A file looks so now."""
-
-
-class _Act(Protocol):
-    """What this needs of an act; ``tripod.team.act``, which uses this, is above."""
-
-    transaction: SQLiteTransaction
-    entries: list[Entry]
-    source: Source
-    disk: Disk
-    later: dict[tuple[str, ...], Callable[[], None]]
-
-    @property
-    def writer(self) -> _Writer:
-        """Its files."""
-
-    def append(self, drafts: Sequence[Draft]) -> list[Entry]:
-        """Append."""
-
-    def warn(self, text: str) -> None:
-        """Have something said at the end of the command."""
 
 
 def _path(channel: str) -> str:
     return f"{CHAT.folder}/{channel}.chat.cursors"
 
 
-def take_positions(act: _Act, channel: str, *, locked: bool = True) -> None:
+def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
     """Append what the original tool moved since we last looked.
 
     ``locked``: the act holds the chat's lock, and may tell the file what followed.
@@ -94,16 +52,17 @@ def take_positions(act: _Act, channel: str, *, locked: bool = True) -> None:
         return
     from tripod.projections.chat.intake import seen_positions
 
-    act.writer.account(path, digest)
-    files = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
-    draft = seen_positions(act.source, act.disk, channel, data, files=files)
-    if draft is not None:
-        act.append([draft])
+    if not act.writer.is_accounted(path, digest):  # else another part of this act took it in
+        act.writer.account(path, digest)
+        files = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+        draft = seen_positions(act.source, act.disk, channel, data, files=files)
+        if draft is not None:
+            act.append([draft])
     if locked:
         show_positions(act, channel)
 
 
-def behind(act: _Act) -> list[str]:
+def behind(act: Act) -> list[str]:
     """Channels whose live files a writer that died, or waits, should have written.
 
     Which message an index in the file beside such a one means is known until it is written, and
@@ -118,13 +77,13 @@ def behind(act: _Act) -> list[str]:
     return sorted(stream.removeprefix("chat/") for (stream,) in rows)
 
 
-def show_positions(act: _Act, channel: str, handles: Collection[str] | None = None) -> None:
+def show_positions(act: Act, channel: str, handles: Collection[str] | None = None) -> None:
     """Behind the commit, write where ``handles`` stand now; None: all that the file tells of."""
     key = ("cursors", channel) if handles is None else ("cursors", channel, "", *handles)
     act.later[key] = lambda: _show_locked(act, channel, handles)
 
 
-def _show_locked(act: _Act, channel: str, handles: Collection[str] | None) -> None:
+def _show_locked(act: Act, channel: str, handles: Collection[str] | None) -> None:
     """Under the chat's lock: what was put off may be done by an act that has not got it.
 
     It must not wait for it; where others have it, or moved a position since we looked, the file is
@@ -144,7 +103,7 @@ def _show_locked(act: _Act, channel: str, handles: Collection[str] | None) -> No
         act.writer.late[chat] = None
 
 
-def _show(act: _Act, channel: str, handles: Collection[str] | None) -> bool:
+def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
     """False where others moved a position that is not in the ledger."""
     path = _path(channel)
     data = _read(act, path)
@@ -179,7 +138,7 @@ def _show(act: _Act, channel: str, handles: Collection[str] | None) -> bool:
     return True
 
 
-def _read(act: _Act, path: str) -> bytes | None:
+def _read(act: Act, path: str) -> bytes | None:
     try:
         data = act.disk.read(path, LIMIT)
     except UnreadableError as error:

@@ -3,34 +3,30 @@
 ``Team.act`` is the one way in which anything is done:
 
 1. take the writer's place and begin the transaction (``tripod.ledger.sqlite.store`` has the order
-of
-   durability in words);
+   of durability in words);
 2. take in what other programs wrote to the files since (observed entries);
 3. the caller decides, over tables that stand at the head, and appends;
 4. COMMIT: from here the entries are the truth;
 5. write the files that the entries changed (``tripod.team.files``), still in the writer's place. If
-we
-   die here, or the disk refuses, the cursor ``head.files`` stays behind and the next command does
-   it by this same code. Where another program wrote to such a file since step 2, the file is left
-   alone, and we begin again at step 1 to take that in;
+   we die here, or the disk refuses, the cursor ``head.files`` stays behind and the next command
+   does it by this same code. Where another program wrote to such a file since step 2, the file is
+   left alone, and we begin again at step 1 to take that in;
 6. where the team has a key, and a seal is due, the head as it is now is sealed
    (``tripod.trust.seal``). If we die here, the next act does it.
 
-Lets files fall behind the ledger for a moment, where somebody does very much at once.
-
-What an act says is durable at its COMMIT; its files cost several times that, and a chat that gets a
-hundred messages in a moment is written a hundred times to be read once. See ``Team.files_later``.
+Acts that are done while one is open join it: ``with team.act():`` around a hundred messages makes
+one transaction of them, whose files are written once.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
-from tripod.errors import NoTeamError
+from tripod.errors import NoTeamError, RefusedError
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.errors import LedgerDamagedError, UnwritableError
 from tripod.ledger.ids import format_at, now_us
@@ -38,65 +34,27 @@ from tripod.ledger.locator import DATABASE
 from tripod.ledger.places import PLACE_IDS
 from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.sqlite.reader import sound_entries
-from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections import BUS, CHAT, OWN, manifest
-from tripod.projections.disk import RACY_NS, Disk
-from tripod.projections.engine import agreed_chats, fold_into, refold, source_of, tables_current
+from tripod.projections.disk import RACY_NS
+from tripod.projections.engine import agreed_chats, refold, tables_current
 from tripod.projections.layout import Places, recorded
 from tripod.projections.manifest import is_quiet
 from tripod.projections.team.tables import PATH as COUNTS_PATH
 from tripod.team.act import Act
-from tripod.team.files import Files, has_foreign_lock, is_live_log
+from tripod.team.context import Context
+from tripod.team.files import has_foreign_lock, is_live_log
+from tripod.team.intake import refuse_if_ahead, settle, take_in
 
 if TYPE_CHECKING:
     from tripod.trust.actors import Signing
 
 
-class Lag:
-    """When the files were last written, and what else is to be done behind them."""
-
-    def __init__(self, seconds: float) -> None:
-        """They may be ``seconds`` behind."""
-        self.seconds = seconds
-        self.over = False
-        self._written = time.monotonic()
-        self._later: dict[tuple[str, ...], Callable[[], None]] = {}
-
-    def is_fresh(self) -> bool:
-        """Whether the files were written, and looked at, so lately that both can wait."""
-        return not self.over and time.monotonic() - self._written < self.seconds
-
-    def look(self, act: Act) -> None:
-        """Take in the read positions of files that are to be written, perhaps behind this act."""
-        from tripod.team.positions import take_positions
-
-        for channel in {what[1] for what in self._later if what[0] == "cursors"}:
-            take_positions(act, channel)
-
-    def puts_off(self, act: Act) -> bool:
-        """Whether this act's files can wait; if not, it does what was put off behind its own."""
-        if act.blind or (act.may_lag and self.is_fresh() and not act.rewrite):
-            self._later |= act.later
-            return True
-        act.later = self._later | act.later
-        self._later = {}
-        self._written = time.monotonic()
-        return False
-
-
-# Team -------------------------------------------------------------------------------------------
-
-
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
-LAG_S = 0.25  # how far files may fall behind an act, where that is allowed
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
 
-class Team:
-    """One team directory, opened for work.
-
-    ``queue`` is the queue that acts on events work on: '' the team's own, else ``<name>/``.
-    """
+class Team(Context):
+    """One team directory, opened for work."""
 
     def __init__(self, root: str, *, create: bool = False) -> None:
         """Open the ledger in the team directory ``root``.
@@ -104,21 +62,15 @@ class Team:
         Raises:
             LedgerError: it is not there, damaged, or cannot be written.
         """
-        self.root = root
-        self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
-        self.disk = Disk(root)
+        super().__init__(root, create=create)
         try:
             self.settle_places()
         except BaseException:
             self.store.close()
             raise
-        self.source = source_of(self.store.db)
-        self.files = Files(self.disk, self.store, self.source)
-        self.warnings: list[str] = []
-        self.queue = ""
         self.healed = 0
         self._signs: Signing | None = None
-        self._lag: Lag | None = None
+        self._open: Act | None = None
 
     def close(self) -> None:
         """Close the ledger."""
@@ -172,34 +124,48 @@ class Team:
         full: bool = False,
         anew: bool = False,
         hasty: bool = False,
-        adds: bool = False,
+        joins: bool = False,
         opened: Sequence[Draft] = (),
         by: str | None = None,
     ) -> Iterator[Act]:
-        """Do something: see the module.
+        """Do something: see the module. All that is appended within is one transaction.
+
+        An act that is done while another one of this team is open joins that one: it gets the
+        same ``Act``, and is recorded with it or not at all. Others wait meanwhile.
 
         Args:
             locks: files whose original tools' lock is to be held meanwhile.
             full: also take in evidence, read positions and what is unknown.
             anew: fold all tables again first, and trust no file unread.
             hasty: do not count a full queue for what came in the very tick of our last write.
-            adds: it decides nothing by what others may just have written (see ``files_later``).
+            joins: it may join an act that is open: it does nothing but append, and what it
+                leaves to be done behind the commit.
             opened: the first entries, for a ledger that has none yet.
             by: who acts. Their key, if they have one, is fetched before others have to wait.
 
         Raises:
             NoTeamError: the ledger holds no entry, and none are ``opened``.
-            RefusedError: who acts has a key, and it cannot be used here; nothing was recorded.
+            RefusedError: who acts has a key, and it cannot be used here; or this act cannot join
+                the one that is open; or one that joined failed half way. Nothing was recorded.
             UnwritableError: the disk refuses; nothing was recorded.
         """
+        if self._open is not None:
+            with self._joined(self._open, by, joins=joins) as act:
+                yield act
+            return
         signing = self._signing() if by else None
         if signing is not None and by is not None:
             signing.fetch(by)
-        blind = adds and self._lag is not None and self._lag.is_fresh()
-        with self._once(
-            locks=locks, full=full, anew=anew, hasty=hasty, blind=blind, opened=opened
-        ) as act:
-            yield act
+        with self._once(locks=locks, full=full, anew=anew, hasty=hasty, opened=opened) as act:
+            self._open = act
+            try:
+                yield act
+            finally:
+                self._open = None
+            if act.is_broken:
+                raise RefusedError(
+                    "an act that was a part of this one failed half way, so nothing was recorded"
+                )
         for _ in range(MAX_TRIES):
             if not self.files.late:
                 break
@@ -209,7 +175,7 @@ class Team:
         if self.files.failed or self.files.late or self.files.is_weak:
             from tripod.team.files import unwritten
 
-            for remark in unwritten(self.files, full=act.full):
+            for remark in unwritten(self.files, full=act.look.full):
                 act.warn(remark)
         if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             from tripod.trust.seal import seal_if_due
@@ -222,28 +188,21 @@ class Team:
             self.warnings += sweep(self.store, self.root, patient=erased)
 
     @contextmanager
-    def files_later(self) -> Iterator[None]:
-        """For who does much at once: within this, the files may be a quarter of a second behind.
-
-        What an act says is durable and seen by every command at once, as always, but by who reads
-        the files later. If we die within, the next command writes them, as after any crash.
-        What others write to the files meanwhile is taken in that much later, too, where an act
-        only adds.
-        """
-        if self._lag is not None:
-            yield
-            return
-        self.refresh()
-        self._lag = lag = Lag(LAG_S)
+    def _joined(self, act: Act, by: str | None, *, joins: bool) -> Iterator[Act]:
+        """A part of an act that is open; the files that it names are locked when written."""
+        if not joins:
+            raise RefusedError("an act is open, and this one cannot be a part of it: end it first")
+        if act.signing is not None and by is not None:
+            act.signing.fetch(by)
+        act.parts += 1
+        act.now_us = max(act.now_us, time.time_ns() // 1000)
+        before = act.extent()
         try:
-            yield
-        finally:
-            lag.over = True
-            try:
-                with self.act():
-                    pass
-            finally:
-                self._lag = None
+            yield act
+        except BaseException:
+            # Refused before it did anything, it harms nothing. Half of an act is never recorded.
+            act.is_broken = act.is_broken or act.extent() != before
+            raise
 
     @property
     def scribe(self) -> str | None:
@@ -263,19 +222,6 @@ class Team:
                 return self._signs
         return None
 
-    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
-        """Append what changes no file, without a look at any of them.
-
-        ``make`` gives the drafts; it is called in the writer's place, where the ledger's head is
-        the committed one.
-        """
-        with self.store.transaction() as transaction:
-            size = transaction.size
-            entries = transaction.append(make())
-            if entries:
-                transaction.tables.execute("UPDATE head SET files = size WHERE files = ?", (size,))
-        return entries
-
     @contextmanager
     def _once(
         self,
@@ -284,22 +230,18 @@ class Team:
         full: bool = False,
         anew: bool = False,
         hasty: bool = False,
-        blind: bool = False,
         opened: Sequence[Draft] = (),
         late: Sequence[str] = (),
     ) -> Iterator[Act]:
         pending: list[Act] = []
         with ExitStack() as held:
             names = [path for path in sorted(locks) if has_foreign_lock(path)]
-            for path in () if blind else names:
+            for path in names:
                 self._lock_foreign(held, path)
             write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
             with self.store.transaction(after=write, mends=anew) as transaction:
-                act = Act(transaction, self.store, self.files, self.warnings, full=full)
-                act.blind, act.queue = blind, self.queue
+                act = Act(self, transaction, full=full)
                 self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)
-                if self._lag is not None and not blind:
-                    self._lag.look(act)
                 pending.append(act)
                 try:
                     yield act
@@ -330,6 +272,8 @@ class Team:
 
     def refresh(self) -> None:
         """Take in what is new on disk, if anything is; for commands that only read."""
+        if self._open is not None:
+            return  # it took in what there was as it began
         db = self.store.db
         now = time.time_ns()
         looked: list[str] = []
@@ -375,7 +319,7 @@ class Team:
             self.settle_places()
         if transaction.size == 0:
             raise NoTeamError(f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it")
-        if not (anew or act.blind):
+        if not anew:
             self._check_places()
         if transaction.at > format_at(now_us() + FUTURE_US):
             self.warnings.append(
@@ -386,33 +330,29 @@ class Team:
         if anew:
             from tripod.ledger.sqlite.schema import put_back
 
-            act.triggers = put_back(transaction.tables)
+            act.look.triggers = put_back(transaction.tables)
         if anew or not tables_current(transaction.tables):
             written = manifest.load_any(transaction.tables)
             entries = self.store.read()
             refold(transaction.tables, sound_entries(entries) if anew else entries)
         act.signing = self._signing()
-        if act.blind:
-            self.files.begin({}, ())
-            return
         self.files.begin(manifest.load(transaction.tables), held)
         for path, known in written.items():
             self.files.account(path, known.digest)
-        act.ahead = act.refuse_if_ahead(anew=anew)
-        if act.ahead:
+        act.look.ahead = refuse_if_ahead(act, anew=anew)
+        if act.look.ahead:
             return
-        behind = act.full or anew or late or (self._lag is None and self._files_behind())
+        behind = act.look.full or anew or late or self._files_behind()
         uncounted: list[str] | None = [] if hasty else None
         if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
             self.files.uncounted.update(uncounted or ())
-            act.may_lag = True
             return
         if anew:  # all chats are compared once, for the intake and for who compares behind it
             self.files.agreed = agreed_chats(self.source, self.disk)
-        act.take_in()
+        take_in(act)
         for entry in act.entries:
             self.files.agreed.pop(CHAT.live(entry.stream), None)
-        act.settle(late)
+        settle(act, late)
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
         return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known, **lists)
@@ -425,8 +365,6 @@ class Team:
 
     def _write_files(self, act: Act, *, again: bool = False) -> None:
         """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
-        if self._lag is not None and self._lag.puts_off(act):
-            return
         db = self.store.db
         size, files = db.execute("SELECT size, files FROM head").fetchone()
         first_new = act.entries[0].seq if act.entries else size
@@ -436,7 +374,7 @@ class Team:
         def entries() -> Iterator[Entry]:
             nonlocal healed
             for entry in behind:
-                healed += "observed" not in entry.data and not again and self._lag is None
+                healed += "observed" not in entry.data and not again
                 yield entry
             yield from (entry for entry in act.entries if "observed" not in entry.data)
 
@@ -445,13 +383,13 @@ class Team:
                 if entry.kind in own.kinds:
                     act.rewrite.update(own.touched(entry))
         late = files < first_new
-        grows = not late or self._lag is not None
-        self.files.project(entries(), act.rewrite, grows=grows, behind=late)
+        many = late or act.parts > 1
+        self.files.project(entries(), act.rewrite, grows=not late, behind=many)
         for work in act.later.values():
             work()
-        if healed or act.full:
+        if healed or act.look.full:
             self.files.clear()
-        noted = self.files.note(act.seen_ns, act.conflicts)
+        noted = self.files.note(act.look.seen_ns, act.conflicts)
         shown = files if self.files.late or self.files.failed else size
         if shown < size:  # these entries come again: nothing is to be added behind a log then
             noted = {path: known for path, known in noted.items() if not is_live_log(path)}

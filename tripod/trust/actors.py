@@ -12,33 +12,22 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import NotFoundError, RefusedError, TripodError
 from tripod.ledger.actors import OBSERVED, sign_drafts
-from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.entry import Draft
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import team as drafts
+from tripod.team.context import Context
 
 if TYPE_CHECKING:
-    from tripod.ledger.sqlite.store import SQLiteStore
     from tripod.ledger.tlog.note import SigningKey
     from tripod.trust.keys import Passphrase
 
 MAX_REASON = 1000  # bytes
-
-
-class Authored(Protocol):
-    """What a change of keys needs of a team (``tripod.team.team`` is above this module)."""
-
-    root: str
-    store: SQLiteStore
-    warnings: list[str]
-
-    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
-        """Append what changes no file; ``make`` is called over the committed head."""
 
 
 class Actor(NamedTuple):
@@ -152,7 +141,7 @@ def _private(held: Actor, passphrase: Passphrase) -> SigningKey:
 # Changing keys ---------------------------------------------------------------------------------
 
 
-def enrol(team: Authored, handle: str, ask: Passphrase, passphrase: bytes | None = None) -> str:
+def enrol(team: Context, handle: str, ask: Passphrase, passphrase: bytes | None = None) -> str:
     """Make a key for a handle and put it in force, in the place of an older one; give its vkey.
 
     1. The private key is stored. Dead here: nothing names it, and it is never used.
@@ -172,7 +161,7 @@ def enrol(team: Authored, handle: str, ask: Passphrase, passphrase: bytes | None
     return admit(team, request(team, handle, passphrase), ask)
 
 
-def request(team: Authored, handle: str, passphrase: bytes | None = None) -> str:
+def request(team: Context, handle: str, passphrase: bytes | None = None) -> str:
     """Make a key for a handle, and give the note that asks to put it in force; nothing is recorded.
 
     Raises:
@@ -192,7 +181,7 @@ def request(team: Authored, handle: str, passphrase: bytes | None = None) -> str
     return sign_change(team.store.origin, number, key.verifier(), (key,))
 
 
-def admit(team: Authored, note: str, ask: Passphrase) -> str:
+def admit(team: Context, note: str, ask: Passphrase) -> str:
     """Put the key in force that ``request`` made, here or elsewhere; give its vkey.
 
     Raises:
@@ -224,7 +213,7 @@ def admit(team: Authored, note: str, ask: Passphrase) -> str:
     return key.format()
 
 
-def revoke(team: Authored, handle: str, reason: str, ask: Passphrase) -> str:
+def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
     """End the key of a handle; give its vkey. Its private part, if it is here, stays.
 
     Raises:
@@ -255,14 +244,14 @@ def revoke(team: Authored, handle: str, reason: str, ask: Passphrase) -> str:
     return held.vkey
 
 
-def _check_next(team: Authored, handle: str, number: int) -> None:
+def _check_next(team: Context, handle: str, number: int) -> None:
     """Within the append: refuse where the key of the handle changed since it was looked at."""
     held = _newest(team.store.db, handle)
     if number != (1 if held is None else held.number + 1):
         raise RefusedError(f"the key of {handle!r} changed meanwhile: look at `tripod actor list`")
 
 
-def _voucher(team: Authored, handle: str, ask: Passphrase) -> SigningKey | None:
+def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
     """A key on this host that may change the key of a handle; None where nobody is asked.
 
     Raises:
@@ -293,7 +282,7 @@ def _voucher(team: Authored, handle: str, ask: Passphrase) -> SigningKey | None:
     )
 
 
-def _seal(team: Authored) -> None:
+def _seal(team: Context) -> None:
     """Seal behind a change, if the ledger is sealed here: before that it could be made undone."""
     from tripod.trust import seal as sealing
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import RefusedError, TripodError
 from tripod.ledger.entry import Draft, Entry
@@ -35,10 +35,10 @@ from tripod.ledger.kinds import team as drafts
 from tripod.ledger.merkle import Nodes, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.erase import REDACTED
-from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Head
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
+from tripod.team.context import Context
 from tripod.trust.keys import place_of, write_private
 
 if TYPE_CHECKING:
@@ -47,17 +47,6 @@ if TYPE_CHECKING:
 
 EVERY = 256  # entries since the last seal
 LATEST_S = 3600  # seconds since the last seal
-
-
-class Sealable(Protocol):
-    """What is asked of a team to seal it (``tripod.team.team`` is above this module)."""
-
-    root: str
-    store: SQLiteStore
-    warnings: list[str]
-
-    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
-        """Append what changes no file; ``make`` is called over the committed head."""
 
 
 class Made(NamedTuple):
@@ -86,7 +75,7 @@ def newest(db: sqlite3.Connection) -> Made | None:
 # Sealing ---------------------------------------------------------------------------------------
 
 
-def seal(team: Sealable, reason: str, passphrase: Passphrase | None = None) -> str | None:
+def seal(team: Context, reason: str, passphrase: Passphrase | None = None) -> str | None:
     """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
 
     ``passphrase`` is asked where the key is encrypted; by default the file that
@@ -103,7 +92,7 @@ def seal(team: Sealable, reason: str, passphrase: Passphrase | None = None) -> s
     return _seal(team, vkey, reason, passphrase)
 
 
-def seal_now(team: Sealable, passphrase: Passphrase) -> str:
+def seal_now(team: Context, passphrase: Passphrase) -> str:
     """Seal because somebody asked for it: ``seal``, with an error where that gives nothing.
 
     Raises:
@@ -115,7 +104,7 @@ def seal_now(team: Sealable, passphrase: Passphrase) -> str:
     return _seal(team, vkey, "asked", passphrase)
 
 
-def _seal(team: Sealable, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
+def _seal(team: Context, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
     from tripod.trust import keys
 
     key = keys.settle(vkey, keys.from_file if passphrase is None else passphrase)
@@ -137,7 +126,7 @@ def _seal(team: Sealable, vkey: str, reason: str, passphrase: Passphrase | None)
     return made[0]
 
 
-def _keep_record(team: Sealable, note: str) -> None:
+def _keep_record(team: Context, note: str) -> None:
     """Bring the record to a seal that is committed: where that fails, the next one makes it whole.
 
     The seal stands, so trouble becomes a warning.
@@ -150,7 +139,7 @@ def _keep_record(team: Sealable, note: str) -> None:
         team.warnings.append(f"sealed, but {team.root}/{RECORD} is not up to date: {error}")
 
 
-def seal_if_due(team: Sealable, entries: Sequence[Entry]) -> None:
+def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
     """Seal behind an act (``entries`` are its own) if that is due; trouble becomes a warning."""
     reason = _due(team.store.db, entries)
     if reason is None:
@@ -213,7 +202,7 @@ def _origin(note: str) -> str:
 # Keys ------------------------------------------------------------------------------------------
 
 
-def new_key(team: Sealable, passphrase: bytes | None = None) -> str:
+def new_key(team: Context, passphrase: bytes | None = None) -> str:
     """Make the ledger's first key, put it in force, seal; give its vkey.
 
     A key file that is there already (of an attempt that was stopped) is used as it is.
@@ -246,7 +235,7 @@ def new_key(team: Sealable, passphrase: bytes | None = None) -> str:
     return vkey
 
 
-def rotate_key(team: Sealable, old: Passphrase, new: bytes | None) -> str:
+def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
     """Put a new key in the place of the one in force, vouched for by both; give its vkey.
 
     1. The new key is stored beside the old one. Dead here: it is never used.

@@ -1,15 +1,13 @@
-"""Files may fall behind for who does very much at once: nothing else may come out differently."""
+"""Acts that are done while one is open join it: one transaction, and each file written once."""
 
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import example, given, settings
@@ -20,11 +18,12 @@ from tripod.bus import events
 from tripod.chat import read as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.errors import NotFoundError
-from tripod.ledger.errors import UnwritableError
+from tripod.errors import DuplicateDroppedError, NotFoundError, RefusedError
+from tripod.ledger.errors import LedgerError
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.projections.projection import content_bytes
+from tripod.team import adopt
 from tripod.team.team import Team
 
 LIVE = "chat/live.chat"
@@ -42,27 +41,40 @@ def whole(team: Team) -> None:
     assert list(differences(team.source, team.disk)) == []
 
 
-@pytest.fixture(autouse=True)
-def _no_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
-
-
-def test_the_files_follow_at_the_end_and_others_know_at_once(story: Story) -> None:
+def test_the_files_follow_at_the_end_and_so_does_all_that_others_see(story: Story) -> None:
     before = tree(story.root)
     with story.team() as team:
-        with team.files_later():
+        size = team.store.head().size
+        with team.act():
             for number in range(5):
                 chat_send.send(team, "live", "ann", f"message {number}")
             assert tree(story.root) == before
             with Team(str(story.root)) as other:
-                assert other.store.head() == team.store.head()
-                assert len(list(events.check(other))) == 5
+                assert other.store.head().size == size
+            assert len(list(events.check(team))) == 5
             events.ack(team, next(iter(events.check(team))).name)
+        with Team(str(story.root)) as other:
+            assert other.store.head().size == size + 11
         assert (team.healed, team.warnings) == (0, [])
         whole(team)
     assert (story.root / LIVE).read_bytes().count(b"\n") == 6 + 5
     assert len(story.original.pending()) == 4
     assert len(story.original.processed()) == 1
+
+
+def test_each_file_is_written_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    stage = Disk.stage
+
+    def noted(disk: Disk, path: str, *args: Any, **more: Any) -> Any:
+        written.append(path)
+        return stage(disk, path, *args, **more)
+
+    monkeypatch.setattr(Disk, "stage", noted)
+    with story.team() as team, team.act():
+        for number in range(5):
+            chat_send.send(team, "live", "ann", f"message {number}")
+    assert written.count(LIVE) == 1
 
 
 def test_read_positions_are_written_under_the_lock_of_their_chat(
@@ -87,7 +99,7 @@ def test_read_positions_are_written_under_the_lock_of_their_chat(
     monkeypatch.setattr(Disk, "foreign_lock", noted)
     monkeypatch.setattr(Disk, "write", written)
     with story.team() as team:
-        with team.files_later():
+        with team.act():
             chat_send.send(team, "live", "ann", "one")
             assert under == []
         assert under == [True]
@@ -95,20 +107,9 @@ def test_read_positions_are_written_under_the_lock_of_their_chat(
         assert under == [True, True]
 
 
-def test_they_follow_after_a_moment(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    with story.team() as team, team.files_later():
-        chat_send.send(team, "live", "ann", "one")
-        assert story.original.pending() == []
-        monkeypatch.setattr(time, "monotonic", lambda: 1000.3)
-        chat_send.send(team, "live", "ann", "two")
-        assert len(story.original.pending()) == 2
-        chat_send.send(team, "live", "ann", "three")
-        assert len(story.original.pending()) == 2
-
-
 def test_what_others_write_meanwhile_is_taken_in_once(story: Story) -> None:
     with story.team() as team:
-        with team.files_later():
+        with team.act():
             chat_send.send(team, "live", "ann", "one")
             story.clock.move()
             story.original.say("live", "bob", "two")
@@ -121,20 +122,6 @@ def test_what_others_write_meanwhile_is_taken_in_once(story: Story) -> None:
         assert team.warnings == []
         whole(team)
         assert [event.source for event in events.check(team)].count("bob") == 1
-
-
-def test_who_only_adds_looks_at_no_file_before_they_are_written(story: Story) -> None:
-    with story.team() as team:
-        with team.files_later():
-            story.original.say("live", "bob", "from elsewhere")
-            with mock.patch.object(Disk, "foreign_lock", side_effect=AssertionError):
-                chat_send.send(team, "live", "ann", "one")
-                chat_send.send(team, "live", "ann", "two")
-            events.ack(team, next(iter(events.check(team))).name)  # this one decides: it looks
-            chat_send.send(team, "live", "ann", "three")
-        said = [message.text for message in chat_read.messages(team, "live")]
-        assert said == ["one", "two", "from elsewhere", "three"]
-        whole(team)
 
 
 @pytest.mark.parametrize("step", [("archive", "live", 0), ("delete", "live", 3)])
@@ -167,7 +154,7 @@ sys.stdin.read()
     ):
         assert holder.stdout is not None
         assert holder.stdin is not None
-        with team.files_later():
+        with team.act():
             assert holder.stdout.readline() == b"held\n"
             chat_send.send(team, "live", "ann", "one")
             assert [message.text for message in chat_read.messages(team, "live")] == ["one"]
@@ -193,7 +180,7 @@ def test_what_was_taken_in_is_added_to_no_file_again_behind_one_that_others_held
 
     story.step(("decide", "first", "because", ()))
     with story.team() as team:
-        with team.files_later():
+        with team.act():
             chat_send.send(team, "live", "ann", "one")
             story.clock.move()
             story.original.log("theirs")
@@ -216,74 +203,128 @@ def test_what_was_written_is_not_added_again_behind_what_the_disk_refused(
         return stage(disk, path, *args, **more)
 
     with story.team() as team:
-        with team.files_later():
+        monkeypatch.setattr(Disk, "stage", refuses)
+        with team.act():
             for channel in "live", "side":
                 chat_send.send(team, channel, "ann", "one")
-            monkeypatch.setattr(Disk, "stage", refuses)
-            monkeypatch.setattr(time, "monotonic", lambda: 1000.3)
             decisions_log.log(team, decisions_log.DecisionRequest("second", ["ann"], "because"))
-            assert team.warnings != []
-            monkeypatch.setattr(Disk, "stage", stage)
+        assert team.warnings != []
+        monkeypatch.setattr(Disk, "stage", stage)
+        with team.act():
             for channel in "live", "side":
                 chat_send.send(team, channel, "ann", "two")
         whole(team)
 
 
-def test_who_dies_meanwhile_leaves_what_the_next_command_writes(story: Story) -> None:
+def test_a_writer_that_dies_within_records_nothing(story: Story) -> None:
     program = f"""
-import os, time
+import os
 from tripod.chat import writer as chat
 from tripod.team.team import Team
-time.monotonic = lambda: 1000.0
-with Team({str(story.root)!r}) as team, team.files_later():
+with Team({str(story.root)!r}) as team, team.act():
     chat.send(team, "live", "ann", "one")
     chat.send(team, "live", "ann", "two")
     os.kill(os.getpid(), 9)
 """
+    with story.team() as team:
+        head = team.store.head()
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert story.original.pending() == []
     with Team(str(story.root)) as team:
         team.refresh()
-        assert (team.healed, team.warnings) == (4, [])
+        assert (team.store.head(), team.healed, team.warnings) == (head, 0, [])
         whole(team)
 
 
-def test_an_error_within_lets_the_files_follow(story: Story) -> None:
+def test_an_error_that_leaves_the_open_act_takes_all_of_it_back(story: Story) -> None:
     with story.team() as team:
-        with suppress(NotFoundError), team.files_later():
+        chat_send.send(team, "live", "ann", "before")
+        (name,) = story.original.pending()
+        head = team.store.head()
+        with suppress(NotFoundError), team.act():
             chat_send.send(team, "live", "ann", "one")
+            events.ack(team, name)
+            assert story.original.pending() == []
             chat_send.send(team, "elsewhere", "ann", "two")
-        assert len(story.original.pending()) == 1
+        assert team.store.head() == head
+        assert story.original.pending() == [name]
         whole(team)
 
 
-def test_a_disk_that_refuses_at_the_end_ends_it_all_the_same(
-    story: Story, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_act_that_is_refused_before_it_did_anything_harms_no_other(story: Story) -> None:
     with story.team() as team:
-        real = team.act
-        with suppress(UnwritableError), team.files_later():
-            chat_send.send(team, "live", "ann", "one")
-            monkeypatch.setattr(team, "act", mock.Mock(side_effect=UnwritableError))
-        monkeypatch.setattr(team, "act", real)
-        assert story.original.pending() == []
-        chat_send.send(team, "live", "ann", "two")
+        with team.act():
+            events.publish(team, "ann", "done", "low")
+            with pytest.raises(DuplicateDroppedError):
+                events.publish(team, "ann", "done", "low", dedup_window=60)
+            with pytest.raises(NotFoundError):
+                chat_send.send(team, "elsewhere", "ann", "two")
+            chat_send.send(team, "live", "ann", "three")
         assert len(story.original.pending()) == 2
         whole(team)
 
 
-def test_within_itself_it_changes_nothing(story: Story) -> None:
+def test_half_of_an_act_is_never_recorded(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> bool:
+        raise KeyError
+
     with story.team() as team:
-        with team.files_later():
-            with team.files_later():
+        head = team.store.head()
+
+        def two_messages() -> None:
+            with team.act():
                 chat_send.send(team, "live", "ann", "one")
-            assert story.original.pending() == []
+                monkeypatch.setattr(chat_send, "rotate", fails)
+                with suppress(KeyError):
+                    chat_send.send(team, "live", "ann", "two")
+
+        with pytest.raises(RefusedError, match="half way"):
+            two_messages()
+        monkeypatch.undo()
+        assert team.store.head() == head
+        chat_send.send(team, "live", "ann", "three")
+        assert [message.text for message in chat_read.messages(team, "live")] == ["three"]
         whole(team)
 
 
+def test_what_does_more_than_append_cannot_join(story: Story) -> None:
+    with story.team() as team:
+        with team.act():
+            chat_send.send(team, "live", "ann", "one")
+            with pytest.raises(RefusedError, match="an act is open"):
+                adopt.sync(team)
+            with pytest.raises(LedgerError, match="transaction open"):
+                team.append_apart(lambda: ())
+        whole(team)
+        adopt.sync(team)
+
+
+def test_acts_join_the_outermost_one(story: Story) -> None:
+    with story.team() as team:
+        with team.act():
+            with team.act(joins=True):
+                chat_send.send(team, "live", "ann", "one")
+            assert story.original.pending() == []
+        assert len(story.original.pending()) == 1
+        whole(team)
+
+
+def test_each_event_has_a_name_and_each_message_a_time_of_its_own(story: Story) -> None:
+    with story.team() as team:
+        with team.act():
+            first = chat_send.send(team, "live", "ann", "one")
+            story.clock.move(5)
+            second = chat_send.send(team, "live", "ann", "two")
+        assert second.time == first.time + 5
+        assert len(set(story.original.pending())) == 2
+
+
+ALONE = ("redact", "sync")
+"""Steps that cannot join an act."""
+
+
 class Busy(Story):
-    """A story of which one process tells everything, without a look at the files in between."""
+    """A story that is one act, without a look at the files in between."""
 
     opened: Team | None = None
 
@@ -297,9 +338,9 @@ class Busy(Story):
                 yield team
 
     def run(self, steps: list[Step]) -> None:
-        with self.team() as team, team.files_later():
+        with self.team() as team, team.act():
             self.opened = team
-            super().run(steps)
+            super().run([step for step in steps if step[0] not in ALONE])
             self.opened = None
 
 
@@ -309,7 +350,7 @@ class Busy(Story):
 def test_any_story_ends_the_same(steps: list[Step]) -> None:
     with folder() as one, folder() as two:
         usual, busy = Story(one), Busy(two)
-        usual.run(steps)
+        usual.run([step for step in steps if step[0] not in ALONE])
         busy.run(steps)
         with usual.team() as first, busy.team() as second:
             assert entries(first) == entries(second)
@@ -318,19 +359,11 @@ def test_any_story_ends_the_same(steps: list[Step]) -> None:
 
 
 class Crowded(Busy):
-    """The same, with others at work meanwhile, and a clock by which the files fall due."""
+    """The same, with others at work meanwhile."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.theirs: Counter[tuple[str, str]] = Counter()
-        self.seconds = 0.0
-
-    def now(self) -> float:
-        return self.seconds
-
-    def step(self, step: Step) -> None:
-        self.seconds += 0.1
-        super().step(step)
 
     def they_say(self, channel: str, handle: str, text: str) -> None:
         if (self.root / f"chat/{channel}.chat").exists():
@@ -343,8 +376,7 @@ class Crowded(Busy):
 def test_what_others_say_in_between_is_neither_lost_nor_doubled(steps: list[Step]) -> None:
     with folder() as root:
         story = Crowded(root)
-        with mock.patch.object(time, "monotonic", story.now):
-            story.run([step for step in steps if step[0] != "redact"])
+        story.run(steps)
         with story.team() as team:
             team.refresh()
             whole(team)

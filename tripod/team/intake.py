@@ -1,0 +1,304 @@
+"""Takes in what other programs wrote to the team's files: the second step of an act.
+
+What they hold is in the ledger before anything is written over. What contradicts the ledger is
+named, and files that vanished are written again. Replaced files that came back with more in them
+are looked at, too; they go only when nobody can write into them any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tripod.drafting import draft_event
+from tripod.errors import RefusedError
+from tripod.ledger.entry import Draft
+from tripod.ledger.kinds import team as drafts
+from tripod.projections import BUS, CHAT
+from tripod.projections.disk import KEPT, UNMERGED_CURE
+from tripod.projections.team.tables import PATH as COUNTS_PATH
+from tripod.projections.team.tables import ahead_of
+from tripod.team import recheck
+from tripod.team.act import Act
+from tripod.team.files import digest_of, folders_of
+from tripod.team.positions import behind, show_positions, take_positions
+
+if TYPE_CHECKING:
+    from tripod.projections.pieces import Conflict, Found
+
+FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
+NAMED = 3  # of those
+
+
+def take_in(act: Act) -> None:
+    """Append what others wrote; what is missing is written again, what contradicts is told."""
+    found = _look(act)
+    _drop_known(act, found)
+    shown = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+    gone: dict[str, str] = {}
+    if not act.disk.is_file(COUNTS_PATH):
+        act.rewrite.add(COUNTS_PATH)
+        if shown and not act.disk.stands(COUNTS_PATH):
+            gone[COUNTS_PATH] = "the file is gone"
+            act.warn(f"{COUNTS_PATH}: the file is gone; it is written again")
+    for path, digest in found.digests.items():
+        act.writer.account(path, digest)
+    for conflict in found.conflicts:
+        _heed(act, conflict, gone)
+    for path, odd in found.odd.items():
+        act.warn(f"{path} {odd}")
+    act.look.left_alone, act.look.files = found.left_alone, found.files
+    if found.pieces:
+        from tripod.projections.pieces import sort_pieces
+
+        drafts = sort_pieces(found.pieces)
+        act.append(drafts)
+        _note_config(act, drafts)
+        for draft in drafts:
+            if draft.kind == "chat.rotated" and "moved" in draft.body:
+                act.writer.settled.add(CHAT.live(draft.stream))  # it is watched no more
+            if draft.kind == "file.seen":
+                act.warn(
+                    f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
+                    "bytes are kept in the ledger, and it stays as it is"
+                )
+        _note_malformed(act, drafts, found.malformed)
+        _tell_deleted(act, drafts)
+    _take_strays(act)
+    if act.look.full:
+        _take_positions(act)
+    _tell_positions(act)
+    _note_gone(act, gone, shown)
+
+
+def _heed(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
+    """Tell what is not taken in; ``gone`` collects the files that are written again."""
+    from tripod.projections.intake import BLOCKED
+    from tripod.projections.pieces import UNMERGED
+
+    if conflict.what == BLOCKED:
+        act.conflicts[conflict.path] = conflict
+        act.rewrite.discard(conflict.path)
+        act.warn(
+            f"{conflict.path}: {conflict.detail}; it is left as it is, and what would "
+            "write there is refused"
+        )
+    elif conflict.what == UNMERGED:
+        act.conflicts[conflict.path] = conflict
+        act.writer.unmerged[conflict.path] = conflict.detail
+        act.rewrite.discard(conflict.path)
+        act.warn(
+            f"{conflict.path}: {conflict.detail}; nothing of the file was taken in, it is "
+            f"left as it is, and what would write there is refused: {UNMERGED_CURE}"
+        )
+    elif conflict.what == "missing":
+        act.rewrite.add(conflict.path)
+        gone[conflict.path] = conflict.detail
+        act.warn(f"{conflict.path}: {conflict.detail}; it is written again")
+    else:
+        act.conflicts[conflict.path] = conflict
+        act.warn(
+            f"{conflict.path}: {conflict.what} outside the ledger ({conflict.detail}); "
+            "nothing of it was taken in: see `tripod verify`"
+        )
+
+
+def _tell_deleted(act: Act, drafts: Sequence[Draft]) -> None:
+    """Say which pending events others deleted: they wait for nobody any more."""
+    from tripod.projections.bus.intake import is_deletion
+
+    acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
+    gone = [str(body["name"]) for body in acked if is_deletion(body)]
+    if gone:
+        shown = _some(gone) if len(gone) > NAMED else ", ".join(gone)
+        act.warn(
+            f"{len(gone)} pending event{'' if len(gone) == 1 else 's'} deleted by another "
+            f"program, so acknowledged: {shown} (`deleted-events: restore` in "
+            f"{BUS.folder}/config.yaml has such files written again)"
+        )
+
+
+def _take_positions(act: Act) -> None:
+    """Of every chat; what they count are the messages that were just taken in."""
+    for folder in act.disk.places.chat_folders():
+        for name in act.disk.names(folder):
+            if name.endswith(".chat.cursors"):
+                channel = CHAT.stem(f"{folder}/{name.removesuffix('.cursors')}")
+                take_positions(act, channel, locked=False)
+
+
+def _tell_positions(act: Act) -> None:
+    """Of chats that are about to be written for a writer that died, or waits."""
+    for channel in behind(act):
+        take_positions(act, channel)
+        show_positions(act, channel)
+
+
+def _look(act: Act) -> Found:
+    from tripod.projections.intake import take_in
+
+    db = act.transaction.tables
+    files = int(db.execute("SELECT files FROM head").fetchone()[0])
+    size = act.transaction.size
+    late = list(act.store.read(files, size)) if files < size else []
+    restored = frozenset(
+        str(entry.data["path"])
+        for entry in late
+        if entry.kind == "file.displaced" and "content" not in entry.data
+    )
+    pruned = frozenset(n for e in late if e.kind == "bus.pruned" for n in e.data["names"])
+    known = act.writer.known | act.writer.agreed
+    return recheck.look(
+        act.disk,
+        lambda: take_in(
+            act.source,
+            act.disk,
+            known,
+            full=act.look.full,
+            files=files,
+            size=size,
+            pruned=pruned,
+            restored=restored,
+        ),
+    )
+
+
+def _drop_known(act: Act, found: Found) -> None:
+    """A piece that the ledger holds already came back: from a backup, or after a prune."""
+    db = act.transaction.tables
+    fresh = []
+    for piece in found.pieces:
+        if db.execute("SELECT 1 FROM entries WHERE id = ?", (piece.draft.id,)).fetchone():
+            act.warn(f"{piece.path}: it was taken in before and is left as it is")
+        else:
+            fresh.append(piece)
+    found.pieces = fresh
+
+
+def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
+    """Leave a trace of files that vanished: what is written again looks as if it never had.
+
+    ``shown`` is how many entries the files showed. Behind it stand entries whose files could
+    not be written yet: what they tell of is not told again.
+    """
+    if not gone:
+        return
+    from tripod.projections.bus.intake import CHECKPOINT_GONE
+
+    folders: dict[str, list[str]] = {}
+    for path in gone:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    told: dict[str, str] = {}
+    for folder, paths in folders.items():
+        if len(paths) > FEW:
+            told[folder] = f"{len(paths)} files were gone: {_some(paths)}"
+            told.update((path, gone[path]) for path in paths if gone[path] == CHECKPOINT_GONE)
+        else:
+            told.update((path, gone[path]) for path in paths)
+    sql = "SELECT stream FROM entries WHERE seq >= ? AND kind = 'file.displaced'"
+    before = {stream for (stream,) in act.transaction.tables.execute(sql, (shown,))}
+    act.append(
+        [
+            drafts.displaced(path, reason, None)
+            for path, reason in sorted(told.items())
+            if f"files/{path}" not in before
+        ]
+    )
+
+
+def _adopting(act: Act) -> bool:
+    """Whether a past is being taken in: adoption adds no file to the team's own."""
+    row = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
+    return row is None or row[0] is None
+
+
+def _note_malformed(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -> None:
+    """What is no sound entry of the decision log is announced, once (seeds: nbs-scribe).
+
+    It is when it is taken in, and that happens once.
+    """
+    odd = [draft for draft in drafts if draft.id in malformed]
+    if not odd or _adopting(act):
+        return
+    lines = [malformed[draft.id or ""] for draft in odd[:NAMED]]
+    if len(odd) > NAMED:
+        lines.append(f"and {len(odd) - NAMED} more")
+    text = "\n".join(lines)
+    event = draft_event(act, "scribe", "log-error", "high", text, cause=odd[0])
+    act.append([event._replace(actor="tripod")])  # nobody acts: it was found
+
+
+def _note_config(act: Act, drafts: Sequence[Draft]) -> None:
+    """A changed configuration is announced on the bus (seeds: nbs-bus, event types)."""
+    if _adopting(act):
+        return
+    from tripod.projections.team.intake import CONFIG
+
+    for draft in drafts:
+        if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
+            text = f"{CONFIG} changed"
+            event = draft_event(act, "nbs-bus", "config-change", "normal", text, cause=draft)
+            act.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
+
+
+def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
+    """A ledger that lacks what its files show was rolled back: nothing is taken in.
+
+    Gives True where a rebuild goes on all the same: it keeps what the files hold, as
+    displaced bytes, and makes them show this ledger.
+    """
+    known = act.writer.known.get(COUNTS_PATH)
+    if known is not None and known.stat == act.disk.stat(COUNTS_PATH):
+        return False
+    ahead = ahead_of(act.transaction.tables, act.disk)
+    if ahead is None or anew:
+        return ahead is not None
+    raise RefusedError(
+        f"{ahead}: a backup was restored, or the database swapped; nothing was recorded. "
+        "Put the newer ledger.db back; or, to go on from this one, `tripod rebuild`, which "
+        "says what would go from the files"
+    )
+
+
+def settle(act: Act, late: Sequence[str]) -> None:
+    """Have files written that others wrote while we did; the intake has looked at them now."""
+    for path in late:
+        if path in act.writer.unmerged:
+            continue
+        act.rewrite.add(path)
+        if not act.writer.is_ours(path, digest_of(act.disk, path)):
+            act.displace(path, "another program wrote it while we did")
+
+
+def _some(paths: Sequence[str]) -> str:
+    """The names of the first few paths, and how many more there are."""
+    names = ", ".join(path.rpartition("/")[2] for path in paths[:NAMED])
+    return f"{names} and {len(paths) - NAMED} more"
+
+
+def _take_strays(act: Act) -> None:
+    """Look at every kept file; those of events, which are replaced seldom, in a full look only."""
+    known = [path for path in act.writer.known if f"/{KEPT}" in path]
+    folders = folders_of(act.disk)
+    if not act.look.full and not any(path.startswith(f"{BUS.folder}/") for path in known):
+        folders = [folder for folder in folders if not folder.startswith(BUS.folder)]
+    there = {path for folder in folders for path in act.disk.kept(folder)}
+    act.writer.settled.update(path for path in known if path not in there)
+    if not there:
+        return
+    from tripod.projections.strays import find_strays, take_stray
+
+    for stray in find_strays(act.source, act.disk, folders, act.warn):
+        taken = take_stray(act.source, act.disk, stray)
+        act.append(taken.drafts)
+        if taken.is_news:
+            act.rewrite.add(stray.path)
+        if taken.is_done:
+            act.later["drop", stray.kept] = lambda kept=stray.kept: act.writer.drop(kept)  # type: ignore[misc]
+        else:
+            act.writer.keep_open(stray.kept, stray.data)
+            if act.look.full:
+                act.warn(
+                    f"{stray.path}: another program still has the file open that we replaced; what "
+                    f"it writes there is taken in when a command finds it ({stray.kept})"
+                )
