@@ -11,7 +11,6 @@ from pathlib import Path
 
 from git_repo import Git
 
-from tripod.drafting import draft_event
 from tripod.ledger.kinds import agents
 from tripod.ledger.kinds import workers as drafts_worker
 from tripod.ledger.kinds.team import displaced
@@ -21,7 +20,7 @@ from tripod.projections.chat.format import ChatHeader, format_header, format_lin
 from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
 from tripod.projections.workers.format import parse_worker
 from tripod.team import adopt
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 from tripod.workers.life import step
 

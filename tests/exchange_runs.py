@@ -30,9 +30,9 @@ from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.projections.projection import content_bytes
 from tripod.recovery import rebuild as recover
-from tripod.team import act as strays
 from tripod.team import adopt
 from tripod.team import files as tripod_files
+from tripod.team import intake as strays
 from tripod.team.team import Team
 
 __all__ = ["ENDS", "POINTS"]

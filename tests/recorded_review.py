@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 
 from tripod.agents.spec import SpawnSpec, described
 from tripod.chat.writer import say_in
-from tripod.drafting import draft_event
 from tripod.ledger.kinds import agents as drafts_agent
 from tripod.ledger.kinds import pythia as drafts_pythia
 from tripod.ledger.kinds import team as drafts
 from tripod.ledger.kinds import workers as drafts_worker
 from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.pythia.format import parse_checkpoint_payload
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
 __all__ = ["RUN", "Asked", "answer", "asked_for", "posted", "review", "run_alone"]

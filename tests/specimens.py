@@ -22,7 +22,6 @@ from recorded_review import answer, asked_for, review
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.drafting import draft_event
 from tripod.ledger.actors import parse_record, sign_change, sign_statements, statement
 from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import GENESIS, Draft, auth_of, commit, leaf_hash
@@ -52,6 +51,7 @@ from tripod.projections.projection import Source
 from tripod.recovery import backup as copies
 from tripod.recovery import redact
 from tripod.team import adopt
+from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import keys

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from tempfile import TemporaryDirectory
@@ -505,3 +505,44 @@ def traces(path: str, root: str) -> list[str]:
         except OSError:
             continue
     return list(dict.fromkeys(found))
+
+
+# What changed meanwhile ------------------------------------------------------------------------
+
+
+LOOKS = 5
+"""How often a team is judged anew while others work in it: what was read is not of one moment."""
+_TICK_NS = 10_000_000  # a file's time is that of the last tick of the kernel's clock
+_STEPS = 10_000  # instructions of SQLite's machine
+
+
+def changed_meanwhile(evidence: Evidence) -> bool:
+    """Whether the ledger or a file of the team changed since ``evidence`` was collected."""
+    disk = evidence.disk
+    if disk is None or evidence.db is None or evidence.loaded or evidence.problem:
+        return False  # what could not be read at all is not asked again
+    since = evidence.now_us * 1000 - _TICK_NS
+    return _grew(evidence) or any(changed >= since for changed in _times(disk))
+
+
+def _grew(evidence: Evidence) -> bool:
+    with suppress(LedgerError, sqlite3.Error), closing(read_only(evidence.database)) as db:
+        # One step down an index. A view in the table's place may never end: it is cut off.
+        db.set_progress_handler(lambda: 1, _STEPS)
+        last = db.execute("SELECT max(seq) + 1 FROM entries").fetchone()[0] or 0
+        return bool(last != evidence.rows)
+    return False
+
+
+def _times(disk: Disk) -> Iterator[int]:
+    """When the team's folders and files were changed last; not those of the database."""
+    places = disk.places
+    for folder in (*places.queue_folders(), *places.chat_folders(), LOG.folder, "workers"):
+        with suppress(OSError):
+            yield os.stat(disk.full(folder)).st_mtime_ns
+            with os.scandir(disk.full(folder)) as entries:
+                for entry in entries:
+                    with suppress(OSError):
+                        yield entry.stat(follow_symlinks=False).st_mtime_ns
+    with suppress(OSError):
+        yield os.lstat(disk.full(team_tables.PATH)).st_mtime_ns

@@ -197,6 +197,7 @@ class Counts:
     """``counts.json``. It counts the tables of other projections, which are folded before it."""
 
     name = "counts"
+    path = PATH
     version = 1
     tables = ("counted",)
     ddl = """

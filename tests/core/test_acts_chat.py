@@ -11,11 +11,11 @@ from strategies import FEWER, texts
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
 from tripod.chat import writer as chat_send
-from tripod.drafting import MAX_PAYLOAD
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat import format as chat_format
 from tripod.projections.engine import differences
+from tripod.team.act import MAX_PAYLOAD
 
 
 @pytest.fixture

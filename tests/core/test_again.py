@@ -12,14 +12,14 @@ from story import Story, folder
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
-from tripod.team import recheck
+from tripod.team import intake
 from tripod.team.team import Team
 from tripod.verify import run as verify_run
-from tripod.verify.evidence import Evidence
+from tripod.verify.evidence import LOOKS, Evidence
 from tripod.verify.finding import Report
 
 CHAT = "chat/live.chat"
-SLEEP = "tripod.team.recheck.time.sleep"
+SLEEP = "tripod.team.intake.time.sleep"
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_a_file_that_stays_edited_is_told_after_a_few_looks(story: Story) -> Non
     (story.root / CHAT).write_bytes(b"edited\n")
     with mock.patch(SLEEP) as slept:
         assert any(CHAT in said for said in act(story.root))
-    assert slept.call_count == recheck.TIMES - 1
+    assert slept.call_count == intake.LOOKS - 1
 
 
 def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
@@ -115,5 +115,5 @@ def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> No
     (story.root / CHAT).write_bytes(b"edited\n")
     with mock.patch.object(verify_run, "run", later):
         done = door(story.root.parent, "verify", "--no-git")
-    assert (done.code, runs) == (1, recheck.TIMES)
+    assert (done.code, runs) == (1, LOOKS)
     assert b"live.chat" in done.out

@@ -8,13 +8,13 @@ import pytest
 
 from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
-from tripod.drafting import draft_event
 from tripod.errors import RefusedError
 from tripod.ledger.kinds import agents as drafts_agent
 from tripod.ledger.kinds import workers as drafts_worker
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redact
 from tripod.team import adopt
+from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.verify.checks.worker_lifecycle import step_problem
 from tripod.verify.evidence import collect

@@ -11,11 +11,11 @@ from story import tree
 
 from tripod.bus import events as bus
 from tripod.cli.nbs_team import team_of
-from tripod.drafting import MAX_PAYLOAD
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.ledger.locator import LEDGER
 from tripod.projections.bus.format import Event, format_event
 from tripod.team import adopt
+from tripod.team.act import MAX_PAYLOAD
 from tripod.team.team import Team
 
 EVENT = format_event(Event("ann", "done", "low", "2020-09-13T12:26:40Z", "ann:done", "text"))

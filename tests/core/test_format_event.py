@@ -10,9 +10,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tripod.drafting import MAX_PAYLOAD
 from tripod.projections.bus import format as bus_format
 from tripod.projections.bus.format import Event
+from tripod.team.act import MAX_PAYLOAD
 
 TIME = "2026-02-12T14:00:00Z"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -17,13 +17,13 @@ from tripod.agents.spec import McpServer
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.drafting import draft_event
 from tripod.ledger.entry import Draft
 from tripod.ledger.kinds import agents as drafts_agent
 from tripod.ledger.kinds import pythia as drafts_pythia
 from tripod.ledger.kinds import team as drafts
 from tripod.recovery import redact
 from tripod.team import adopt
+from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.verify.checks import assessment_complete, pythia_isolation
 from tripod.verify.evidence import collect

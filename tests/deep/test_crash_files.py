@@ -237,8 +237,8 @@ def test_twenty_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
 def test_a_ledger_that_was_not_begun_is_begun_by_init(tmp_path: Path) -> None:
     """The first act died before its COMMIT: the file is there and holds nothing."""
     program = (
-        "import os, sys\nfrom tripod.team import adopt\nfrom tripod.team.act import Act\n"
-        "Act.take_in = lambda *_: os._exit(9)\nadopt.init(sys.argv[1])\n"
+        "import os, sys\nfrom tripod.team import adopt\nfrom tripod.team import team\n"
+        "team.take_in = lambda *_: os._exit(9)\nadopt.init(sys.argv[1])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
     assert subprocess.run(command, cwd=HERE.parent, check=False).returncode == 9

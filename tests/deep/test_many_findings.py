@@ -11,7 +11,7 @@ from crowded import NEW, REWRITTEN, Crowd, crowd
 from nbs_team import ARCHIVE
 from specimens import build, database, unguarded
 
-from tripod.drafting import draft_event
+from tripod.team.act import draft_event
 from tripod.team.adopt import init
 from tripod.team.team import Team
 from tripod.trust import seal

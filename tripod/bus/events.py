@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.drafting import draft_event, judge_event
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError, RefusedError
 from tripod.ledger.kinds import team as drafts
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
 from tripod.projections.bus.tables import event_bytes, in_queue, name_us
 from tripod.projections.team.tables import odd_config
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event, judge_event
 from tripod.team.files import digest_of
 from tripod.team.intake import take_in
 from tripod.team.team import Team

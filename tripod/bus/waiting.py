@@ -42,12 +42,11 @@ from tripod.bus.events import (
     queue_of,
     settings,
 )
-from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.kinds import bus as drafts_bus
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 

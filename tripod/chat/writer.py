@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tripod.chat.keep import rotate
 from tripod.chat.read import ChatMessage, channel_name, live_of, missing, writable
-from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.entry import Draft
 from tripod.ledger.ids import fresh_ids
@@ -20,7 +19,7 @@ from tripod.ledger.kinds import team as drafts
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
 from tripod.projections.chat.format import EVENTS, MAX_MENTIONS, TEAM, How, ParsedMention, mentions
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.positions import show_positions, take_positions
 from tripod.team.team import Team
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from tripod.bus import events as acts
 from tripod.cli.commands import Call, NbsProgram, group_of
 from tripod.cli.params import Choice, Number, text_argument
-from tripod.drafting import MAX_PAYLOAD, judge_event
 from tripod.errors import BadArgumentError
 from tripod.output import emit, emit_bytes, one_line, remark, unbroken
 from tripod.projections.bus.format import PRIORITIES, age, format_time, valid_event_name, valid_word
+from tripod.team.act import MAX_PAYLOAD, judge_event
 from tripod.team.team import Team
 
 if TYPE_CHECKING:

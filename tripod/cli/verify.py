@@ -97,9 +97,9 @@ def _judge(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
     Where others work in the team meanwhile, what was read is not of one moment: then what is found
     is judged anew, a few times.
     """
-    from tripod.team.recheck import TIMES
+    from tripod.verify.evidence import LOOKS
 
-    left = TIMES
+    left = LOOKS
     judged = None
     while judged is None:
         left -= 1
@@ -115,7 +115,7 @@ def _judge_once(
     call: Call, wanted: _Wanted, asked: AnchorOptions, *, last: bool
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
-    from tripod.team.recheck import changed_meanwhile
+    from tripod.verify.evidence import changed_meanwhile
     from tripod.verify.load import open_evidence
     from tripod.verify.run import run
 

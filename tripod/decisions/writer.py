@@ -16,7 +16,6 @@ import orjson
 
 from tripod.bus.events import settings
 from tripod.decisions.read import CHANGES
-from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger.entry import Draft, leaf_hash
 from tripod.ledger.ids import fresh_ids
@@ -40,7 +39,7 @@ from tripod.projections.decisions.tables import LIVE, text_of
 from tripod.projections.disk import Disk
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import RUN, spoken
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
 MAX_TITLE = 1023  # bytes

@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tripod.drafting import draft_event
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger.entry import Draft, parse_header
 from tripod.projections import LOG
@@ -23,7 +22,7 @@ from tripod.projections.pythia.format import (
     parse_assessment,
     parse_checkpoint_payload,
 )
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
 TYPE = "pythia-checkpoint"

@@ -28,7 +28,6 @@ from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.bus.events import claim_on, settings, take_event
 from tripod.chat.read import channel_name, live_of
 from tripod.chat.writer import say_in
-from tripod.drafting import draft_event
 from tripod.errors import RefusedError
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import bus as drafts_bus
@@ -40,7 +39,7 @@ from tripod.projections.chat.format import valid_text
 from tripod.projections.pythia.format import Judged, judge_review
 from tripod.pythia.checkpoints import Point, Snapshot, pending
 from tripod.pythia.folder import Folder, keep_transcripts, transcripts_in
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
 HANDLE = "pythia"

@@ -1,34 +1,82 @@
-"""One act inside its transaction: what it appends, and what is written behind it.
+"""An open team directory, and one act on it: what it appends, and what is written behind it.
 
-Only ``tripod.team.team`` makes one, and the acts of the domains (``tripod.bus``, ``tripod.chat``,
-``tripod.decisions`` and so on) work with it. What others wrote to the files is taken in by
-``tripod.team.intake`` before.
+What needs no more than an open ledger and its files, the trust commands first of all, takes a
+``Context``. Only ``tripod.team.team`` makes an ``Act``, and the acts of the domains
+(``tripod.bus``, ``tripod.chat`` and so on) work with it. What others wrote to the files is taken in
+by ``tripod.team.intake`` before.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from tripod.errors import RefusedError
+from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.kinds import team as drafts
+from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
 from tripod.projections import COUNTS
+from tripod.projections.bus.format import (
+    PRIORITIES,
+    Event,
+    event_name,
+    format_event,
+    format_time,
+    name_problem,
+    valid_word,
+)
 from tripod.projections.disk import UNMERGED_CURE, Disk, UnreadableError, in_the_way, merge_marker
-from tripod.projections.engine import desired
+from tripod.projections.engine import desired, fold_into, source_of
 from tripod.projections.projection import Source, content_bytes
-from tripod.projections.team.tables import PATH as COUNTS_PATH
-from tripod.team.context import Context
 from tripod.team.files import Files, touched_by
 
 if TYPE_CHECKING:
     from tripod.projections.pieces import Conflict
-    from tripod.trust.actors import Signing
 
+
+Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
+"""Gives drafts, those of actors with a key signed."""
 
 MAX_DISPLACED = 16 * 1024 * 1024
+MAX_PAYLOAD = 1024 * 1024  # bytes
+
+
+class Context:
+    """The ledger and the files of one team directory, and the warnings for the command's end.
+
+    ``queue`` is the queue that acts on events work on: '' the team's own, else ``<name>/``.
+    """
+
+    def __init__(self, root: str, *, create: bool = False) -> None:
+        """Open the ledger in the team directory ``root``.
+
+        Raises:
+            LedgerError: it is not there, damaged, or cannot be written.
+        """
+        self.root = root
+        self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
+        self.disk = Disk(root)
+        self.source: Source = source_of(self.store.db)
+        self.files = Files(self.disk, self.store, self.source)
+        self.warnings: list[str] = []
+        self.queue = ""
+
+    def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
+        """Append what changes no file, without a look at any of them.
+
+        ``make`` gives the drafts; it is called in the writer's place, where the ledger's head is
+        the committed one.
+        """
+        with self.store.transaction() as transaction:
+            size = transaction.size
+            entries = transaction.append(make())
+            if entries:
+                transaction.tables.execute("UPDATE head SET files = size WHERE files = ?", (size,))
+        return entries
 
 
 class Inspection:
@@ -55,7 +103,7 @@ class Act:
 
     ``conflicts`` are files that contradict the ledger, by path. ``rewrite``: paths to be written
     besides those that the entries change. ``later``: work that is done after the COMMIT, in the
-    writer's place, each key once. ``signing`` signs for the actors that have a key, where any has.
+    writer's place, each key once. ``sign`` signs for the actors that have a key, where any has.
     ``parts`` counts the acts that joined this one; ``is_broken``: one of them failed half way.
     """
 
@@ -71,7 +119,7 @@ class Act:
         self.entries: list[Entry] = []
         self.rewrite: set[str] = set()
         self.later: dict[tuple[str, ...], Callable[[], None]] = {}
-        self.signing: Signing | None = None
+        self.sign: Sign | None = None
         self.parts = 0
         self.is_broken = False
         self._warned = set(context.warnings)
@@ -113,16 +161,16 @@ class Act:
         Raises:
             RefusedError: an actor has a key, and it cannot be used here; nothing is recorded.
         """
-        if self.signing is not None:
-            drafts = self.signing.sign(drafts)
+        if self.sign is not None:
+            drafts = self.sign(drafts)
         entries = self.transaction.append(drafts)
         self.entries.extend(entries)
         return entries
 
     def erase(self, redaction: Draft) -> None:
         """Append a redaction and carry it out; signed, and refused, as what is appended."""
-        if self.signing is not None:
-            (redaction,) = self.signing.sign((redaction,))
+        if self.sign is not None:
+            (redaction,) = self.sign((redaction,))
         self.entries.append(self.transaction.erase(redaction))
 
     def warn(self, text: str) -> None:
@@ -146,8 +194,6 @@ class Act:
         Raises:
             RefusedError: they cannot be kept; nothing was recorded.
         """
-        from tripod.ledger.kinds import team as drafts
-
         try:
             data = self.disk.read(path, MAX_DISPLACED)
         except UnreadableError as error:
@@ -199,7 +245,7 @@ class Act:
         ours = [e for e in self.entries if e.stream != "bus" and "observed" not in e.data]
         paths = {*self.rewrite, *touched_by(ours, self.source)}
         if any(entry.kind in COUNTS.kinds for entry in ours):
-            paths.add(COUNTS_PATH)
+            paths.add(COUNTS.path)
         for path in sorted(path for path in paths if not path.endswith(".event")):
             if path in self.writer.unmerged:
                 raise RefusedError(
@@ -245,3 +291,78 @@ class Act:
                 f"written again: {told(pieces)}; their bytes are kept, add them behind the others "
                 "and `tripod sync` (`tripod verify` names the entry with the bytes)"
             )
+
+
+# Events ----------------------------------------------------------------------------------------
+
+
+def judge_event(source: str, type_: str, priority: str, payload: str) -> None:
+    """Refuse what cannot stand in one event.
+
+    Raises:
+        BadArgumentError: a field breaks its rule.
+    """
+    problem = valid_word(source, "source") or valid_word(type_, "type")
+    if problem is None and priority not in PRIORITIES:
+        problem = f"priority: {priority!r} is none of {', '.join(PRIORITIES)}"
+    if problem is None and len(payload.encode("utf-8", "surrogatepass")) > MAX_PAYLOAD:
+        problem = f"payload: more than {MAX_PAYLOAD} bytes; put it into a file and send its path"
+    if problem is None:
+        try:
+            payload.encode()
+        except UnicodeEncodeError:
+            problem = "payload: not valid Unicode text"
+    if problem is not None:
+        raise BadArgumentError(problem)
+
+
+def draft_event(
+    act: Act,
+    source: str,
+    type_: str,
+    priority: str,
+    payload: str,
+    *,
+    cause: Draft | None = None,
+    to: str | None = None,
+) -> Draft:
+    """The draft of a new event, under a file name that nobody has yet.
+
+    ``cause`` is what it tells of, a draft with its id: who did that does this too, and the source
+    is the tool that tells it. ``to`` is the handle that it addresses.
+
+    Raises:
+        BadArgumentError: a field breaks its rule.
+    """
+    judge_event(source, type_, priority, payload)
+    us = act.now_us
+    while True:
+        file = event_name(us, source, type_, os.getpid())
+        problem = name_problem(file)
+        if problem is not None:
+            raise BadArgumentError(problem)
+        name = act.queue + file
+        taken = act.transaction.tables.execute(
+            "SELECT 1 FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
+            " AND us = ?1 AND name = ?2"
+            " UNION ALL SELECT 1 FROM events WHERE acked IS NOT NULL AND us = ?1 AND name = ?2",
+            (us, name),
+        ).fetchone()
+        if taken is None:
+            break
+        us += 1
+    act.now_us = us + 1
+    data = format_event(
+        Event(source, type_, priority, format_time(us), f"{source}:{type_}", payload)
+    )
+    draft = drafts.published(
+        name=name,
+        us=us,
+        source=source,
+        type_=type_,
+        priority=priority,
+        payload=payload,
+        size=len(data),
+        to=to,
+    )
+    return draft if cause is None else draft._replace(actor=cause.actor, cause=cause.id)

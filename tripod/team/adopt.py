@@ -26,13 +26,12 @@ from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds import team as drafts
 from tripod.ledger.locator import DATABASE, FOLDER, root_in
 from tripod.ledger.places import ARCHIVE, PROCESSED, added_problem, place_problem, places_problem
-from tripod.projections import BUS, CHAT, LOG, text
+from tripod.projections import BUS, CHAT, COUNTS, LOG, text
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import Disk, UnreadableError, in_the_way, merge_marker
 from tripod.projections.layout import Places, recorded
 from tripod.projections.pieces import names_in_bodies
 from tripod.projections.projection import File
-from tripod.projections.team.tables import PATH as COUNTS
 from tripod.projections.team.tables import ahead_of
 from tripod.team.act import Act
 from tripod.team.intake import take_in
@@ -223,9 +222,9 @@ def _begin(
         # In one transaction: a ledger that is begun has its whole past, or there is none yet.
         with team.act(full=True, opened=opened) as act:
             taken = _taken(act)
-            act.displace(COUNTS, "it stood where the counts of the ledger belong")
+            act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
             act.append([drafts.adopted(act.look.files, _shortened(act.look.left_alone))])
-            act.rewrite.add(COUNTS)
+            act.rewrite.add(COUNTS.path)
             files, left = act.look.files, act.look.left_alone
         settings(team)  # says what it could not take of the configuration
         vkey = _first_key(team) if key else ""
@@ -268,7 +267,7 @@ def _check_not_ahead(root: str) -> None:
     if ahead is not None:
         raise RefusedError(
             f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
-            f"files as somebody else's, move {root}/{COUNTS} away first"
+            f"files as somebody else's, move {root}/{COUNTS.path} away first"
         )
 
 

@@ -26,14 +26,13 @@ from tripod.ledger.entry import Entry
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.sqlite.store import SQLiteStore
-from tripod.projections import BUS, CHAT, LOG, PROJECTIONS, manifest
+from tripod.projections import BUS, CHAT, COUNTS, LOG, PROJECTIONS, manifest
 from tripod.projections.bus.tables import name_us
 from tripod.projections.decisions.format import parse_log_archive_name
 from tripod.projections.decisions.tables import watched_logs
 from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError, in_the_way
 from tripod.projections.engine import desired
 from tripod.projections.projection import File, Source
-from tripod.projections.team.tables import PATH as COUNTS_PATH
 
 
 def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
@@ -162,7 +161,7 @@ class Files:
 
     def is_ours(self, path: str, digest: str) -> bool:
         """Whether a file's bytes may be written over; '' stands for no file."""
-        return not digest or path == COUNTS_PATH or self.is_accounted(path, digest)
+        return not digest or path == COUNTS.path or self.is_accounted(path, digest)
 
     def is_accounted(self, path: str, digest: str) -> bool:
         """Whether we know these bytes of a file: written by us, or taken in."""
@@ -321,13 +320,13 @@ class Files:
         with ExitStack() as locks:
             if stat is not None and not self._lock(locks, path):
                 return
-            if stat is None or path == COUNTS_PATH:
+            if stat is None or path == COUNTS.path:
                 written = self.disk.write(
                     path,
                     want,
                     sync=False,
-                    durable=path != COUNTS_PATH,
-                    anew=not path.endswith((".event", COUNTS_PATH)),  # names that are ours alone
+                    durable=path != COUNTS.path,
+                    anew=not path.endswith((".event", COUNTS.path)),  # names that are ours alone
                     unless=lambda: self._is_foreign(path, digest),
                 )
             else:
@@ -336,7 +335,7 @@ class Files:
             self.late[path] = None
             return
         self._written[path] = (written, digest)
-        if path != COUNTS_PATH:  # made anew by any command: nobody waits until the disk has it
+        if path != COUNTS.path:  # made anew by any command: nobody waits until the disk has it
             self._folders.add(path.rpartition("/")[0])
 
     def _lock(self, locks: ExitStack, path: str) -> bool:
@@ -506,7 +505,7 @@ class Files:
 
     def _watched(self) -> list[str]:
         places = self.disk.places
-        paths = [*places.queue_folders(), COUNTS_PATH]
+        paths = [*places.queue_folders(), COUNTS.path]
         for folder in places.chat_folders():
             chats = self.disk.names(folder)
             paths += [f"{folder}/{name}" for name in chats if name.endswith(".chat")]

@@ -7,19 +7,18 @@ are looked at, too; they go only when nobody can write into them any more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tripod.drafting import draft_event
 from tripod.errors import RefusedError
 from tripod.ledger.entry import Draft
 from tripod.ledger.kinds import team as drafts
 from tripod.projections import BUS, CHAT
-from tripod.projections.disk import KEPT, UNMERGED_CURE
+from tripod.projections.disk import KEPT, UNMERGED_CURE, Disk
 from tripod.projections.team.tables import PATH as COUNTS_PATH
 from tripod.projections.team.tables import ahead_of
-from tripod.team import recheck
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.files import digest_of, folders_of
 from tripod.team.positions import behind, show_positions, take_positions
 
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
 
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
 NAMED = 3  # of those
+LOOKS = 5  # at files that were being written while they were looked at
+_PAUSE_S = 0.01  # before the second look; twice as long before each one after it
+_JUST_NS = 1_000_000_000
+_WRITTEN = ("edited", "unreadable")
 
 
 def take_in(act: Act) -> None:
@@ -64,7 +67,7 @@ def take_in(act: Act) -> None:
                 )
         _note_malformed(act, drafts, found.malformed)
         _tell_deleted(act, drafts)
-    _take_strays(act)
+    take_strays(act)
     if act.look.full:
         _take_positions(act)
     _tell_positions(act)
@@ -148,7 +151,7 @@ def _look(act: Act) -> Found:
     )
     pruned = frozenset(n for e in late if e.kind == "bus.pruned" for n in e.data["names"])
     known = act.writer.known | act.writer.agreed
-    return recheck.look(
+    return _steady(
         act.disk,
         lambda: take_in(
             act.source,
@@ -161,6 +164,27 @@ def _look(act: Act) -> Found:
             restored=restored,
         ),
     )
+
+
+def _steady(disk: Disk, at: Callable[[], Found]) -> Found:
+    """What ``at`` finds; again while a file contradicts that was written just now.
+
+    The original tools, and many editors, write a file over in its place: it is empty, or half
+    there, for a moment, and is no sign of tampering.
+    """
+    found, pause = at(), _PAUSE_S
+    for _ in range(1, LOOKS):
+        if not any(c.what in _WRITTEN and _is_just_written(disk, c.path) for c in found.conflicts):
+            break
+        time.sleep(pause)
+        pause *= 2
+        found = at()
+    return found
+
+
+def _is_just_written(disk: Disk, path: str) -> bool:
+    stat = disk.stat(path)
+    return stat is not None and abs(time.time_ns() - stat.mtime_ns) < _JUST_NS
 
 
 def _drop_known(act: Act, found: Found) -> None:
@@ -276,7 +300,7 @@ def _some(paths: Sequence[str]) -> str:
     return f"{names} and {len(paths) - NAMED} more"
 
 
-def _take_strays(act: Act) -> None:
+def take_strays(act: Act) -> None:
     """Look at every kept file; those of events, which are replaced seldom, in a full look only."""
     known = [path for path in act.writer.known if f"/{KEPT}" in path]
     folders = folders_of(act.disk)

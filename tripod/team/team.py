@@ -34,14 +34,12 @@ from tripod.ledger.locator import DATABASE
 from tripod.ledger.places import PLACE_IDS
 from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.sqlite.reader import sound_entries
-from tripod.projections import BUS, CHAT, OWN, manifest
+from tripod.projections import BUS, CHAT, COUNTS, OWN, manifest
 from tripod.projections.disk import RACY_NS
 from tripod.projections.engine import agreed_chats, refold, tables_current
 from tripod.projections.layout import Places, recorded
 from tripod.projections.manifest import is_quiet
-from tripod.projections.team.tables import PATH as COUNTS_PATH
-from tripod.team.act import Act
-from tripod.team.context import Context
+from tripod.team.act import Act, Context
 from tripod.team.files import has_foreign_lock, is_live_log
 from tripod.team.intake import refuse_if_ahead, settle, take_in
 
@@ -166,6 +164,10 @@ class Team(Context):
                 raise RefusedError(
                     "an act that was a part of this one failed half way, so nothing was recorded"
                 )
+        self._conclude(act)
+
+    def _conclude(self, act: Act) -> None:
+        """Behind an act: files that others wrote meanwhile, a seal that is due, what was erased."""
         for _ in range(MAX_TRIES):
             if not self.files.late:
                 break
@@ -192,8 +194,8 @@ class Team(Context):
         """A part of an act that is open; the files that it names are locked when written."""
         if not joins:
             raise RefusedError("an act is open, and this one cannot be a part of it: end it first")
-        if act.signing is not None and by is not None:
-            act.signing.fetch(by)
+        if act.sign is not None and self._signs is not None and by is not None:
+            self._signs.fetch(by)
         act.parts += 1
         act.now_us = max(act.now_us, time.time_ns() // 1000)
         before = act.extent()
@@ -335,7 +337,8 @@ class Team(Context):
             written = manifest.load_any(transaction.tables)
             entries = self.store.read()
             refold(transaction.tables, sound_entries(entries) if anew else entries)
-        act.signing = self._signing()
+        signing = self._signing()
+        act.sign = None if signing is None else signing.sign
         self.files.begin(manifest.load(transaction.tables), held)
         for path, known in written.items():
             self.files.account(path, known.digest)
@@ -355,7 +358,7 @@ class Team(Context):
         settle(act, late)
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
-        return self.disk.is_file(COUNTS_PATH) and is_quiet(self.store.db, self.disk, known, **lists)
+        return self.disk.is_file(COUNTS.path) and is_quiet(self.store.db, self.disk, known, **lists)
 
     def _files_behind(self) -> bool:
         row = self.store.db.execute("SELECT size, files FROM head").fetchone()

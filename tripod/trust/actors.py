@@ -21,7 +21,7 @@ from tripod.ledger.entry import Draft
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import team as drafts
-from tripod.team.context import Context
+from tripod.team.act import Context
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import SigningKey

@@ -38,7 +38,7 @@ from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.store import Head
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
-from tripod.team.context import Context
+from tripod.team.act import Context
 from tripod.trust.keys import place_of, write_private
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from hashlib import sha256
 
 from tripod.agents.jobs import LOST_REASON, Attempt, RunHooks
 from tripod.agents.spec import SpawnResult
-from tripod.drafting import draft_event
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger.entry import Draft
 from tripod.ledger.files import open_plain
@@ -20,7 +19,7 @@ from tripod.projections.disk import TooBigError, UnreadableError
 from tripod.projections.projection import content_bytes
 from tripod.projections.team.tables import MODE
 from tripod.projections.workers.tables import FOLDER
-from tripod.team.act import Act
+from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
 ROLE = "worker"

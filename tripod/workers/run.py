@@ -25,7 +25,6 @@ from tripod.agents import jobs, profiles
 from tripod.agents.jobs import Errand, newest, ordered_again, recorded
 from tripod.agents.spec import SpawnSpec
 from tripod.agents.spool import RUNNING
-from tripod.drafting import draft_event
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.errors import MalformedError, TooLargeError
 from tripod.ledger.kinds import workers as drafts
@@ -33,6 +32,7 @@ from tripod.ledger.locator import LEDGER, nearest
 from tripod.projections.projection import content_bytes
 from tripod.projections.workers.format import valid_slug, valid_worker_name
 from tripod.projections.workers.tables import FOLDER
+from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.workers.life import QUOTED, ROLE, Life, judge_name, logs_of, state_in, step
 
