@@ -63,6 +63,7 @@ def _spawn(call: Call) -> None:
             effort=call.effort,
             tools=call.tool or None,
             actor=call.actor(),
+            must_exist=True,
         )
     call.answer({"name": name}, [name])
 

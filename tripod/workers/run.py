@@ -76,6 +76,7 @@ def spawn(
     effort: str | None = None,
     tools: Sequence[str] | None = None,
     actor: str = "unknown",
+    must_exist: bool = False,
 ) -> str:
     """Have a worker begin, and give its name at once.
 
@@ -92,15 +93,18 @@ def spawn(
         timeout_s: when it is ended; never by default.
         model, effort, tools: parameters, for a program that takes such.
         actor: who wants it done.
+        must_exist: refuse a program that is not there, in place of a worker that fails at once.
 
     Raises:
         BadArgumentError: an argument breaks its rule.
-        NotFoundError: no such profile.
+        NotFoundError: no such profile, or no such program.
         RefusedError: a worker of that name has another task.
     """
     _judge(slug, folder, task, name)
     folder = os.path.abspath(folder)
     order = _program(command, profile, model=model, effort=effort, tools=tools)
+    if must_exist:
+        _judge_program(order.argv[0], folder)
     whole = f"{skill.strip()}\n\n{task}" if skill.strip() else task
     chosen = name or _fresh_name(team, slug)
 
@@ -156,6 +160,14 @@ def _program(
         known = profiles.load(profile or os.environ.get(PROFILE) or "claude")
     words = None if tools is None else tuple(tools)
     return known.order(b"", model=model, effort=effort, tools=words)
+
+
+def _judge_program(program: str, folder: str) -> None:
+    import shutil
+
+    path = os.path.join(folder, program) if "/" in program else program
+    if shutil.which(path) is None:
+        raise NotFoundError(f"no program {program!r}: give its path, or put its folder into PATH")
 
 
 def _fresh_name(team: Team, slug: str) -> str:
