@@ -21,7 +21,7 @@ How an actor's key is put in force, and how it ends: notes that name the ledger.
 The changes of a handle's key are numbered from 1, and the entry of each has an id made of handle
 and number (``tripod.ledger.ids``), so that none is made twice and all are found without a search.
 
-To enrol, the new key signs these lines, and whoever may put it in force does::
+To enrol, the new key signs these lines, and so does a key that may put it in force::
 
     tripod actor key\n
     example.com/ledger\n              the ledger's name at that entry
@@ -237,7 +237,7 @@ def read_request(note: str, origin: str) -> tuple[int, VerifierKey]:
     """Number and key of an enrolment that the key itself signed, and perhaps nobody else yet.
 
     Raises:
-        MalformedError: it is none, or one for another ledger.
+        MalformedError: it is invalid, or one for another ledger.
         NotVerifiedError: the key did not sign it.
     """
     parsed = parse_note(note.encode())

@@ -29,7 +29,7 @@ def format_at(us: int) -> str:
 
 
 def parse_at(at: str) -> int:
-    """Read what ``format_at`` writes: microseconds since 1970 (ValueError: it is none).
+    """Read what ``format_at`` writes: microseconds since 1970 (ValueError: invalid).
 
     >>> parse_at("2026-11-21T20:57:55.123456Z")
     1795294675123456

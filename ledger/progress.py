@@ -1,7 +1,7 @@
-"""Whom long work tells how far it is: nobody, unless somebody asked. Then it costs nothing.
+"""Progress reports of long work, for a listener that registered; without one they cost nothing.
 
-A command at a terminal listens (``tripod.cli.progress``); whoever does long work tells a stage when
-it begins, and what was done of it after each thousand. Nothing may depend on who listens.
+A command at a terminal registers one (``tripod.cli.progress``). Long work reports each stage when
+it begins, and its count after each thousand steps. No result may depend on a listener.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class Disk:
         return stat_of(found)
 
     def names(self, folder: str) -> list[str]:
-        """Names in a folder, sorted, our unfinished files left out; [] where it is none."""
+        """Names in a folder, sorted, our unfinished files left out; [] if it is not one."""
         found = self._listed(folder)
         # A name that is no UTF-8 cannot be written down anywhere; it stays where it is.
         return sorted(name for name in found if not name.startswith(HIDDEN) and _is_text(name))
@@ -201,7 +201,7 @@ class Disk:
             return False
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """The bytes of a regular file, None where there is none.
+        """The bytes of a regular file, None if absent.
 
         Raises:
             TooBigError: it holds more than ``limit`` bytes.
@@ -324,7 +324,7 @@ class Disk:
                 _unlink(f"{self.full(folder) if folder else self.root}/{name}")
 
     def move(self, old: str, new: str) -> bool:
-        """Move a file within the directory; False where there is none."""
+        """Move a file within the directory; False if absent."""
         try:
             os.rename(self.full(old), self.full(new))
         except FileNotFoundError:

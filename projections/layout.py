@@ -202,7 +202,7 @@ def recorded(db: sqlite3.Connection) -> dict[str, str]:
 
 
 def _body(data: bytes | None) -> dict[str, object]:
-    """A decoded body; empty where it is none, or erased."""
+    """A decoded body; empty if it is not one, or erased."""
     try:
         body = orjson.loads(data or b"")
     except (ValueError, TypeError):

@@ -51,8 +51,8 @@ class Conflict(NamedTuple):
 class Found:
     """The outcome of one look at the team directory.
 
-    ``digests`` are those of the files that were read, by path: whoever writes such a file later
-    in the same act may write over these bytes, and over no others. ``odd`` says of inputs that
+    ``digests`` are those of the files that were read, by path: a later write in the same act may
+    replace these bytes, and no others. ``odd`` says of inputs that
     are no regular files what they are, and what holds meanwhile. ``malformed`` says of pieces of
     the decision log, by the ids of their drafts, what is wrong with them. ``logs`` are the names of
     the files in the Scribe's folder that are a decision log, or an archive of one.

@@ -6,10 +6,10 @@ uses, and is looked at: whatever came between our last look and the exchange is 
 means it was written. It is removed only once nobody has it open for writing any more, which the
 kernel answers by a lease; where it does not, after a grace.
 
-That name says what was expected to come back, so that whoever finds it after a crash knows what of
+That name says what was expected to come back: after a crash the next command knows what of
 it is foreign. Source: spec store-and-projections, 3.2; ADR 0010.
 
-Grows a file that is only ever added to: its new bytes go behind whatever stands there.
+A file that only grows is appended to: its new bytes go after the bytes that stand there.
 
 Where they went tells whether others wrote in between. The end is found by the system in the same
 step (``O_APPEND``), so nothing of anybody's is written over. Source: spec store-and-projections,

@@ -1,4 +1,4 @@
-"""What a word or a line may hold, for whoever checks arguments; shared by the formats.
+"""What a word or a line may hold: rules for arguments, shared by the formats.
 
 Each function gives None where all is well, else the broken rule as a text for people that starts
 with what it is about: ``"handle: longer than 63 bytes"``.

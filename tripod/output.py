@@ -111,7 +111,7 @@ def _write(data: bytes) -> None:
     """Write to stdout, as UTF-8 whatever the locale is: our files are.
 
     Raises:
-        TripodError: the disk or whoever reads refused; the act itself is done.
+        TripodError: the disk or the reader refused; the act itself is done.
         SystemExit: who read us has seen enough (141, as a shell says it of SIGPIPE).
     """
     out: TextIO | None = sys.stdout

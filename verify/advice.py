@@ -292,7 +292,7 @@ def _passage(seq: int, body: dict[str, object], nobody: set[str]) -> Passage | N
 
 
 def _followed(source: Source, passage: Passage) -> int | None:
-    """The entry of the message ``BEHIND`` lines later; None where there is none yet."""
+    """The entry of the message ``BEHIND`` lines later; None if the chat is shorter."""
     row = source.db.execute(
         "SELECT seq FROM lines WHERE channel = ? AND number = ?",
         (passage.channel, passage.number + BEHIND),

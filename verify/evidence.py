@@ -202,7 +202,7 @@ class Evidence:
         return self.places.get(front, front).rpartition("/")[2]
 
     def file(self, path: str) -> bytes | None:
-        """The bytes of a file of the team; None where there is none, or it is far too large."""
+        """The bytes of a file of the team; None if absent, or it is far too large."""
         if self.root is None:
             return None
         try:
@@ -435,7 +435,7 @@ def _logs_elsewhere(evidence: Evidence) -> dict[str, str]:
     if disk is None or db is None or not any(f.startswith(f"{LOGS}/") for f in evidence.places):
         return {}
     found = {}
-    # The entries say so, not the tables: whoever changed these would hide a log from its history.
+    # From the entries, not the tables: a changed table could hide a log from its history.
     with suppress(sqlite3.Error):  # other checks name what is wrong
         for (data,) in db.execute("SELECT body FROM entries WHERE kind = 'log.begun'"):
             with suppress(ValueError, TypeError, AttributeError):

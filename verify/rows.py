@@ -136,7 +136,7 @@ def all_rows(
 
 
 def one(db: sqlite3.Connection, sql: str, values: tuple[Any, ...] = ()) -> tuple[Any, ...] | None:
-    """The first row of a query; None where there is none, or where it cannot be asked."""
+    """The first row of a query; None if absent, or where it cannot be asked."""
     try:
         row = db.execute(sql, values).fetchone()
     except (sqlite3.Error, OverflowError):

@@ -297,7 +297,7 @@ def _broke(check: ModuleType, evidence: Evidence, error: Exception) -> Outcome:
 
 
 def manual(name: str) -> str:
-    """The manual section of a check (LookupError where there is none of that name)."""
+    """The manual section of a check (LookupError: no such check)."""
     for check in CHECKS:
         if name == check.NAME:
             required = "required" if check.REQUIRED else "not required"

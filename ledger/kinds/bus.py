@@ -78,7 +78,7 @@ class Claimed(BodyModel):
 
 
 class Released(BodyModel):
-    """A claim on the event ``name`` ended before its time: whoever comes can take it."""
+    """A claim on the event ``name`` ended before its time: any reader can take it."""
 
     name: Name
     event: Count

@@ -26,7 +26,7 @@ class ChannelCreated(BodyModel):
 
 
 class Mention(Closed):
-    """Somebody whom a message addresses, and how: ``@h`` mention, ``@h!`` interrupt, ``@h?`` query.
+    """A handle that a message addresses, and how: ``@h`` mention, ``@h!`` interrupt, ``@h?`` query.
 
     Where the text says ``@team``, each who is meant by that stands here.
     """

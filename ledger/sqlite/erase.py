@@ -4,12 +4,11 @@ What a statement overwrites is gone from its page (``secure_delete``), but not f
 write-ahead log holds older pages, and nothing is promised of older copies in pages that were
 balanced before. So the sweep writes the whole database anew (``VACUUM``) and empties the log.
 Until it is done the erased entries stand in the table ``unswept`` (``written``: the database was
-written anew, the log is left); whoever finds some there does it.
+written anew, the log is left); the next command that finds one there finishes the sweep.
 
-Redaction as every store does it: what stands for an erased body, and what goes with it. Pure.
 
 Body and salt of an entry lie beside its header, so they can be erased while every hash still
-holds. A ``redacted`` entry says that it was done, by whom and why; its body's ``keep`` is what
+holds. A ``redacted`` entry says that it was done, who did it and why; its body's ``keep`` is what
 stands for the erased body from then on, also for a fold that begins at the start.
 
 Its id is made from the number of the erased entry: ids are unique for ever, so an entry can be

@@ -94,8 +94,8 @@ def _is_plain(path: str) -> bool | None:
 def side_problem(path: str) -> str | None:
     """Why the files beside a database make two readings of it; None where they make one.
 
-    A rollback journal is played back by whoever may write, and passed over by whoever may not. A
-    log counts where the header says so, and SQLite reads one also where it does not.
+    A program with write access plays a rollback journal back, one without ignores it. A write-ahead
+    log counts if the header says so, and SQLite reads one also where the header does not.
     """
     until = time.monotonic() + _CLOSING_S
     while True:
@@ -161,7 +161,7 @@ def _descriptors() -> list[int]:
 
 
 def _size(path: str) -> int:
-    """Bytes of a file; -1 where there is none."""
+    """Bytes of a file; -1 if absent."""
     try:
         return os.stat(path).st_size
     except FileNotFoundError:
@@ -234,7 +234,7 @@ def read_entries(
 def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Pass entries on as long as each is linked to the one before and has the body it commits to.
 
-    For whoever is about to write files from them: a false body must not become a false file.
+    For callers that write files from them: a false body must not become a false file.
 
     Raises:
         LedgerDamagedError: at the first that is not, naming it.

@@ -69,7 +69,7 @@ class Group(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """Whom to trust; ``quorum`` names a witness or a group, None asks for no cosignature."""
+    """Trusted keys; ``quorum`` names a witness or a group, None asks for no cosignature."""
 
     logs: tuple[TrustedLog, ...]
     witnesses: tuple[Witness, ...] = ()
@@ -91,7 +91,7 @@ def open_under(policy: Policy, note: Note, *, extensions: bool = False) -> Opene
     """Read the seal in a note, if the policy believes it: its log signed, the quorum cosigned.
 
     Args:
-        policy: whom to trust.
+        policy: the trusted keys.
         note: the signed note.
         extensions: whether lines after the root are accepted.
 

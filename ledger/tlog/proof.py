@@ -10,7 +10,7 @@ r"""Proofs (C2SP tlog-proof@v1): one file that shows that an entry lies in a sea
     <the seal: a signed note, with cosignatures>
 
 The file gives no size: that of the seal counts, which is signed. To check it one needs the entry,
-or its leaf hash, and a policy that says whom to trust.
+or its leaf hash, and a policy with the trusted keys.
 
 Source: spec: tlog-formats 7.
 """
@@ -103,7 +103,7 @@ def verify_proof(
     Args:
         proof: the proof; its ``extra`` bytes stay unproven.
         leaf: 32 bytes, made from the entry by the caller (``tripod.ledger.entry.leaf_hash``).
-        policy: whom to trust; which log it was is in the result, for the caller to compare.
+        policy: the trusted keys; which log it was is in the result, for the caller to compare.
         extensions: whether lines after the root are accepted in the seal.
 
     Raises:

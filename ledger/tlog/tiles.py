@@ -12,8 +12,8 @@ for each *full* tile below. Beside level 0 lie the entries themselves, in bundle
 >>> [format_path(tile) for tile in tiles_of(257)]
 ['tile/0/000', 'tile/0/001.p/1', 'tile/1/000.p/1']
 
-Where the files lie, and in which order they are written, is not decided here: whoever reads
-hands in a function from tile to bytes. A partial tile is never hashed into the level above.
+Where the files lie, and in which order they are written, is not decided here: a reader passes a
+function from tile to bytes. A partial tile is never hashed into the level above.
 
 Source: spec: tlog-formats 6.
 
@@ -36,7 +36,7 @@ b'{"auth":"0102","seq":7}'
 
 The second is an erased one, the third one that was signed: its record comes first
 (``tripod.ledger.actors``). A line is cut by its ends and not parsed: the bytes of a body come out
-as they went in, canonical or not, and are judged by whoever reads them.
+as they went in, canonical or not; each reader judges them.
 
 ``blobs/<sha256 in hex>`` holds the exact bytes of each blob that a body of the bundles names.
 """

@@ -2,7 +2,7 @@
 
 A receipt is the authority's whole reply (a ``TimeStampResp`` in DER, as ``openssl ts`` writes it
 to a file) over the SHA-256 of the *text* of a seal: origin, size, root, without any signature. So
-whoever has the head has what was stamped, and other tools check it too::
+anyone who has the head has what was stamped, and other tools check it too::
 
     openssl ts -verify -in receipt.tsr -data seal.txt -CAfile authority.pem
 
@@ -47,7 +47,7 @@ def require_extra() -> None:
 
 
 def parse_authorities(pem: bytes) -> list[Certificate]:
-    """Read the certificates of authorities that are trusted (MalformedError: there are none)."""
+    """Read the certificates of authorities that are trusted (MalformedError: nothing found)."""
     from cryptography.x509 import load_pem_x509_certificates
 
     try:
@@ -144,7 +144,7 @@ def _sorted(receipt: bytes) -> bytes:
 
 
 def _element(data: bytes, at: int) -> tuple[int, int, int]:
-    """Tag, begin and end of the content of the element at ``at`` (IndexError: there is none)."""
+    """Tag, begin and end of the content of the element at ``at`` (IndexError: not found)."""
     tag, length = data[at], data[at + 1]
     start = at + 2
     if length & 0x80:

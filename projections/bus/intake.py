@@ -280,7 +280,7 @@ def _is_event(name: str) -> bool:
 
 
 def _when(reader: Reader, name: str, where: str) -> int | None:
-    """The time in µs of an event ``where`` of this name, None where there is none."""
+    """The time in µs of an event ``where`` of this name, None if absent."""
     row = reader.source.db.execute(
         f"SELECT us FROM events WHERE {where} AND us = ? AND name = ?", (name_us(name), name)
     ).fetchone()

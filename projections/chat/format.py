@@ -18,7 +18,7 @@ r"""A chat file of the original tools: six header lines, then one base64 line a 
 
 Source: spec nbs-compat C1 to C3. Who may use it: folds, checks and acts; it imports none of them.
 
-Whom a message addresses, and how: ``@h``, ``@h!``, ``@h?``. Pure; source: spec nbs-compat C3.
+The handles that a message mentions: ``@h``, ``@h!``, ``@h?``. Pure; source: spec nbs-compat C3.
 
 ``@`` and as many of ``A-Za-z0-9_-`` as follow, at most 63; none where the character before the
 ``@`` is one of ``A-Za-z0-9._+-``, as in an address. A ``!`` behind it interrupts, a ``?`` asks
@@ -226,7 +226,7 @@ def format_time(epoch_s: int) -> str:
 
 
 def parse_time(text: str) -> int | None:
-    """Read a header's time into epoch seconds; None where it is none.
+    """Read a header's time into epoch seconds; None if it is not one.
 
     Any numeric offset, and the older form with a space and no offset, which is read as UTC.
     """
@@ -306,7 +306,7 @@ class ParsedMention(NamedTuple):
 
 
 def mentions(text: str) -> tuple[ParsedMention, ...]:
-    """Give those whom a text addresses, each once, in the order of their first mention.
+    """The handles that a text addresses, each once, in the order of their first mention.
 
     >>> [tuple(m) for m in mentions("@alex, (@eve!) and @@fay; not bob@example.org. @alex?")]
     [('alex', 'query'), ('eve', 'interrupt'), ('fay', 'mention')]

@@ -397,7 +397,7 @@ CREATE INDEX addressed_handle ON addressed (handle);
     kinds = frozenset(("chat.read", "chat.cursors-seen", "bus.published"))
 
     def fold(self, entry: Entry) -> Iterable[Op]:
-        """Keep the newest position of each handle, and to whom an event is addressed."""
+        """Store the newest position of each handle, and the addressee of an event."""
         body = entry.data
         if entry.kind == "bus.published":
             to = body.get("to")
@@ -481,7 +481,7 @@ class Span(NamedTuple):
 
 
 def span_of(db: sqlite3.Connection, stem: str) -> Span | None:
-    """What the file of that name shows, a live one or an archive; None where there is none."""
+    """What the file of that name shows, a live one or an archive; None if absent."""
     sql = "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0"
     row = db.execute(sql, (stem,)).fetchone()
     if row is not None:

@@ -163,7 +163,7 @@ def log_of(body: dict[str, Any]) -> str:
 
 
 def archived_log(name: str) -> str:
-    """The log that a file is an archive of, by its name; '' where it is none."""
+    """The log that a file is an archive of, by its name; '' if it is not one."""
     split = parse_log_archive_name(name)
     return "" if split is None else f"{split[0]}.md"
 

@@ -183,7 +183,7 @@ def _sections(lines: list[Line]) -> dict[str, str]:
 
 
 def parse_assessment(text: str) -> Assessment | None:
-    """Recognise an assessment in a chat text, read as Markdown; None where there is none.
+    """Recognise an assessment in a chat text, read as Markdown; None if absent.
 
     The heading may follow other lines, but must begin its line: a quotation, or a template inside
     a block of code, is no assessment.
@@ -405,7 +405,7 @@ class Dated(Protocol):
 
 
 def came_first(event: Dated, posted: Dated, together: Together) -> bool:
-    """Whether the event came first; times are claims, and whoever writes a file chooses them."""
+    """Whether the event came first; times are claims, and anyone who writes a file chooses them."""
     claimed = event.observed and posted.observed and event.time and posted.time
     if claimed and together(event.seq, posted.seq):
         return event.time <= posted.time

@@ -31,7 +31,7 @@ Whether the files are ahead of the ledger: then it was rolled back or swapped.
 A restored backup must not take its own later acts in as if they were somebody else's: that would
 launder history. ``counts.json``, which only we write, names the newest entry that it counts; a
 ledger that does not hold that entry is not the one that wrote it. Acts on the bus alone do not
-move that mark, and whoever removes the file removes it: outside witnesses are for anchors.
+move that mark, and removing the file removes it: outside witnesses are for anchors.
 """
 
 from __future__ import annotations

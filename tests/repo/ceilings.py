@@ -22,7 +22,7 @@ NUMBERS = {
     "lines": Ceiling(49_000, 37_000, "the planned layout, same features"),
     "imports a module": Ceiling(6.1, 4, "beancount 3.4, python-tuf 1.9, sqlite-utils 1.6"),
     "longest import chain": Ceiling(26, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
-    "whom, whoever, is none": Ceiling(237, 0, "a plain sentence does not need these words"),
+    "whom, whoever, is none": Ceiling(121, 0, "a plain sentence does not need these words"),
     "modules with __all__": Ceiling(0, 0, "only a package's face lists what it offers"),
 }
 """Figures of the four packages; ``rules.measured_numbers`` measures them."""

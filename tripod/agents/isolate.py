@@ -18,7 +18,7 @@ Source: design section 8; spec evidence-and-reports 1.
 
 Finds, by their names, files that hold what a team says, wherever somebody has put them.
 
-For whoever may not see the chat (design, section 8): chats, events, ledgers, exports and records
+For a run without access to the chat (design, section 8): chats, events, ledgers, exports, records
 with bodies, and sessions of coding agents. A file of another name may hold all of that as well.
 
 Files in memory that nobody can change: what a program is given by content, and not by a path.

@@ -1,4 +1,4 @@
-"""Runs of agents in the ledger: intent first, exactly one record, whoever dies on the way.
+"""Runs of agents in the ledger: intent first, exactly one record, whichever process dies.
 
 An *errand* is what somebody is to do: a role, and the subject that it is about. Each attempt at it
 is one run of one program. In order, each step a transaction or a fact on the disk:

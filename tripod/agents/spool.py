@@ -1,7 +1,7 @@
 """The folder of one run: its lock, its files, and what became of it.
 
 Who wants the program to run takes the lock *before* the run is recorded, and hands it on to the
-wrapper; so whoever comes later can tell the three states apart, also after any death:
+wrapper; so a later command can tell the three states apart, also after any crash:
 
 - ``exit.json`` stands there: it ended, and how;
 - else somebody holds the lock: it runs, or is about to;
@@ -12,7 +12,7 @@ Other programs of the same user can write here. So the program's input never lie
 
 Source: spec kernel A-3, A-4, A-8, A-9. The folder is private (0700) and no projection; secrets are
 in the file of the tool servers alone. It goes once the run is over: the wrapper removes it, or,
-where that was killed, whoever gives the run up.
+where that was killed, the command that gives the run up.
 
 ``spawn_agent``: run one program once, and say how it ended. No retry, no protocol.
 
@@ -224,7 +224,7 @@ class Spool:
         return Look(ENDED, self._started(), end)
 
     def wait(self) -> Look:
-        """Wait until nobody runs the program any more, whoever started it; no polling."""
+        """Wait until the program ends, without polling; another process may have started it."""
         with self._shared(wait=True):
             return Look(LOST if (end := self._end()) is None else ENDED, self._started(), end)
 
@@ -325,7 +325,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """A small file of the wrapper's; nothing where there is none, and where others wrote it."""
+    """A small file of the wrapper's; nothing if absent, and where others wrote it."""
     try:
         value = json.loads(read_plain(path, _SMALL))
         json.dumps(value, ensure_ascii=False).encode()

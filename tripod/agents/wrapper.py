@@ -24,10 +24,10 @@ What is done in which order, and what it means if we die in between:
 2. ``exit.json`` stands there already: the run was given up, nothing is run.
 3. the program's process is made, in a group of its own; it waits. ``started.json`` is written.
    Dead here: the process that waits sees it and ends; the program never ran.
-4. the program is let go. Dead here: it runs on alone, and ``started.json`` says whom to end.
+4. the program is let go. Dead here: it runs on alone, and ``started.json`` names the process.
 5. it ends; or the time is over, or we are told to end (SIGTERM): SIGTERM to its group, five
    seconds, SIGKILL (spec: kernel A-7). What is left of its group is killed in any case; where we
-   ended it, so is what left the group: whoever loses its parent becomes a child of this process.
+   ended it, so is what left the group: a process that loses its parent becomes our child.
 6. ``exit.json`` is written; where the disk is full, once it is not, but for a day at most, and
    unless we are told to end. Dead before: as in 4, with nobody left to end.
 """
@@ -217,7 +217,7 @@ class RunningProgram:
             self._become(go, fail, files)
         os.close(fail)
         os.close(go)
-        with suppress(OSError):  # the child does it too: whoever comes first
+        with suppress(OSError):  # the child does it too; the first one wins
             os.setpgid(child, child)
         started = {
             "argv_sha256": self.order["argv_sha256"],

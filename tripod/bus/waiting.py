@@ -7,17 +7,16 @@ and each time that it was begun again is an entry.
 
 ``recover`` is what an agent does when it starts anew (seeds: nbs-bus, "Restart Recovery").
 
-Waits until something happens in a folder: told by the kernel (inotify), else by looking again.
+Waiting uses the kernel's notice of changes in a folder (inotify), and polls where there is none.
+The caller finds out what happened; a wake-up may be spurious. A caller first begins to watch, then
+looks, then waits, so that no change is missed. Even with inotify the folder is polled every few
+seconds: a change by another host gives no notice.
 
-What happened is for the caller to find out; a wake-up may be for nothing. So whoever waits begins
-to watch first, then looks, then waits, and loses nothing. Also where the kernel tells, it is looked
-again every few seconds: a folder on another host's disk changes without a word.
-
-Readers of the bus: each sees every event once, whoever acknowledged it; and waiting for events.
+A reader sees every event once, no matter who acknowledged it.
 
 The seeds want agents to overhear each other (nbs-bus, "Integration with nbs-chat"), but one
 acknowledgement removes an event for everybody. A reader has a place in the ledger instead: the
-newest entry that it was shown. The place is moved behind the showing, so an event whose showing
+newest entry that it was shown. The place moves after the showing, so an event whose showing
 failed is shown again.
 """
 
@@ -278,7 +277,7 @@ class Recovery(NamedTuple):
 def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEASE) -> Claim:
     """Take an event for ``lease`` seconds: the one named, or the most urgent that nobody has.
 
-    Whoever has it already gets the lease anew.
+    The current holder gets a new lease.
 
     Raises:
         BadArgumentError: an argument breaks its rule.

@@ -410,7 +410,7 @@ def poll(
 def addressed(team: Team, handle: str) -> list[Addressed]:
     """Pending events that address ``handle``, most urgent first, then oldest.
 
-    An event addresses whom its entry names, not whoever stands somewhere in its text.
+    An event addresses the handles that its entry names, not every handle in its text.
     """
     from tripod.projections.bus.format import PRIORITIES
 

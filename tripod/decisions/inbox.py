@@ -34,7 +34,7 @@ ORDER BY priority, handle IS NOT :who, us, name
 
 
 class Item(NamedTuple):
-    """An event of the inbox; ``seq`` is its entry, ``to`` whom it addresses.
+    """An event of the inbox; ``seq`` is its entry, ``to`` the handle that it addresses.
 
     ``us`` is the time in its file's name (µs since 1970), ``acked`` whether somebody else has
     acknowledged it.

@@ -58,7 +58,7 @@ def likely(
     root = os.path.dirname(ledger)
     path = f"{root}/{SEARCH}"
     try:
-        # Whoever may not read the ledger may not read this either.
+        # A user who may not read the ledger may not read this either.
         mode = os.stat(ledger).st_mode & 0o777
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode))
         with closing(sqlite3.connect(path, _WAIT_S, isolation_level=None)) as connection:

@@ -238,7 +238,7 @@ def point_named(team: Team, name: str) -> Point:
     """The checkpoint event of a file's name, answered or not.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such event or assessment.
         RefusedError: as ``point_of``.
     """
     row = team.store.db.execute(
@@ -252,7 +252,7 @@ def point_named(team: Team, name: str) -> Point:
 
 
 def ask(team: Team, act: Act, handle: str) -> Draft | None:
-    """The checkpoint event for all decisions since the last; None where there is none of them.
+    """The checkpoint event for all decisions since the last; None if there are no such decisions.
 
     Raises:
         NotFoundError: there is no decision at all.

@@ -51,7 +51,7 @@ class Folder:
 
     @classmethod
     def path(cls, team: Team, event: int, attempt: int) -> str:
-        """Where the folder of an attempt is, for whoever goes on with it too."""
+        """Where the folder of an attempt is, also for a command that continues it."""
         return f"{cls._base()}/{cls._team(team)}-{event}-{attempt}"
 
     @classmethod

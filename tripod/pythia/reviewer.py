@@ -132,7 +132,7 @@ def _due(team: Team, event: int, now_us: int) -> PendingReview:
 def summon(team: Team, *, actor: str = NOBODY) -> Point | None:
     """Ask for a review of all decisions since the last checkpoint: its event, published first.
 
-    Where there is none of them, the newest event that waits for its answer; None: none does.
+    Without new decisions: the newest event that waits for its answer, or None.
 
     Raises:
         NotFoundError: no decision was logged yet.
@@ -384,7 +384,7 @@ def show(team: Team, which: str = "last") -> PostedAssessment:
     """The newest assessment that was posted, or that of a checkpoint event.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such event or assessment.
     """
     if which == "last":
         row = team.store.db.execute("SELECT max(seq) FROM assessments").fetchone()

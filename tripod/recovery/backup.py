@@ -106,7 +106,7 @@ def place(given: str | None) -> str:
     ``given``, or as every command finds it.
 
     Raises:
-        NoTeamError: there is none.
+        NoTeamError: there is no team directory.
     """
     if given is None:
         found = named() or nearest(os.getcwd())

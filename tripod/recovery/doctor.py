@@ -302,7 +302,7 @@ _GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
 
 
 def judged(evidence: Evidence) -> Report:
-    """What the checks of the ledger say; folds the entries for whoever asks next."""
+    """What the checks of the ledger say; folds the entries for later questions."""
     report = run(evidence, select=[check.NAME for check in LEDGER_CHECKS])
     if not report.problem:
         evidence.fold()

@@ -174,7 +174,7 @@ class Redaction:
 
 @dataclass(frozen=True)
 class RedactionRequest:
-    """What is asked for: entries by number, or all that match; by whom and why."""
+    """What is asked for: entries by number, or all that match; by whom, and why."""
 
     seqs: Sequence[int] = ()
     match: str | None = None
@@ -182,7 +182,7 @@ class RedactionRequest:
     by: str = ""
 
     def pattern(self) -> re.Pattern[str] | None:
-        """The expression (BadArgumentError: it is none)."""
+        """The expression (BadArgumentError: invalid)."""
         if (self.match is None) != bool(self.seqs):
             raise BadArgumentError("give the numbers of entries, or --match with an expression")
         try:
@@ -198,7 +198,7 @@ def redact(
 
     Args:
         team: the team whose ledger it is.
-        request: what, by whom and why.
+        request: what to erase, in which name, and why.
         dry_run: change nothing.
         exports: folders of exports that the bodies are erased from as well.
 

@@ -1,8 +1,8 @@
 """Whole databases: a copy of one as of a moment, and another put in the place of the ledger's.
 
 What stood there is kept under another name. Where it can be read as pages at all, it is written
-over in a transaction of its own: whoever has it open sees the new one next, and nobody goes on
-writing to a file that has no name. Only for who has the writer's place.
+over in a transaction of its own: a program that has it open sees the new one next; none goes on
+writing to a file that has no name. The caller holds the writer's lock.
 
 A ledger whose file has damaged pages, written anew from its entries (``tripod rebuild``).
 

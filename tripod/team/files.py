@@ -89,7 +89,7 @@ def folders_of(disk: Disk) -> list[str]:
 
 
 def digest_of(disk: Disk, path: str) -> str:
-    """SHA-256 of a file's bytes; '' where there is none, and where it cannot be read."""
+    """SHA-256 of a file's bytes; '' if absent, and where it cannot be read."""
     try:
         data = disk.read(path, READ_LIMIT)
     except UnreadableError:

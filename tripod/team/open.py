@@ -26,7 +26,7 @@ def find_team(given: str | None, start: str | None = None) -> str:
         start: where to look from where none is given; the current folder by default.
 
     Raises:
-        NoTeamError: there is none.
+        NoTeamError: there is no team directory.
     """
     if given is not None:
         begin = os.path.abspath(given)
@@ -124,7 +124,7 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
 
 
 def _look_after_workers(team: Team) -> None:
-    """What became of programs at work is found out by whoever gives the next command."""
+    """Record what became of running programs: every command does this for its predecessors."""
     left: list[str] = []
     try:
         found = team.store.db.execute("SELECT 1 FROM workers WHERE open = 1 LIMIT 1").fetchone()

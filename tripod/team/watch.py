@@ -44,7 +44,7 @@ class _StoppedError(Exception):
 
 
 class Stop:
-    """Ends a watch between two looks, never in one: by signals, or by whoever sets ``asked``."""
+    """Ends a watch between two looks, never in one: by signals, or when ``asked`` is set."""
 
     def __init__(self) -> None:
         """Nobody asked yet."""

@@ -1,4 +1,4 @@
-"""Actors' keys: enrolled on the chain, held outside every team directory, used by whoever acts.
+"""Actors' keys: enrolled on the chain, held outside every team directory, used by each act.
 
 A private key is a file of its own (``tripod.trust.keys`` has the place and the form), named by the
 vkey, so that it is found under whatever name the ledger goes on. An actor's entries are signed
@@ -145,7 +145,7 @@ def enrol(team: Context, handle: str, ask: Passphrase, passphrase: bytes | None 
     """Make a key for a handle and put it in force, in the place of an older one; give its vkey.
 
     1. The private key is stored. Dead here: nothing names it, and it is never used.
-    2. The enrolment is appended, signed by the key and by whoever may put it in force.
+    2. The enrolment is appended, signed by the key and by a key that may put it in force.
     3. The private key that it replaces is removed. Dead here: it lies there, and signs nothing.
 
     Args:

@@ -210,10 +210,10 @@ def update(root: str, database: str, note: str, *, bodies: bool = True) -> Expor
 
 
 def read_seal(note: bytes) -> Seal:
-    """The seal in a note, whoever signed it.
+    """The seal in a note, no matter who signed it.
 
     Raises:
-        MalformedError: it is none.
+        MalformedError: it is invalid.
     """
     return parse_seal(parse_note(note).text)
 
@@ -497,7 +497,7 @@ def forget_copies(root: str, seqs: Collection[int]) -> None:
 def sweep(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
     """Finish a redaction: its copies, and every page in which the erased bytes may still lie.
 
-    Whoever acts does it, until it succeeds; who erased is ``patient``. Gives what hinders it.
+    Every act tries it until it succeeds; the erasing act is ``patient``. Returns what hinders it.
     """
     try:
         forget_copies(root, store.unswept())

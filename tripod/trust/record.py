@@ -1,6 +1,6 @@
 """The record: the ledger as plain files in the team directory, for git, clones and CI.
 
-It is kept up by whoever seals (``tripod.trust.export.update``). A ledger that is gone comes back
+Each seal updates it (``tripod.trust.export.update``). A ledger that is gone comes back
 from it (``restore``): the same entries, byte for byte, to the seal's head.
 """
 

@@ -184,7 +184,7 @@ def _refuse_altered(act: Act, name: str) -> None:
 
 
 def _keep_log(act: Act, path: str) -> tuple[str, str, int] | None:
-    """Keep a log as it is now; its path, digest and size, None where there is none."""
+    """Keep a log as it is now; its path, digest and size, None if absent."""
     try:
         found = act.disk.look(path, MAX_LOG)
     except TooBigError:

@@ -56,7 +56,7 @@ def about(team: Team, name: str) -> About:
     """One worker.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: no such name.
     """
     judge_name(name)
     stat = team.disk.stat(logs_of(name)[0])
@@ -84,7 +84,7 @@ def findings(team: Team, name: str) -> str:
     """What a worker wrote into its task file.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: no such name.
     """
     return WORKERS.log(team.source, *_task_file(team, name))
 

@@ -9,7 +9,7 @@ A worker is one program that does one task. Its state is in the ledger, with leg
 
 How its program ends decides, not what it writes into its task file. Each change and its event
 (seeds: nbs-bus, "Integration with nbs-worker") are one transaction. Nobody has to wait for it:
-whoever gives the next command finds out what became of it (``look_after``).
+the next command finds out what became of it (``look_after``).
 
 Source: spec nbs-compat C5, C10; design section 7. What runs the program: ``tripod.agents``.
 """

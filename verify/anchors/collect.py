@@ -1,7 +1,7 @@
 """Collects what lies outside the ledger and vouches for it: pins, seals in git, policies.
 
 It reads files and git's history, and judges nothing. What is given by option wins over what stands
-in the team directory, since whoever can write the ledger can write that, too.
+in the team directory, since anyone who can write the ledger can write that, too.
 """
 
 from __future__ import annotations
@@ -293,10 +293,10 @@ def _seals(
 
 
 def _read(path: str, *, named: bool) -> bytes | None:
-    """A small file; None where there is none (OutsideError: it cannot be read).
+    """A small file; None if absent (OutsideError: it cannot be read).
 
-    One that was given may be a link; the team's own may not: whoever wrote the team's files would
-    say which file of this host is read.
+    A path from the caller may be a link; one of the team may not: it would let the team's files
+    choose which file of this host is read.
     """
     try:
         data = read_plain(path, _MAX_FILE, named=named)

@@ -196,7 +196,7 @@ class Repository:
         return here[len(top) :] + os.path.basename(os.path.abspath(path))
 
     def tip(self, revision: str) -> str | None:
-        """The commit that HEAD, or a ref by its full name, stands for; None where there is none.
+        """The commit that HEAD, or a ref by its full name, stands for; None if absent.
 
         Raises:
             GitError: it names an object that is missing.
@@ -217,7 +217,7 @@ class Repository:
         return f"{self.branch() or 'no branch'}, {commit}{shallow}"
 
     def upstream(self) -> str | None:
-        """The full name of the remote branch that this one follows; None where there is none."""
+        """The full name of the remote branch that this one follows; None if absent."""
         branch = self.refs.branch or ""
         short = branch.removeprefix("refs/heads/")
         remote = "".join(self.settings.get(f"branch.{short}.remote", ())[-1:])
@@ -330,7 +330,7 @@ class Repository:
         return None if commit is None or "\n" in path else self._object(f"{commit}:{path}")
 
     def blob(self, name: str) -> bytes | None:
-        """The bytes of a blob by its name; None where there is none.
+        """The bytes of a blob by its name; None if absent.
 
         Raises:
             GitError: it is larger than ``MAX_BLOB``, or does not hash to its name.

@@ -67,7 +67,7 @@ class Refs(NamedTuple):
 
 
 def find(path: str) -> RepositoryPath | None:
-    """The nearest repository above the folder that ``path`` lies in; None where there is none.
+    """The nearest repository above the folder that ``path`` lies in; None if absent.
 
     ``path`` need not be there. A path that is the top of a repository itself is in it only where no
     other is around it.
@@ -188,7 +188,7 @@ def _read(path: str, limit: int) -> bytes:
 
 
 def read_config(place: RepositoryPath) -> bytes:
-    """The repository's own configuration as it stands there; b'' where there is none."""
+    """The repository's own configuration as it stands there; b'' if absent."""
     path = os.path.join(place.common, "config")
     return _read(path, _MAX_SMALL) if os.path.lexists(path) else b""
 

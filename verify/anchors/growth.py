@@ -240,7 +240,7 @@ def read_history(path: str) -> FileHistory:
 
 
 def _top(path: str) -> str:
-    """The top of the repository around ``path``; '' where there is none to be named."""
+    """The top of the repository around ``path``; '' if there is none with a plain name."""
     try:
         place = find(path)
     except GitError:

@@ -312,9 +312,9 @@ def trusted(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[
 
 
 def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]:
-    """The keys of a log that whoever judges brought along; the ledger and its files do not count.
+    """The keys of a log from the caller's policy; the ledger and its files do not count.
 
-    What is judged can name any key, so nothing that others remember is put aside on its word.
+    A ledger can name any key, so a head remembered outside is never set aside on its word.
     """
     named = [log.key for log in outside.policy.logs] if outside.policy is not None else []
     named = named if POLICY in outside.given else []
@@ -396,8 +396,8 @@ def _one(told: HeadComparison, known: KnownHead, outside: Outside, ledger: Ledge
 def _may_leave(fork: Fork, known: KnownHead, outside: Outside, ledger: Ledger) -> bool:
     """Whether the old line's own key signed that it ends at the fork.
 
-    It is the key that signed what is remembered, or one that was given: whoever makes a ledger
-    anew can put a key of their own in force in it, and sign whatever they like.
+    It is the key that signed what is remembered, or one that was given: a ledger
+    made anew can put any key in force, and sign anything with it.
     """
     if known.note is not None and not opened(known, fork.signers, None)[1]:
         return True
@@ -484,7 +484,7 @@ class Bound(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The best of each side, of signed times and of claims; None where there is none."""
+    """The best of each side, of signed times and of claims; None if absent."""
 
     not_before: Bound | None
     not_before_signed: Bound | None

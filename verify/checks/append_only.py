@@ -94,7 +94,7 @@ def _moved(before: tuple[bytes, ...], after: tuple[bytes, ...]) -> int:
 
 
 def _id(piece: bytes) -> str:
-    """The id of a decision's piece; '' where it is none."""
+    """The id of a decision's piece; '' if it is not one."""
     decision, _ = parse_decision(piece)
     return "" if decision is None else decision.id
 

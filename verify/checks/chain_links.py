@@ -4,8 +4,8 @@
 leaf hash of the one before, and each names the same origin. That one changes in one place alone:
 where ``ledger.forked-from`` says that a restored copy of all entries before it goes on.
 
-**Why it matters.** Whoever changes one entry changes its hash; then the entry behind it points to
-something that is no longer there. To hide that, all entries behind it must be made again, and then
+**Why it matters.** A change of one entry changes its hash; then the entry after it points to
+something that is no longer there. To hide that, all entries after it must be made again, and then
 the head differs from every head that was ever kept elsewhere.
 
 **What a finding looks like.** ``entry 41 is not the one that entry 42 was linked to: it was altered

@@ -24,7 +24,7 @@ assessment answers it``. Other events of priority
 was pending at adoption, or was acknowledged by then.
 
 **What to do.** ``tripod bus check`` lists them. Have the review given (``tripod pythia run``), or
-acknowledge what is settled; and find out why whoever should read the queue does not. One that was
+acknowledge what is settled; and find out why nobody reads the queue. An event that was
 acknowledged stays due: ``tripod pythia due`` lists it, ``tripod pythia run`` has it answered. Where
 its file was pruned, publish an event that names its range, and have that one answered.
 """

@@ -2,7 +2,7 @@
 
 **What it proves.** For each head that a pin file, a committed seal, a witness or another receipt
 remembers: the ledger has at least as many entries, and its first so many have that root. What
-such a head covers was not changed, removed or reordered since, whoever holds the disk and the
+such a head covers was not changed, removed or reordered since, no matter who holds the disk and the
 key. It also holds the ledger against the policy: the least level, the longest tail that no head
 covers. Receipts in the ledger are opened: a witness counts that the policy names, a timestamp
 whose authority stands in ``policy.pem``; what the ledger says of itself counts for nothing.

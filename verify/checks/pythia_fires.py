@@ -8,7 +8,7 @@ for nothing. 0 switches the interval off. A decision that another program logged
 next decision of its log.
 
 **Why it matters.** The seeds: decisions grow and no checkpoint comes, so that nobody ever
-challenges them. The original tools leave the event to whoever remembers it.
+challenges them. With the original tools the event has no consumer.
 
 **What a finding looks like.** ``decision 40 (D-1795294658) reached the interval of 20, and no
 pythia-checkpoint event followed``.

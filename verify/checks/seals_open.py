@@ -6,9 +6,9 @@ seal was signed by the key in force at its size, and its root is that of the led
 entries. Where a restored copy went on under another name, the head at which it left is the one
 that it says, and no name is used twice. (The record's seal is for ``record-agrees``.)
 
-**Why it matters.** A seal says that the ledger had exactly these entries when it was made. Whoever
-rewrites the ledger without the key cannot make one; whoever has the key can, and then every copy
-of an older seal that was kept elsewhere contradicts the new one.
+**Why it matters.** A seal says that the ledger had exactly these entries when it was made. Without
+the key a rewritten ledger cannot be sealed. With the key it can; then every copy of an older seal
+that was kept elsewhere contradicts it.
 
 **What a finding looks like.** ``the seal of 48 entries has another root than the first 48 entries
 have``; ``the seal of 48 entries: signed by no key that is trusted here``; ``the key was replaced,

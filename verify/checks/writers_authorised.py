@@ -58,7 +58,7 @@ TELLS = {
     "nbs-chat-terminal": "chat.sent",
     "scribe": "decision.logged",
 }
-"""Sources of events that a tool publishes for whoever acts, and the kind of entry they tell of."""
+"""Sources of events that a tool publishes on behalf of an actor, and the kind they report."""
 FOUND: dict[tuple[str, str], tuple[str, ...]] = {
     ("scribe", "log-error"): ("log.noted", "decision.logged"),
 }

@@ -187,7 +187,7 @@ class Loaded:
 
 
 def read_note(files: ExportFiles) -> tuple[Note, Seal]:
-    """The seal of an export, whoever signed it.
+    """The seal of an export, no matter who signed it.
 
     Raises:
         FileError: it is missing or cannot be read.

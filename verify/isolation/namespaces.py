@@ -121,5 +121,5 @@ def _servers(one: dict[str, Any]) -> Iterator[str]:
 
 
 def _list(value: Any) -> list[Any]:
-    """A list of a body that nobody vouches for; empty where it is none."""
+    """A list of a body that nobody vouches for; empty if it is not one."""
     return value if isinstance(value, list) else []

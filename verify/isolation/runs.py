@@ -165,7 +165,7 @@ def _bytes(evidence: Evidence, content: Any) -> bytes | None:
 
 
 def _list(value: Any) -> list[Any]:
-    """A list of a body that nobody vouches for; empty where it is none."""
+    """A list of a body that nobody vouches for; empty if it is not one."""
     return value if isinstance(value, list) else []
 
 

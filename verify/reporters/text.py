@@ -209,7 +209,8 @@ def _anchored(anchored: Anchored) -> str:
     parts = [
         f"{name} by {escape(by)} up to entry {size - 1}"
         for name, (size, by) in reversed(anchored.sizes.items())
-        if name != PINNED or (size, by) != anchored.sizes.get(WITNESSED)  # whoever saw it remembers
+        if name != PINNED
+        or (size, by) != anchored.sizes.get(WITNESSED)  # anyone who saw it remembers
     ]
     if not parts:
         return f"{anchored.level}: no head of this ledger is known from outside"

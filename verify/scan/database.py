@@ -7,7 +7,7 @@ Judges only what was appended behind a pin: the cost is that of the new entries.
 
 The stored roots of full blocks are read, one for 256 entries; together with the entries of the last
 block they must give the pinned root. Then they are the roots of what was pinned, and the tree goes
-on from them. The rows before are not read again: whoever altered one since stays unseen until the
+on from them. The rows before are not read again: a row altered since stays unseen until the
 next whole run, which names it.
 """
 

@@ -211,7 +211,7 @@ def _begun_before(db: sqlite3.Connection, first: int, batches: dict[str, Batch])
 
 
 def _torn(batches: dict[str, Batch]) -> Iterator[tuple[int, str]]:
-    """Batches of which entries are missing: whoever takes one out cannot sign the rest anew."""
+    """Batches of which entries are missing: anyone who takes one out cannot sign the rest anew."""
     for of, count, last in batches.values():
         if count != of:
             yield last, f"{of} entries were signed together, and only {count} of them are there"

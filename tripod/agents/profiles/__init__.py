@@ -113,7 +113,7 @@ def load(name: str) -> Profile:
     """A profile by its name, or by the path of its file (with a / or an end such as .yaml).
 
     Raises:
-        NotFoundError: there is none of that name, or no such file.
+        NotFoundError: no such name, or no such file.
         BadArgumentError: the file is no profile.
     """
     path = name
