@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 
-class LedgerError(Exception):
-    """Base of every error that this package raises; the message says what to do next."""
+class TripodError(Exception):
+    """Base of every error that this project raises; the message says what to do next."""
+
+
+class LedgerError(TripodError):
+    """Base of the errors of the ledger itself."""
 
 
 class MalformedError(LedgerError):

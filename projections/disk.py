@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
+from tripod.ledger.errors import TripodError
 from tripod.ledger.files import hold_record_lock, name_file, open_plain, sync_path
 from tripod.ledger.progress import over
 from tripod.projections.layout import Places
@@ -42,7 +43,7 @@ _ODD = {
 ANEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class UnreadableError(Exception):
+class UnreadableError(TripodError):
     """The system refuses to give a file's bytes; the message says why."""
 
 

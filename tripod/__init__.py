@@ -1,3 +1,54 @@
-"""The team at work: one ledger of what it did, every readable file regenerated from it."""
+"""The team at work: one ledger of what it did, every readable file regenerated from it.
+
+This is the face that stays stable for programs that use the package. It has functions that open or
+begin a team, one package for each thing that a team does, and one tree of errors::
+
+    import tripod
+
+    with tripod.Team("cafe") as team:
+        tripod.chat.send(team, "live", "ann", "Tea or coffee?")
+
+Nothing is loaded before it is used.
+"""
+
+from __future__ import annotations
+
+from tripod.face import lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tripod import bus, chat, decisions, errors, pythia, workers
+    from tripod.errors import TripodError
+    from tripod.ledger.entry import Entry
+    from tripod.ledger.ids import now_us
+    from tripod.ledger.store import Head
+    from tripod.recovery.backup import backup
+    from tripod.recovery.rebuild import Rebuilt, rebuild
+    from tripod.team.adopt import Adoption, init, sync
+    from tripod.team.open import open_team
+    from tripod.team.team import Team
 
 __version__ = "0.1.0"
+__all__ = [
+    "Adoption", "Entry", "Head", "Rebuilt", "Team", "TripodError", "__version__", "backup", "bus",
+    "chat", "decisions", "errors", "init", "now_us", "open_team", "pythia", "rebuild", "sync",
+    "workers",
+]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        __all__,
+        (
+            "errors",
+            "ledger.ids",
+            "ledger.entry",
+            "ledger.store",
+            "team.team",
+            "team.open",
+            "team.adopt",
+            "recovery.rebuild",
+            "recovery.backup",
+        ),
+        ("bus", "chat", "decisions", "errors", "pythia", "workers"),
+    )

@@ -1,15 +1,19 @@
-"""What a command tells a person, and with which exit code each door says it.
+"""All errors that a caller of this project meets: one tree, with ``TripodError`` at its root.
 
-Every error says what was wrong, where, and what to do next. The class says who must act; the
-door (``tripod bus``, ``tripod chat``, ...) turns the class into its documented exit code (design
-section 11).
+Every message says what is wrong, where, and what to do next. The class says who must act. A
+command group (``tripod bus``, ``tripod chat``, ...) turns the class into its documented exit code
+(design section 11). Errors of the disk that concern no file of the team stay ``OSError``. A program
+catches what it can handle, or ``TripodError`` for all::
+
+    try:
+        tripod.bus.ack(team, name)
+    except tripod.errors.NotFoundError:
+        pass  # another reader acknowledged the event first
 """
 
 from __future__ import annotations
 
-
-class TripodError(Exception):
-    """Base of what commands report; its text is shown as it is."""
+from tripod.ledger.errors import *
 
 
 class BadArgumentError(TripodError):
@@ -17,7 +21,7 @@ class BadArgumentError(TripodError):
 
 
 class MalformedEntryError(BadArgumentError):
-    """What was given makes no entry of the decision log; nothing was recorded."""
+    """The arguments make no entry of the decision log; nothing was recorded."""
 
 
 class NoTeamError(TripodError):

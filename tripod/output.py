@@ -84,14 +84,6 @@ def emit_json(values: Iterable[object]) -> None:
     emit(json.dumps(value, sort_keys=True) for value in values)
 
 
-def emit_done(value: object, lines: Iterable[str], *, as_json: bool) -> None:
-    """Say what was done: as one JSON object, or in lines."""
-    if as_json:
-        emit_json([value])
-    else:
-        emit(lines)
-
-
 def emit_pretty(value: object) -> None:
     """Print one JSON value for people; what is unsafe stands there as JSON escapes it."""
 

@@ -7,7 +7,7 @@ from story import Clock, Original, Story, folder
 
 from tripod.bus import events
 from tripod.chat import writer as chat_send
-from tripod.decisions.inbox import TYPES, handled, inbox
+from tripod.decisions.worklist import TYPES, handled, inbox
 from tripod.errors import BadArgumentError
 from tripod.team import adopt
 from tripod.team.team import Team

@@ -4,6 +4,7 @@ From the pages it is ``tests.docs.reference_parts`` (cog runs at the root), from
 ``docs.reference_parts``; so it imports nothing of its own folder.
 """
 
+import inspect
 import re
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -13,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import click
 from pydantic import BaseModel
 
+import tripod
 from tripod.cli import bus, scribe
 from tripod.cli.exit_codes import DOORS, Codes
 from tripod.cli.tree import cli
@@ -159,6 +161,99 @@ def _type(hint: Any, shared: dict[str, type[BaseModel]]) -> str:
     return f"[{hint.__name__}](#{hint.__name__.lower()})"
 
 
+# API -------------------------------------------------------------------------------------------
+
+FACES = (tripod, tripod.bus, tripod.chat, tripod.decisions, tripod.workers, tripod.pythia)
+"""The packages that programs import; each lists in ``__all__`` what it offers."""
+
+METHODS = {"Team": ("head", "entries", "refresh", "close")}
+"""The methods of a class that are part of the face; those of tuples and dataclasses are not."""
+
+
+def api() -> str:
+    """Every public name with its signature and its docstring; the errors as a tree."""
+    parts = []
+    for face in FACES:
+        parts.append(f"## {face.__name__}\n\n{_manual(face)}")
+        for name in face.__all__:
+            thing = getattr(face, name)
+            if not isinstance(thing, ModuleType) and name != "__version__":
+                parts += _described(f"{face.__name__}.{name}", thing)
+    parts.append(f"## tripod.errors\n\n{_manual(tripod.errors)}")
+    parts.append("\n".join(_error_tree(tripod.TripodError, "")))
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _described(name: str, thing: Any) -> Iterator[str]:
+    """The section of a public name."""
+    yield f"### {name}"
+    if isinstance(thing, str):
+        yield f"The text `{thing}`."
+        return
+    if isinstance(thing, type) and issubclass(thing, Exception):
+        yield f"{_manual(thing)} Its tree is [below](#tripoderrors)."
+        return
+    yield f"```text\n{_signature(name.rpartition('.')[2], thing)}\n```"
+    yield _manual(thing)
+    for method in METHODS.get(thing.__name__, ()):
+        yield f"`{_signature(method, getattr(thing, method))}`"
+        yield _manual(getattr(thing, method))
+
+
+def _signature(name: str, thing: Any) -> str:
+    """How a function is called, or a class is made: one argument a line where they are many."""
+    signature = inspect.signature(thing)
+    words = []
+    starred = False
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            starred = True
+            words.append("*")
+        hint = parameter.annotation
+        typed = "" if hint is parameter.empty else f": {_hint(hint)}"
+        default = parameter.default
+        value = "" if default is parameter.empty else f" = {default!r}"
+        words.append(f"{parameter.name}{typed}{value if typed else value.replace(' ', '')}")
+    back = signature.return_annotation
+    arrow = "" if back is signature.empty or isinstance(thing, type) else f" -> {_hint(back)}"
+    start = "async " if inspect.iscoroutinefunction(thing) else ""
+    line = f"{start}{name}({', '.join(words)}){arrow}"
+    if len(line) <= WIDTH:
+        return line
+    return f"{start}{name}(\n" + "".join(f"    {word},\n" for word in words) + f"){arrow}"
+
+
+def _hint(hint: Any) -> str:
+    text = hint if isinstance(hint, str) else getattr(hint, "__forward_arg__", None)
+    return str(text or getattr(hint, "__name__", hint))
+
+
+def _manual(thing: Any) -> str:
+    """A docstring as Markdown; what it says of arguments and errors becomes lists."""
+    text = _doc(thing)
+    return re.sub(
+        r"^(Args|Attributes|Raises):\n((?:    .*\n?)+)", _listed, text, flags=re.MULTILINE
+    )
+
+
+def _listed(match: re.Match[str]) -> str:
+    title = {"Args": "Arguments", "Raises": "Errors"}.get(match[1], match[1])
+    joined = re.sub(r"\n {5,}", " ", match[2])
+    items = re.sub(r"^    (\w+): ", r"- `\1`: ", joined, flags=re.MULTILINE)
+    return f"{title}:\n\n{items}"
+
+
+def _error_tree(error: type[Exception], indent: str) -> Iterator[str]:
+    """An error and those below it that ``tripod.errors`` offers."""
+    yield f"{indent}- `{error.__name__}`: {_doc(error).replace(chr(10), ' ')}"
+    offered = vars(tripod.errors).values()
+    for below in sorted(error.__subclasses__(), key=lambda one: one.__name__):
+        if below in offered:
+            yield from _error_tree(below, indent + "  ")
+
+
 # Checks ----------------------------------------------------------------------------------------
 
 
@@ -175,7 +270,7 @@ def _doc(thing: ModuleType | type) -> str:
     """A docstring as Markdown: it writes code between two backticks where Markdown takes one."""
     text = cleandoc(thing.__doc__ or "")
     text = re.sub(r"::\n\n((?:    .*\n|\n)+)", _block, text + "\n").strip()
-    return re.sub(r"``([^`]+)``", r"`\1`", text)
+    return re.sub(r"(?<!`)``(?!`)([^`]+)``(?!`)", r"`\1`", text)
 
 
 def _block(match: re.Match[str]) -> str:

@@ -3,12 +3,14 @@
 import re
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 from docs.attack_table import ATTACKS
 from docs.pages import ROOT
-from docs.reference_parts import config_keys, verbs
+from docs.reference_parts import FACES, config_keys, verbs
 
+from tripod import errors
 from tripod.cli.exit_codes import DOORS
 from tripod.ledger.kinds import KINDS
 from tripod.verify.checks import CHECKS
@@ -16,7 +18,7 @@ from tripod.verify.checks import CHECKS
 PAGES = ROOT / "docs" / "reference"
 NAMES = (
     *("cli", "kinds", "checks", "attacks", "exit-codes", "configuration"),
-    *("nbs-bus", "nbs-scribe"),
+    *("nbs-bus", "nbs-scribe", "api"),
 )
 
 
@@ -45,6 +47,25 @@ def test_every_command_and_option_is_there() -> None:
             shown = parameter.opts[-1] if parameter.opts[-1].startswith("-") else parameter.name
             assert shown is not None
             assert shown.strip("_").lower() in section.lower(), f"{name}: {shown}"
+
+
+def test_the_page_on_python_has_what_the_faces_offer_and_nothing_else() -> None:
+    headings = re.findall(r"^##+ (tripod[.\w]*)$", _page("api"), re.MULTILINE)
+    offered = {"tripod.errors"}
+    for face in FACES:
+        offered.add(face.__name__)
+        for name in face.__all__:
+            is_heading = name != "__version__" and not isinstance(getattr(face, name), ModuleType)
+            offered |= {f"{face.__name__}.{name}"} if is_heading else set()
+    assert len(headings) == len(set(headings))
+    assert set(headings) == offered
+
+
+def test_every_error_stands_in_the_tree_of_errors() -> None:
+    page = _page("api")
+    for error in vars(errors).values():
+        if isinstance(error, type) and issubclass(error, Exception):
+            assert re.search(rf"^ *- `{error.__name__}`: ", page, re.MULTILINE), error
 
 
 def test_every_kind_and_field_is_there() -> None:

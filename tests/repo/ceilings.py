@@ -94,7 +94,7 @@ SQL_ON_THE_LEDGER = frozenset(
         "tripod/bus/waiting.py",
         "tripod/chat/writer.py",
         "tripod/cli/show.py",
-        "tripod/decisions/inbox.py",
+        "tripod/decisions/worklist.py",
         "tripod/decisions/writer.py",
         "tripod/decisions/index.py",
         "tripod/demo/damage.py",

@@ -90,6 +90,10 @@ def test_the_longest_chain_and_the_edges_of_the_average() -> None:
     }
     assert longest_chain(files) == ["ledger.a", "ledger.b", "ledger.c", "ledger.d"]
     assert edges_a_module(files) == (3 + 1 + 1) / 4
+    offers = "if TYPE_CHECKING:\n    from ledger import d\n"
+    assert edges_a_module({**files, "tripod/x/__init__.py": offers}) == 6 / 5
+    lazy = f"from tripod.face import lazy\n{offers}"
+    assert edges_a_module({**files, "tripod/x/__init__.py": lazy}) == 5 / 5
 
 
 def test_a_circle_is_seen_through_names_and_relative_imports() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tripod.cli.commands import Call, group_of
 from tripod.cli.params import Number, witness_key
-from tripod.errors import BadArgumentError, RefusedError, TripodError, UnreachableError
+from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError, UnreachableError
 from tripod.output import emit_bytes, format_utc, one_line, remark
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def _witness(call: Call) -> None:
         for where, ask, keys in asked:
             try:
                 _say_receipt(call, anchoring.witness(team, ask, keys, where))
+            except LedgerError:  # no other witness can help
+                raise
             except TripodError as error:
                 failed.append(error)
     # A refusal tells more than a silence, and all are told.

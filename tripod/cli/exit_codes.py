@@ -10,20 +10,18 @@ from typing import NamedTuple
 
 from tripod.errors import (
     BadArgumentError,
+    ConflictError,
     DuplicateDroppedError,
+    LedgerDamagedError,
+    LedgerError,
     MalformedEntryError,
+    NoLedgerError,
     NoTeamError,
     NotFoundError,
     RefusedError,
+    TooLargeError,
     TripodError,
     UnreachableError,
-)
-from tripod.ledger.errors import (
-    ConflictError,
-    LedgerDamagedError,
-    LedgerError,
-    NoLedgerError,
-    TooLargeError,
     UnwritableError,
 )
 from tripod.output import remark

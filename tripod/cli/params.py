@@ -226,7 +226,7 @@ def witness_key(text: str) -> VerifierKey:
 
 
 def _key(text: str, option: str, kind: int, other: str, hint: str = "") -> VerifierKey:
-    from tripod.ledger.errors import MalformedError
+    from tripod.errors import MalformedError
     from tripod.ledger.tlog.note import VerifierKey
 
     try:

@@ -32,7 +32,7 @@ from tripod.projections.decisions.tables import LIVE
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.decisions.inbox import Item
+    from tripod.decisions.worklist import Item
 
 MAX_LAST = 2**31 - 1
 SHOWN = 160  # characters of a payload
@@ -190,7 +190,7 @@ def _summary(call: Call) -> None:
 
 
 def _inbox(call: Call) -> None:
-    from tripod.decisions import inbox as scribe_inbox
+    from tripod.decisions import worklist as scribe_inbox
 
     with call.team() as team:
         if call.done is not None:

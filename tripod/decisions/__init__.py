@@ -1,1 +1,34 @@
-"""The decision logs: log, read, search."""
+"""The decision logs: log, read, search, and the worklist of the Scribe.
+
+What reads, reads the ledger as it is: call ``team.refresh()`` first to take in what other programs
+wrote to the files.
+"""
+
+from __future__ import annotations
+
+from tripod.face import lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tripod.decisions.read import (
+        Decision,
+        DecisionHistory,
+        Filters,
+        Ref,
+        Standing,
+        count,
+        find,
+        query,
+        standing,
+        summary,
+    )
+    from tripod.decisions.worklist import Item, handled, inbox
+    from tripod.decisions.writer import DecisionRequest, LoggedDecision, log
+
+__all__ = [
+    "Decision", "DecisionHistory", "DecisionRequest", "Filters", "Item", "LoggedDecision", "Ref",
+    "Standing", "count", "find", "handled", "inbox", "log", "query", "standing", "summary",
+]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "read", "worklist"))

@@ -13,8 +13,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tripod.errors import BadArgumentError, NoTeamError, RefusedError, TripodError
-from tripod.ledger.errors import LedgerError, UnwritableError
+from tripod.errors import (
+    BadArgumentError,
+    LedgerError,
+    NoTeamError,
+    RefusedError,
+    TripodError,
+    UnwritableError,
+)
 from tripod.ledger.files import hold_file, rename_file, sync_name
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import team as drafts

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from tripod.agents.spec import is_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
-from tripod.ledger.errors import PagesDamagedError
+from tripod.errors import PagesDamagedError
 from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at, parse_at
 from tripod.ledger.locator import DATABASE, team_of

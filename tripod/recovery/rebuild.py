@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger.errors import UnwritableError
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnwritableError
 from tripod.ledger.sqlite.repair import walk
 from tripod.projections import BUS, PROJECTIONS, text
 from tripod.projections.disk import Disk, UnreadableError

@@ -25,7 +25,7 @@ import os
 import sqlite3
 from contextlib import closing, suppress
 
-from tripod.ledger.errors import LedgerError
+from tripod.errors import LedgerError
 from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.reader import read_only

@@ -18,9 +18,8 @@ from itertools import chain, count
 from types import MappingProxyType
 
 from tripod.bus.events import settings
-from tripod.errors import BadArgumentError, RefusedError, TripodError
+from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError
 from tripod.ledger.entry import Draft
-from tripod.ledger.errors import LedgerError
 from tripod.ledger.files import hold_folder
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds import team as drafts

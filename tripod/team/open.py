@@ -7,13 +7,19 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from tripod.errors import NoTeamError, RefusedError
-from tripod.ledger.errors import LedgerDamagedError, MalformedError, TooLargeError, UnwritableError
-from tripod.ledger.locator import DATABASE, FOLDER, LEDGER, has_ledger, named, nearest, team_of
+from tripod.errors import (
+    LedgerDamagedError,
+    MalformedError,
+    NoTeamError,
+    RefusedError,
+    TooLargeError,
+    UnwritableError,
+)
+from tripod.ledger.locator import DATABASE, FOLDER, LEDGER, has_ledger, named, nearest
 from tripod.ledger.places import SPOOL
 from tripod.ledger.sqlite.store import is_malformed, pages_damaged
 from tripod.output import remark
-from tripod.team.team import Team
+from tripod.team.team import Team, find_root
 
 MAX_WARNINGS = 20
 
@@ -29,11 +35,7 @@ def find_team(given: str | None, start: str | None = None) -> str:
         NoTeamError: there is no team directory.
     """
     if given is not None:
-        begin = os.path.abspath(given)
-        found = team_of(begin)
-        if found is None or not has_ledger(found):
-            raise NoTeamError(f"no ledger in {begin}: `tripod init {given}` makes one")
-        return found
+        return find_root(given)
     found = named()
     if found is not None:
         if has_ledger(found):
@@ -48,6 +50,20 @@ def find_team(given: str | None, start: str | None = None) -> str:
     if not has_ledger(found):
         raise NoTeamError(f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one")
     return found
+
+
+def open_team(path: str | os.PathLike[str] | None = None) -> Team:
+    """Open a team as every command finds it; close it, or use it in a ``with``.
+
+    Args:
+        path: the project's folder or its team directory. None: the one that the variable
+            ``TRIPOD_LEDGER`` names, else the nearest ``.nbs`` in the current folder or above.
+
+    Raises:
+        NoTeamError: there is no team directory, or no ledger in it.
+        LedgerError: the ledger is damaged, or cannot be written.
+    """
+    return Team(find_team(None if path is None else os.fspath(path)))
 
 
 @contextmanager

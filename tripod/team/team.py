@@ -20,20 +20,21 @@ one transaction of them, whose files are written once.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
-from tripod.errors import NoTeamError, RefusedError
+from tripod.errors import LedgerDamagedError, NoTeamError, RefusedError, UnwritableError
 from tripod.ledger.entry import Draft, Entry
-from tripod.ledger.errors import LedgerDamagedError, UnwritableError
 from tripod.ledger.ids import format_at, now_us
-from tripod.ledger.locator import DATABASE
+from tripod.ledger.locator import DATABASE, FOLDER, has_ledger, is_apart, team_of
 from tripod.ledger.places import PLACE_IDS
 from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.sqlite.reader import sound_entries
+from tripod.ledger.store import Head
 from tripod.projections import BUS, CHAT, COUNTS, OWN, manifest
 from tripod.projections.disk import RACY_NS
 from tripod.projections.engine import agreed_chats, refold, tables_current
@@ -51,16 +52,50 @@ FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
 
-class Team(Context):
-    """One team directory, opened for work."""
+def find_root(path: str | os.PathLike[str]) -> str:
+    """The team directory of a project, or that directory itself; it has a ledger.
 
-    def __init__(self, root: str, *, create: bool = False) -> None:
-        """Open the ledger in the team directory ``root``.
+    Args:
+        path: the project's folder (``cafe``), or its team directory (``cafe/.nbs``).
+
+    Raises:
+        NoTeamError: there is no team directory, or no ledger in it.
+    """
+    given = os.fspath(path)
+    begin = os.path.abspath(given)
+    found = team_of(begin)
+    if found is None or not has_ledger(found):
+        raise NoTeamError(f"no ledger in {begin}: `tripod init {given}` makes one")
+    return found
+
+
+class Team(Context):
+    """One team directory, opened for work: ``with Team("cafe") as team: ...``.
+
+    A team belongs to the thread that opened it. Any number of processes may have the same team
+    open; each act waits until the one before it is done.
+
+    Attributes:
+        root: the path of the team directory.
+        warnings: what a person should know of the acts so far, one sentence each.
+        queue: the queue that acts on events work on: ``""`` the team's own, else ``"<name>/"``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
+        """Open the ledger of a team.
+
+        Args:
+            path: the project's folder (``cafe``), or its team directory (``cafe/.nbs``).
+            create: begin an empty ledger in the team directory ``path``; ``tripod.init`` does so.
 
         Raises:
-            LedgerError: it is not there, damaged, or cannot be written.
+            NoTeamError: ``path`` holds no team directory, or one without a ledger.
+            LedgerError: the ledger is not there, is damaged, or cannot be written.
         """
-        super().__init__(root, create=create)
+        given = os.fspath(path)
+        # A ledger of an earlier version may stand in a folder that holds a .nbs by now as well.
+        is_root = create or os.path.basename(os.path.abspath(given)) == FOLDER or is_apart(given)
+        super().__init__(given if is_root else find_root(given), create=create)
         try:
             self.settle_places()
         except BaseException:
@@ -79,6 +114,26 @@ class Team(Context):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def head(self) -> Head:
+        """How many entries the ledger holds, and the root of their Merkle tree (32 bytes).
+
+        Raises:
+            LedgerDamagedError: the database cannot be read as a ledger.
+        """
+        return self.store.head()
+
+    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        """The entries of the ledger in order, from number ``start`` up to before ``stop``.
+
+        Args:
+            start: the number of the first entry, from 0.
+            stop: the number after the last entry; None: up to the ledger's end as it is now.
+
+        Raises:
+            LedgerDamagedError: an entry cannot be read.
+        """
+        return self.store.read(start, stop)
 
     def settle_places(self) -> None:
         """Look for events and chats where the ledger's entries say that they are."""

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from tripod.bus.events import settings
 from tripod.bus.waiting import Watch
-from tripod.errors import TripodError
-from tripod.ledger.errors import LedgerError
+from tripod.errors import LedgerError, TripodError
 from tripod.team.adopt import sync
 from tripod.team.files import folders_of
 from tripod.team.team import Team

@@ -15,10 +15,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tripod.errors import NotFoundError, RefusedError, TripodError
+from tripod.errors import LedgerError, NotFoundError, RefusedError, TripodError
 from tripod.ledger.actors import OBSERVED, sign_drafts
 from tripod.ledger.entry import Draft
-from tripod.ledger.errors import LedgerError
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds import team as drafts
 from tripod.team.act import Context

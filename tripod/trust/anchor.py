@@ -29,8 +29,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnreachableError
-from tripod.ledger.errors import LedgerError, MalformedError, NotVerifiedError
+from tripod.errors import (
+    BadArgumentError,
+    LedgerError,
+    MalformedError,
+    NotFoundError,
+    NotVerifiedError,
+    RefusedError,
+    UnreachableError,
+)
 from tripod.ledger.files import read_plain
 from tripod.ledger.kinds import team as drafts
 from tripod.ledger.merkle import consistency_proof, root_of

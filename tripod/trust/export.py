@@ -36,9 +36,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from tripod.errors import RefusedError
+from tripod.errors import LedgerDamagedError, LedgerError, MalformedError, RefusedError
 from tripod.ledger.entry import auth_of, commit, leaf_hash
-from tripod.ledger.errors import LedgerDamagedError, LedgerError, MalformedError
 from tripod.ledger.files import hold_folder, read_plain, sync_path
 from tripod.ledger.merkle import Tree, root_of
 from tripod.ledger.places import RECORD

@@ -18,8 +18,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger.errors import MalformedError
+from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
 from tripod.ledger.files import hold_folder, read_plain
 from tripod.ledger.merkle import Nodes, consistency_proof, inclusion_proof, root_of
 from tripod.ledger.sqlite.reader import block_nodes, read_only

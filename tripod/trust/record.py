@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from tripod.errors import RefusedError
-from tripod.ledger.errors import LedgerDamagedError
+from tripod.errors import LedgerDamagedError, RefusedError
 from tripod.ledger.files import rename_file, sync_path
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.places import RECORD

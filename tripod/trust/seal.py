@@ -26,9 +26,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tripod.errors import RefusedError, TripodError
+from tripod.errors import LedgerError, RefusedError, TripodError
 from tripod.ledger.entry import Draft, Entry
-from tripod.ledger.errors import LedgerError
 from tripod.ledger.files import hold_file, read_plain
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds import team as drafts

@@ -22,8 +22,7 @@ import os
 import time
 from collections.abc import Callable
 
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.errors import BadArgumentError, LedgerError, MalformedError, NotFoundError, RefusedError
 from tripod.ledger.files import hold_file, open_plain, read_plain, replace_file, sync_path
 from tripod.ledger.tlog.note import (
     COSIGNATURE,

@@ -25,8 +25,13 @@ from tripod.agents import jobs, profiles
 from tripod.agents.jobs import Errand, newest, ordered_again, recorded
 from tripod.agents.spec import SpawnSpec
 from tripod.agents.spool import RUNNING
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger.errors import MalformedError, TooLargeError
+from tripod.errors import (
+    BadArgumentError,
+    MalformedError,
+    NotFoundError,
+    RefusedError,
+    TooLargeError,
+)
 from tripod.ledger.kinds import workers as drafts
 from tripod.ledger.locator import LEDGER, nearest
 from tripod.projections.projection import content_bytes

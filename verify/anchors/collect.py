@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.errors import LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.timestamp import parse_authorities
@@ -33,7 +33,7 @@ _SHALLOW = (
 _MAX_FILE = 4 * 1024 * 1024  # the certificates of a whole system; each form has its own limit
 
 
-class OutsideError(Exception):
+class OutsideError(TripodError):
     """Something that was asked for cannot be read, so nothing may be called clean."""
 
 

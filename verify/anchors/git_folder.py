@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tripod.ledger.errors import TripodError
 from tripod.ledger.files import read_plain
 
 _MAX_SMALL = 1024 * 1024
@@ -25,7 +26,7 @@ _REFLOG = re.compile(rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ", re.MULTILINE)
 _NO_GIT = "--no-git leaves the history alone"
 
 
-class GitError(Exception):
+class GitError(TripodError):
     """The repository cannot be asked; the text says why, and where it can be, what to do."""
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import orjson
 
 from tripod.ledger.entry import leaf_hash
-from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger.errors import LedgerError, MalformedError, TripodError
 from tripod.ledger.merkle import Tree, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.progress import over
@@ -69,7 +69,7 @@ _LIMITS = {ENTRIES: WIDTH * (MAX_ENTRY + 2)}
 _DEEP = 64  # folders in each other: ours are never nearly so deep
 
 
-class FileError(Exception):
+class FileError(TripodError):
     """A file of the export that is missing, or cannot be read; the message names it."""
 
 

@@ -32,8 +32,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, get_args
 
 from tripod.agents.spec import BASIC_ENV, Output, SpawnSpec
-from tripod.errors import BadArgumentError, NotFoundError
-from tripod.ledger.errors import MalformedError
+from tripod.errors import BadArgumentError, MalformedError, NotFoundError
 from tripod.ledger.files import read_plain
 from tripod.projections.settings import (
     MAX_SIZE,

@@ -1,0 +1,51 @@
+"""Lazy package faces (PEP 562): a public name is imported when a program first asks for it.
+
+The face of a package is its ``__init__.py``: ``tripod``, ``tripod.chat`` and their siblings. Python
+runs it before any module of the package, so a face that imported its modules would load all of
+them for every command. ``tripod.chat.writer`` alone must stay as cheap as before.
+
+A face states its names twice, and a test compares both with what a program gets:
+
+- in imports under ``TYPE_CHECKING``, which type checkers and editors follow;
+- in ``__all__``, which ``lazy`` looks the names up for.
+
+No face may offer a name that one of its modules has: the import system would replace it by that
+module (hence ``tripod.chat.send`` lives in ``tripod.chat.writer``).
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # type checkers take the name for true; `import tripod` loads no `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_ABSENT = object()
+
+
+def lazy(
+    package: str, names: Sequence[str], modules: Sequence[str], packages: Sequence[str] = ()
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Make the functions ``__getattr__`` and ``__dir__`` of a face.
+
+    Args:
+        package: the dotted name of the face's package.
+        names: its ``__all__``.
+        modules: the modules that hold the names, below the package, in the order of the search.
+        packages: which of the names are packages or modules themselves.
+    """
+
+    def find(name: str) -> object:
+        from importlib import import_module
+
+        if name in packages:
+            return import_module(f"{package}.{name}")
+        for module in modules if name in names else ():
+            found = getattr(import_module(f"{package}.{module}"), name, _ABSENT)
+            if found is not _ABSENT:
+                setattr(sys.modules[package], name, found)
+                return found
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find, lambda: sorted({*vars(sys.modules[package]), *names})
