@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import Call, verb_of
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.entry import Entry, leaf_hash
 from tripod.ledger.sqlite.erase import redaction_id
-from tripod.output import emit, emit_bytes, emit_pretty, format_utc, one_line
+from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def _show(call: Call) -> None:
             _list(call, team)
         elif is_entry:
             _entry(call, team)
+        elif what in ("agents", "pythia") and call.at is None:
+            _runs(call, team)
         else:
             _projection(call, team)
 
@@ -92,6 +95,53 @@ def _entry(call: Call, team: Team) -> None:
         call.objects([_value(entry)])
     else:
         emit_pretty(_value(entry))
+
+
+def _runs(call: Call, team: Team) -> None:
+    """What each run of a program was given, and what it answered; ``pythia``: of the reviewer."""
+    role, values = (" WHERE role = ?", ("pythia",)) if call.what == "pythia" else ("", ())
+    rows = team.store.db.execute(
+        f"SELECT seq, spawn, role, subject, attempt, state FROM agents{role} ORDER BY seq", values
+    ).fetchall()
+    runs = [
+        dict(zip(("seq", "spawn", "role", "subject", "attempt", "state"), row, strict=True))
+        | _said(team, row[1])
+        for row in rows
+    ]
+    call.answers(runs, (line for run in runs for line in _run_lines(run)))
+
+
+def _said(team: Team, spawn: str) -> dict[str, Any]:
+    """The texts that a run was given, by which channel, and what it wrote to standard output."""
+    given: list[dict[str, Any]] = []
+    answer: dict[str, Any] = {"status": None, "answer": None}
+    stream = (f"agents/{spawn}",)
+    rows = team.store.db.execute("SELECT seq FROM entries WHERE stream = ? ORDER BY seq", stream)
+    for (seq,) in rows.fetchall():
+        entry = next(team.store.read(seq, seq + 1))
+        body = entry.data
+        if entry.kind == "delivered":
+            text = _text(team, body.get("content")) if entry.body is not None else None
+            given.append({"channel": body.get("channel"), "seq": seq, "text": text})
+        elif entry.kind == "agent.ended":
+            kept = body.get("stdout", {}).get("content") if entry.body is not None else None
+            answer = {"status": body.get("status"), "answer": _text(team, kept)}
+    return {"given": given, **answer}
+
+
+def _text(team: Team, content: dict[str, Any] | None) -> str | None:
+    from tripod.projections.projection import content_bytes
+
+    return None if content is None else content_bytes(team.source, content).decode(errors="replace")
+
+
+def _run_lines(run: dict[str, Any]) -> Iterator[str]:
+    state = run["state"] if run["status"] is None else f"{run['state']}, {run['status']}"
+    what = f"{run['role']} {run['subject']}, attempt {run['attempt']}: {state}"
+    yield one_line(f"entry {run['seq']}: {what}")
+    texts = [(f"given ({one['channel']}, entry {one['seq']})", one["text"]) for one in run["given"]]
+    for label, text in [*texts, ("answered", run["answer"])]:
+        yield f"  {label}: {hanging((text or '').rstrip()) if text is not None else 'not kept'}"
 
 
 def _bounds(call: Call, team: Team, seq: int) -> None:
@@ -149,7 +199,8 @@ def _projection(call: Call, team: Team) -> None:
 _SHOW = """\
 show [WHAT]
     WHAT is nothing (the newest entries), an entry's number or id, or a projection: decisions,
-    chat, events, workers, counts.
+    chat, events, workers, counts. `agents` and `pythia` print what each run of a program, or of the
+    reviewer, was given and what it answered.
     --at SEQ          The projection as of entry SEQ.
     --last N          How many entries to list; 20 by default.
     --stream NAME     List only entries of this stream, such as chat/live.
