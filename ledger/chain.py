@@ -55,7 +55,7 @@ class Tip:
 
 
 def link(tip: Tip, draft: Draft, at: str, entry_id: str, salt: bytes) -> Entry:
-    """Make the next entry from a draft, and move the tip behind it.
+    """Make the next entry from a draft, and move the tip to it.
 
     The time of an entry is never earlier than that of the entry before: where the host's clock
     went back, the earlier entry's time is repeated, so that order and time cannot contradict each
@@ -122,7 +122,7 @@ def link_all(
     *,
     stands: Callable[[str], bool],
 ) -> Linked:
-    """Link a batch and move the tip behind it; what stands in the ledger already is not repeated.
+    """Link a batch and move the tip to it; what stands in the ledger already is not repeated.
 
     Args:
         tip: where the ledger ends; the caller's own copy.

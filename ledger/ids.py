@@ -48,7 +48,7 @@ def now_at() -> str:
 def uuid7(ns: int, entropy: str) -> str:
     """Make a time-ordered id (UUIDv7, RFC 9562) from a time in ns and 15 random hex digits.
 
-    The 12 bits behind the milliseconds carry the sub-millisecond fraction, so that ids of one
+    The 12 bits after the milliseconds carry the sub-millisecond fraction, so that ids of one
     process rise with its clock: a random unique index costs more than all the hashing.
 
     >>> uuid7(1795294675123456789, "0123456789abcde")

@@ -27,7 +27,7 @@ WORKERS = Workers()
 PYTHIA = PythiaRuns()
 
 # Where an event was acknowledged onto the name of an unreadable file, the event is what stands
-# there: so FILES is asked last of those that share folders; behind WORKERS for the same reason.
+# there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
 PROJECTIONS: tuple[Projection, ...] = (
     LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
     PYTHIA,

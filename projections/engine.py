@@ -153,7 +153,7 @@ def together(ops: Iterable[Op]) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """Put equal statements of one table together, as far as that changes no row.
 
     An operation may move in front of others that concern other rows; where it may not, its
-    statement begins another lane behind them. Without this, a batch in which events come and go is
+    statement begins another lane after them. Without this, a batch in which events come and go is
     as many statements as events.
     """
     lanes: list[tuple[str, list[tuple[Any, ...]]]] = []

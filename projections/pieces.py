@@ -73,7 +73,7 @@ class Reader:
     """What every part of the intake looks at: the tables, the disk, and what was known of it.
 
     ``full`` also looks at evidence and read positions, which daily commands pass over. The files
-    show the first ``files`` of the ledger's ``size`` entries: behind those, a writer died between
+    show the first ``files`` of the ledger's ``size`` entries: after those, a writer died between
     its commit and its files, and what they lack is not missing. ``pruned`` are the processed
     events whose files that writer should have deleted, ``restored`` the files and folders that it
     should have written again.

@@ -1,7 +1,7 @@
 """Taking in replaced files that hold more than we knew when we replaced them.
 
 ``tripod.projections.swap`` keeps a file that came back from an exchange with foreign bytes in it,
-or that was left by a crash. What was added behind the bytes that we knew is taken in as if it stood
+or that was left by a crash. What was added after the bytes that we knew is taken in as if it stood
 in the file of today; any other change is evidence, kept whole. Each piece has an id made of the
 kept file's own name, which is never used twice: however often it is looked at, it is taken in once.
 """

@@ -53,7 +53,7 @@ class SavedName(NamedTuple):
     """What the name of a kept file says; marks are the first 16 hex digits of a SHA-256.
 
     ``of`` is the mark of the replaced file's name. Of the bytes that were expected to come back,
-    ``whole`` is the mark of all; ``size`` and ``body`` are of those behind a chat's header.
+    ``whole`` is the mark of all; ``size`` and ``body`` are of those after a chat's header.
     ``size`` is None where they contradicted the ledger. ``inode`` is that of the file that
     replaces it: as long as the name has it, the exchange has not come.
     """
@@ -82,7 +82,7 @@ def mark_of(data: bytes) -> str:
 
 
 def split(path: str, data: bytes) -> tuple[bytes, bytes]:
-    """A chat's header, which any writer rewrites, and what stands behind it; else no header."""
+    """A chat's header, which any writer rewrites, and what stands after it; else no header."""
     if path.endswith(".chat"):
         front, mark, body = data.partition(_HEADER_END)
         if mark:

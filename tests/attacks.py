@@ -390,7 +390,7 @@ def _other_text(case: Case, row: Row) -> Row:
 
 
 def _rewritten(case: Case, first: int, stop: int) -> tuple[list[Row], int]:
-    """One entry in a range is changed, and sometimes more behind it; none that is signed."""
+    """One entry in a range is changed, and sometimes more after it; none that is signed."""
     rows = case.rows
     theirs = [
         seq

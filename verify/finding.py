@@ -179,7 +179,7 @@ class Anchored:
     """How far heads that are remembered outside vouch for the ledger.
 
     ``sizes`` gives for each level that is reached up to which size, and by whom, in words.
-    ``tail`` are the entries behind the largest of them, ``seconds`` how long ago the first of
+    ``tail`` are the entries after the largest of them, ``seconds`` how long ago the first of
     those was appended, by the ledger's own clock and that of this run.
     """
 

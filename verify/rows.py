@@ -123,7 +123,7 @@ def all_rows(
             for row in db.execute(sql, (low, high)):
                 if row[0] < low:  # pages that lead back to each other would never end
                     raise sqlite3.DatabaseError(
-                        f"the rows behind {low - 1} are not in order: pages are damaged"
+                        f"the rows after {low - 1} are not in order: pages are damaged"
                     )
                 low = row[0] + 1
                 yield row

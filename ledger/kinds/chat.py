@@ -81,7 +81,7 @@ class Rotated(BodyModel):
     """The first ``count`` lines of the live file went to the file ``chat/<archive>.chat``.
 
     ``size`` is how many bytes they take, ``header`` what stands in front of them there. ``stop``
-    is the index of the line behind them, given where deleted ones lie between. With ``moved`` the
+    is the index of the line after them, given where deleted ones lie between. With ``moved`` the
     live file itself went there, with all its lines: there is none until the channel begins anew.
     """
 

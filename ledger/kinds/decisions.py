@@ -15,7 +15,7 @@ LogName = Annotated[
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,40}/)?[^./\x00-\x1f][^/\x00-\x1f]*\.md$",
     ),
 ]
-"""The file name of a log that is not ``log.md``; behind that of the folder, where it was added."""
+"""The file name of a log that is not ``log.md``; after that of the folder, where it was added."""
 DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
 
 

@@ -182,7 +182,7 @@ def rotated(
 ) -> Draft:
     """Split the first ``count`` lines (``size`` bytes) of a chat off into an archive.
 
-    ``stop`` is the index of the line behind them, where deleted ones lie between.
+    ``stop`` is the index of the line after them, where deleted ones lie between.
     """
     blobs: list[bytes] = []
     body: Body = {
@@ -259,7 +259,7 @@ def revoked(handle: str, number: int, vkey: str, reason: str, note: str) -> Draf
 def forked_from(
     origin: str, size: int, root: bytes, reason: str, seal: str | None, *, note: str | None = None
 ) -> Draft:
-    """Leave the line ``origin`` behind its head ``size``, ``root``; ``seal`` is its newest.
+    """Leave the line ``origin`` after its head ``size``, ``root``; ``seal`` is its newest.
 
     ``note`` is the old key's signature of that (``tripod.ledger.tlog.seal.sign_fork``).
     """

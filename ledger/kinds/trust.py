@@ -21,7 +21,7 @@ class KeySet(BodyModel):
 class SealMade(BodyModel):
     """The head of the first ``size`` entries was signed: ``note`` is the seal, and why it was made.
 
-    The entry itself is the first behind them.
+    The entry itself is the first after them.
     """
 
     note: str

@@ -3,7 +3,7 @@
 Kinds of workers' lives (spec: nbs-compat C5; seeds: nbs-bus, "Integration with nbs-worker").
 
 Each change of a worker's state is one entry; where the seeds document an event for it, that is the
-entry behind it, of the name ``event``.
+entry after it, of the name ``event``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Erasing in SQLite: the two deeds that the triggers permit, and the sweep behind them.
+"""Erasing in SQLite: the two deeds that the triggers permit, and the sweep after them.
 
 What a statement overwrites is gone from its page (``secure_delete``), but not from everywhere: the
 write-ahead log holds older pages, and nothing is promised of older copies in pages that were

@@ -92,7 +92,7 @@ class SQLiteTransaction:
         self._whole = True
 
     def check_whole(self) -> None:
-        """Refuse to go on behind an append that failed half way, or behind a rollback.
+        """Refuse to go on after an append that failed half way, or after a rollback.
 
         Raises:
             LedgerError: nothing of this transaction can be recorded any more.
@@ -427,7 +427,7 @@ class SQLiteStore:
     ) -> Writing:
         """Take the writer's place; leave with an exception and nothing has happened.
 
-        ``after`` runs behind the COMMIT, while this writer still has the place: there the files
+        ``after`` runs after the COMMIT, while this writer still has the place: there the files
         are written (step 3 above). ``mends``: the caller begins by removing triggers that are not
         ours (``tripod.ledger.sqlite.schema``); else the transaction is refused where there are
         some.

@@ -296,7 +296,7 @@ def _check_key(name: str, kind: int, key: bytes, where: str) -> None:
 
 
 def _parse_key(text: str, where: str) -> tuple[str, bytes, int, bytes]:
-    """Take a vkey apart, or what stands behind the mark of an skey; no message shows the key."""
+    """Take a vkey apart, or what stands after the mark of an skey; no message shows the key."""
     parts = text.split("+", 2)  # base64 may hold a '+' as well
     if len(parts) != 3:
         raise MalformedError(f"{where}: not of the form name+id+base64")
@@ -307,10 +307,10 @@ def _parse_key(text: str, where: str) -> tuple[str, bytes, int, bytes]:
         data = parse_base64(payload, where)
     except MalformedError:
         raise MalformedError(
-            f"{where}: the part behind the key ID is not base64 in its one spelling"
+            f"{where}: the part after the key ID is not base64 in its one spelling"
         ) from None
     if not data:
-        raise MalformedError(f"{where}: no key stands behind the key ID")
+        raise MalformedError(f"{where}: no key stands after the key ID")
     _check_key(name, data[0], data[1:], where)
     return name, bytes.fromhex(key_id), data[0], data[1:]
 
@@ -425,7 +425,7 @@ def verify(note: Note, keys: Iterable[VerifierKey]) -> list[Signature]:
 
 
 def sign(text: str, key: SigningKey) -> Signature:
-    """Sign ``text`` as it stands: without the blank line that a note puts behind it.
+    """Sign ``text`` as it stands: without the blank line that a note puts after it.
 
     The same text and key give the same bytes.
 
@@ -512,7 +512,7 @@ def _signature_problem(signature: Signature) -> str | None:
 
 
 def format_carried(lines: Iterable[str], note: Note) -> bytes:
-    """Write lines and a note behind them: the frame of proofs, and of requests to a witness.
+    """Write lines and a note after them: the frame of proofs, and of requests to a witness.
 
     Raises:
         MalformedError: the note is none.

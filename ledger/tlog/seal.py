@@ -253,7 +253,7 @@ def rotation_problem(note: str, origin: str, old: VerifierKey, new: VerifierKey)
 
 
 def fork_text(origin: str, size: int, root: bytes, new: str) -> str:
-    """What the key of the line ``origin`` signs: behind ``size`` entries it goes on as ``new``."""
+    """What the key of the line ``origin`` signs: after ``size`` entries it continues as ``new``."""
     return f"tripod fork\n{origin}\n{size}\n{format_base64(root)}\n{new}\n"
 
 

@@ -40,7 +40,7 @@ _ACK = (
     "UPDATE events SET acked = ? WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
     " AND us = ? AND name = ?"
 )
-# An event of a queue that was added is named ``<queue>/<file>``; '0' comes behind '/'.
+# An event of a queue that was added is named ``<queue>/<file>``; '0' comes after '/'.
 _ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0"
 _ACK_QUEUE = (
     "UPDATE events SET acked = ? WHERE acked IS NULL AND name > ? || '/' AND name < ? || '0'"
@@ -164,7 +164,7 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
 def in_queue(queue: str, *, alone: bool, column: str = "name") -> tuple[str, tuple[str, ...]]:
     """The condition that an event is of a queue: '' the team's own, else ``<name>/``.
 
-    ``alone``: the team has no other queue, so nothing need be asked. Gives SQL behind an AND, and
+    ``alone``: the team has no other queue, so nothing need be asked. Gives SQL after an AND, and
     the values in it.
     """
     if queue:

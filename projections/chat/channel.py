@@ -136,7 +136,7 @@ class Channel:
         there as it was: it is known by who said it when.
 
         Where lines went since, what is left of them may be how an older file begins as well, and
-        what stood behind would look new: the state that explains most of the file holds.
+        what stood after would look new: the state that explains most of the file holds.
         """
         found: tuple[bytes, int] | None = None
         erased = self._erased()
@@ -187,7 +187,7 @@ class Channel:
         return [line_bytes(source, body) for body in source.each_body([seq for (seq,) in rows])]
 
     def _behind(self, count: int) -> int:
-        """The number of the line behind the first ``count`` that the live file shows."""
+        """The number of the line after the first ``count`` that the live file shows."""
         stop = self.live_from + count
         for number in self.gone:
             stop += self.live_from <= number < stop
@@ -230,7 +230,7 @@ class Channel:
         self.people = {}
 
     def take(self, lines: list[bytes], archives: list[Archive], torn: bytes = b"") -> None:
-        """New lines in order, each rotation behind the last line that it found there.
+        """New lines in order, each rotation after the last line that it found there.
 
         ``torn`` is what the ledger has of the first: its writer was at work when it was read.
         """

@@ -21,7 +21,7 @@ Source: spec nbs-compat C1 to C3. Who may use it: folds, checks and acts; it imp
 The handles that a message mentions: ``@h``, ``@h!``, ``@h?``. Pure; source: spec nbs-compat C3.
 
 ``@`` and as many of ``A-Za-z0-9_-`` as follow, at most 63; none where the character before the
-``@`` is one of ``A-Za-z0-9._+-``, as in an address. A ``!`` behind it interrupts, a ``?`` asks
+``@`` is one of ``A-Za-z0-9._+-``, as in an address. A ``!`` after it interrupts, a ``?`` asks
 (shells write them ``\!`` and ``\?``). Of several for one handle the strongest counts.
 
 The read positions that the original chat tool keeps beside a chat: ``<channel>.chat.cursors``.

@@ -108,7 +108,7 @@ def _moved_away(reader: Reader, taker: Channel) -> bool:
     """Take in that a chat's file was moved into the folder ``archive`` beside it.
 
     It is known by its lines: every one that the ledger holds of the live file, in their order, and
-    perhaps more behind them. Where lines are missing the chat was cut, whatever was put there.
+    perhaps more after them. Where lines are missing the chat was cut, whatever was put there.
     """
     if reader.files < reader.size:
         return False
@@ -269,7 +269,7 @@ def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: boo
 
 
 def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
-    """Lines behind the first ``held`` bytes; a torn last line of one file ends with that file."""
+    """Lines after the first ``held`` bytes; a torn last line of one file ends with that file."""
     lines = []
     for body in bodies:
         lines += cut_lines(body[held:])
@@ -335,13 +335,13 @@ _BEFORE = (
 
 
 class _Picture(NamedTuple):
-    """The messages of a live file, numbers and handles; ``stop`` is behind the last of them."""
+    """The messages of a live file, numbers and handles; ``stop`` is after the last of them."""
 
     messages: list[tuple[int, str]]
     stop: int
 
     def at(self, index: int) -> tuple[int, str]:
-        """The number behind the message of that index, and who said it ('' behind them all)."""
+        """The number after the message of that index, and who said it ('' after them all)."""
         if index < len(self.messages):
             number, speaker = self.messages[index]
             return number + 1, speaker
@@ -357,7 +357,7 @@ def seen_positions(
 
     News is a position beyond what the ledger says: a lower one may be what we wrote before others
     spoke. Two moves of the original are none: where it splits lines off, positions among those
-    stay at its first message; and its sender is put behind its own message, over whatever others
+    stay at its first message; and its sender is put after its own message, over whatever others
     said before.
     """
     row = source.db.execute(

@@ -147,7 +147,7 @@ def split_log(data: bytes) -> tuple[bytes, tuple[bytes, ...]]:
 
 
 def entry_text(piece: bytes) -> str:
-    r"""Give what a piece of a log says: from its heading to the rule behind it.
+    r"""Give what a piece of a log says: from its heading to the rule after it.
 
     >>> entry_text(b"\n---\n\n### D-1 T\n- **Status:** decided\n\n---\n")
     '### D-1 T\n- **Status:** decided'
@@ -283,7 +283,7 @@ def valid_id(text: str) -> str | None:
 def log_name_problem(name: str) -> str | None:
     """Judge the name of a log's file within the Scribe's folder: None, or the broken rule.
 
-    That of a log elsewhere stands behind the name of its folder: ``docs/decisions.md``.
+    That of a log elsewhere stands after the name of its folder: ``docs/decisions.md``.
     """
     folder, slash, own = name.rpartition("/")
     if not own.endswith(".md") or own == ".md":

@@ -206,9 +206,9 @@ def _is_copy(part: bytes, held: bytes, live: bytes) -> bool:
 
 
 def _take_behind(taker: LogTaker, reader: Reader, log: str, data: bytes) -> None:
-    """The usual case: one file, which shows what the ledger holds, and perhaps more behind it.
+    """The usual case: one file, which shows what the ledger holds, and perhaps more after it.
 
-    Text put behind a header that had no entry yet belongs to no header of ours.
+    Text put after a header that had no entry yet belongs to no header of ours.
     """
     header = LOG.header(reader.source, log)
     held = LOG.pieces(reader.source, log)
@@ -227,7 +227,7 @@ def _take_behind(taker: LogTaker, reader: Reader, log: str, data: bytes) -> None
 
 
 def _behind_erased(reader: Reader, log: str, data: bytes, held: bytes) -> bytes | None:
-    """What stands behind a log that still shows decisions which were erased; None: it is none."""
+    """What stands after a log that still shows decisions which were erased; None: it is none."""
     source = reader.source
     seqs = erased_since(reader, f"{LOG.folder}/{log}", ("decision.logged", "log.noted"))
     erased = {piece_bytes(source, body) for body in source.each_body(seqs)}
@@ -248,7 +248,7 @@ def _id_of(piece: bytes) -> str | None:
 
 
 def _foreign(shown: bytes, ours: bytes) -> bytes:
-    """What of the bytes behind a log the ledger does not hold.
+    """What of the bytes after a log the ledger does not hold.
 
     A writer that was adding ``ours`` when it died left some of these pieces there, the last of them
     perhaps torn, with those of others around them.
@@ -274,7 +274,7 @@ def _foreign(shown: bytes, ours: bytes) -> bytes:
 def _take_parts(
     taker: LogTaker, parts: list[tuple[str, bytes, bytes]], held: int, reader: Reader
 ) -> None:
-    """Add what each file holds behind the bytes that the ledger holds; then note its split."""
+    """Add what each file holds after the bytes that the ledger holds; then note its split."""
     live_header = parts[-1][1]
     for name, header, pieces in parts:
         taker.add(pieces[held:])
@@ -339,7 +339,7 @@ class LogTaker:
         )
 
     def add(self, data: bytes) -> None:
-        """Pieces behind what the ledger holds, in their order."""
+        """Pieces after what the ledger holds, in their order."""
         text, pieces = split_log(data)
         if text:
             self._note(text, "text that belongs to no entry")

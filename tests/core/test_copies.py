@@ -259,7 +259,7 @@ def test_a_lost_ledger_is_restored_under_another_name(root: str, how: str) -> No
     assert (done.kept != "") == (how != "gone")
     assert failures(root) == []
     reason = next(r for r in read(f"{root}/ledger.db") if r.head["kind"] == "ledger.forked-from")
-    assert "nobody knows what came behind it" in reason.data["reason"]
+    assert "nobody knows what came after it" in reason.data["reason"]
 
 
 def test_who_has_the_ledger_open_goes_on_in_the_restored_one(root: str) -> None:

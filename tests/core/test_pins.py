@@ -404,7 +404,7 @@ def test_what_the_policy_demands_is_there_or_fails(root: str, tmp_path: Path, cl
     assert judge(root, asked).exit_code == 0
     clock.move(101)
     (text,) = texts(judge(root, asked))
-    assert text.startswith("stale anchor: the tail behind the newest head of level PINNED is 101 s")
+    assert text.startswith("stale anchor: the tail after the newest head of level PINNED is 101 s")
     say(root, 1)
     assert len(texts(judge(root, asked))) == 2
 

@@ -86,7 +86,7 @@ def start_time(pid: int) -> int:
     """When a process began, in clock ticks since boot; 0 where the system does not tell."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The name in brackets may hold anything: the fields are counted behind the last one.
+            # The name in brackets may hold anything: the fields are counted after the last one.
             return int(file.read().rpartition(b")")[2].split()[19])
     except (OSError, IndexError, ValueError):
         return 0

@@ -193,7 +193,7 @@ def _check_source(handle: str | None) -> None:
 
 
 def full_name(team: Team, name: str) -> str:
-    """An event's name in the ledger: behind the queue that it is of, where that was added.
+    """An event's name in the ledger: after the queue that it is of, where that was added.
 
     Raises:
         BadArgumentError: not the name of an event.

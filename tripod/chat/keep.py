@@ -206,7 +206,7 @@ def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
 def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
     """Say that ``handle`` has read the live file up to the message of that index, and no more.
 
-    An index behind the last message means all of them.
+    An index after the last message means all of them.
 
     Raises:
         BadArgumentError: the handle breaks its rule.

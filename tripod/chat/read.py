@@ -327,7 +327,7 @@ def indexed(
         name: the channel, or an archive.
         window: its ``last`` is taken first, of all messages of the file; its times like the others.
         first: the index in the file of the first, from 0.
-        stop: the index in the file behind the last; None: all.
+        stop: the index in the file after the last; None: all.
         handles: only of these.
         text: only those that hold it, upper and lower case alike (ASCII).
 

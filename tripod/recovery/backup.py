@@ -264,7 +264,7 @@ def _lacking(database: str, db: sqlite3.Connection) -> str | None:
     if problem is not None:
         return problem
     if there is None:
-        return "no ledger that can be read stood in its place: nobody knows what came behind it"
+        return "no ledger that can be read stood in its place: nobody knows what came after it"
     head, name = there
     if name == origin and head.size <= size and root_of(nodes, 0, head.size) == head.root:
         return None

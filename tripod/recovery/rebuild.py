@@ -68,7 +68,7 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
     check_reason(discard)
     kept = 0
     with team.act(full=True, anew=True) as act:
-        remove(f"{team.store.path}.{RENEWING}")  # of one who was killed behind its last step
+        remove(f"{team.store.path}.{RENEWING}")  # of one who was killed after its last step
         walk(team.store.db)
         paths: set[str] = set()
         others: list[

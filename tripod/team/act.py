@@ -1,4 +1,4 @@
-"""An open team directory, and one act on it: what it appends, and what is written behind it.
+"""An open team directory, and one act on it: what it appends, and what is written after it.
 
 What needs no more than an open ledger and its files, the trust commands first of all, takes a
 ``Context``. Only ``tripod.team.team`` makes an ``Act``, and the acts of the domains

@@ -178,7 +178,7 @@ class Files:
         Of all who try, whatever program they run, one can: the rename decides. Dead before the
         COMMIT: the next command finds the files moved, as another program moves them. ``give_back``
         undoes it where nothing is recorded. The others are those whose file is not in the queue;
-        one whose place is taken by another file is moved behind the COMMIT.
+        one whose place is taken by another file is moved after the COMMIT.
         """
         left: list[str] = []
         for front, its in _by_queue(names).items():
@@ -196,7 +196,7 @@ class Files:
             files = [name[len(front) :] for name in names]
             left = [front + file for file in move_all(self.disk, queue, done, files)]
             self.taken.update(set(names) - set(left))
-        except OSError:  # what could not be moved here is tried, and told, behind the COMMIT
+        except OSError:  # what could not be moved here is tried, and told, after the COMMIT
             return names
         return left
 

@@ -1,10 +1,10 @@
 """Keeps ``chat/*.chat.cursors``: there the original tool reads and writes who has read how far.
 
 The ledger holds the read positions; that file is shared with a tool that knows no ledger. In every
-act on a chat, under the chat's own lock, what the tool moved is taken in, and behind the commit the
+act on a chat, under the chat's own lock, what the tool moved is taken in, and after the commit the
 file is told as much as it can hold: the last message before the first unread one. It is never
 waited for: lost in a power cut, it is written again, in any case with the chat that it belongs to:
-an index there means another message behind lines that came, or went, since it was written.
+an index there means another message after lines that came, or went, since it was written.
 """
 
 from __future__ import annotations

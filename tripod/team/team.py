@@ -405,7 +405,7 @@ class Team(Context):
         if not behind and self._is_quiet(self.files.known, uncounted=uncounted):
             self.files.uncounted.update(uncounted or ())
             return
-        if anew:  # all chats are compared once, for the intake and for who compares behind it
+        if anew:  # all chats are compared once, for the intake and for who compares after it
             self.files.agreed = agreed_chats(self.source, self.disk)
         take_in(act)
         for entry in act.entries:
@@ -449,7 +449,7 @@ class Team(Context):
             self.files.clear()
         noted = self.files.note(act.look.seen_ns, act.conflicts)
         shown = files if self.files.late or self.files.failed else size
-        if shown < size:  # these entries come again: nothing is to be added behind a log then
+        if shown < size:  # these entries come again: nothing is to be added after a log then
             noted = {path: known for path, known in noted.items() if not is_live_log(path)}
         if shown > files or noted:
             try:

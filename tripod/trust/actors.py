@@ -282,7 +282,7 @@ def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
 
 
 def _seal(team: Context) -> None:
-    """Seal behind a change, if the ledger is sealed here: before that it could be made undone."""
+    """Seal after a change, if the ledger is sealed here: before that it could be made undone."""
     from tripod.trust import seal as sealing
 
     try:

@@ -166,7 +166,7 @@ def load(path: str, origin: str, passphrase: Passphrase = never) -> SigningKey:
 def settle(vkey: str, passphrase: Passphrase = never) -> SigningKey:
     """The private key of ``vkey``, which the ledger has in force.
 
-    A rotation that was stopped behind its entry is finished: the new file takes its place.
+    A rotation that was stopped after its entry is finished: the new file takes its place.
 
     Raises:
         LockedKeyError: it is encrypted, and ``passphrase`` gave none.

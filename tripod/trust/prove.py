@@ -37,7 +37,7 @@ from tripod.verify.anchors.heads import parse_head
 def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> bytes:
     """A ``.tlog-proof`` that entry ``seq`` lies under the seal in ``note``.
 
-    Its extra bytes are the entry's header, so that the file stands for itself, and behind a line
+    Its extra bytes are the entry's header, so that the file stands for itself, and after a line
     break the line of its body (``tripod.ledger.tlog.tiles``) where ``body`` asks for it.
 
     Raises:

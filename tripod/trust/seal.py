@@ -1,7 +1,7 @@
 """Sealing: when the ledger's head is signed, and the entries that say so.
 
 An act's entries are committed first; then their head is signed (``tripod.trust.seal``), and
-``seal.made`` is appended behind them. If we die between, the next act seals again. A team without
+``seal.made`` is appended after them. If we die between, the next act seals again. A team without
 a key, or one whose private key is on another host, is never sealed here and never told so.
 
 Hot commands import this module where the team has a key, and no more of it than ``seal_if_due``.
@@ -139,7 +139,7 @@ def _keep_record(team: Context, note: str) -> None:
 
 
 def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
-    """Seal behind an act (``entries`` are its own) if that is due; trouble becomes a warning."""
+    """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
     reason = _due(team.store.db, entries)
     if reason is None:
         return
@@ -320,7 +320,7 @@ def _last(origin: str) -> tuple[str, Seal] | None:
 
 
 def continues(old: Seal, size: int, nodes: Nodes) -> str | None:
-    """What is wrong with a ledger of ``size`` entries behind the seal ``old``; None: nothing."""
+    """What is wrong with a ledger of ``size`` entries after the seal ``old``; None: nothing."""
     if old.size > size:
         return (
             f"the seal that this host made last is of {old.size} entries, and the ledger holds "

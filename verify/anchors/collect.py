@@ -41,7 +41,7 @@ class AnchorOptions(NamedTuple):
     """What the caller wants looked at besides.
 
     ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
-    what is behind it. ``policies``: files to take in place of the team's own. ``git``: whether to
+    what is after it. ``policies``: files to take in place of the team's own. ``git``: whether to
     walk the history of the repository that the team directory lies in.
     """
 

@@ -264,7 +264,7 @@ def agreeing(evidence: Evidence) -> list[KnownHead]:
 def pin_of(evidence: Evidence) -> bytes | None:
     """What a pin should hold: all that this run has seen; None where there is nothing.
 
-    It is the newest seal where nothing of substance stands behind it, so that others can check who
+    It is the newest seal where nothing of substance stands after it, so that others can check who
     signed it; else the plain head, which covers more.
     """
     db, scan = evidence.db, evidence.scan
@@ -302,7 +302,7 @@ def _signed(evidence: Evidence, trust: TrustRows, note: object, want: Seal) -> b
 
 
 def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) -> tuple[int, int]:
-    """How many entries stand behind ``size``, and for how many seconds the first of them has."""
+    """How many entries stand after ``size``, and for how many seconds the first of them has."""
     if evidence.folded is not None:
         kept = [seq for (seq,) in evidence.query(_KEPT, size, size)]
         count, first = scan.head[0] - size - len(kept), size

@@ -5,7 +5,7 @@ lies in a temporary folder and borrows the repository's objects alone: there is 
 attribute, alias, graft, replacement, reflog or remote that could name a program, an encoding or
 another work tree, and the same holds for the environment. What the repository names (HEAD, refs,
 reflogs) we read ourselves (``tripod.verify.anchors.git_folder``); of its settings a few are read as
-text. Answers are bounded and binary, paths are literal and stand behind ``--``. ``GitError`` says
+text. Answers are bounded and binary, paths are literal and stand after ``--``. ``GitError`` says
 what could not be read. Nothing is written by reading; who writes objects and refs
 (``tripod.trust.anchor``) runs git in the same place.
 """

@@ -7,7 +7,7 @@ What a file that only grows may become, and what it may not. Pure.
 
 A version follows another if that is its beginning: nothing was taken away, changed or slipped in.
 Two people may append at once, on two branches. Then the merge begins as one of them has it, and
-behind that keeps every line of the other in order:
+after that keeps every line of the other in order:
 
 >>> follows(b"a\n", b"a\nb\n"), follows(b"a\nb\n", b"a\nc\n")
 (True, False)
@@ -112,7 +112,7 @@ def follows(old: bytes, new: bytes | None) -> bool:
 
 
 def keeps(old: bytes, new: bytes) -> bool:
-    """Whether all lines of ``old`` stand in ``new``, in order, behind those that both begin with.
+    """Whether all lines of ``old`` stand in ``new``, in order, after those that both begin with.
 
     The last line of either may lack its line break.
     """
@@ -434,7 +434,7 @@ class _Walk:
         """Whether a merge keeps what this parent had, but for a break of its other parents.
 
         That one stands already, and is put right where it was made. ``begins``: the merge begins
-        as another parent has the file, so that this one's lines may stand behind those.
+        as another parent has the file, so that this one's lines may stand after those.
         """
         if len(change.commit.parents) < 2 or not change.new:
             return False
@@ -449,7 +449,7 @@ class _Walk:
         return False
 
     def _kept(self, broke: _Noted, rest: bytes) -> bool:
-        """Whether what a break appended as well, behind what it changed, was kept."""
+        """Whether what a break appended as well, after what it changed, was kept."""
         lines = self._bytes(broke.change.old).count(b"\n")
         appended = (self._at(broke.change.new) or b"").split(b"\n")[lines:]
         return follows(b"\n".join(appended), rest)

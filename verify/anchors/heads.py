@@ -73,7 +73,7 @@ class Outside:
     hold one and cannot be read, ``forged`` of receipts that are not what they claim, ``broken`` of
     a policy of the team's that is not understood. ``authorities`` are certificates of those whose
     timestamps count. ``given`` has ``POLICY`` and ``RULES`` where that file came from
-    outside of the team directory. ``pin`` is the head to start from where only what is behind it
+    outside of the team directory. ``pin`` is the head to start from where only what is after it
     is looked at. ``logs`` is what git tells of each decision log that it holds. ``repository`` is
     the top of the repository that was asked, ``history`` says in words what of it was looked at.
     """
@@ -449,7 +449,7 @@ def _reached(sizes: Mapping[str, int], level: str) -> int:
 def demanded(told: HeadComparison, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
     """Add where the ledger falls short of the levels or the freshness that the rules ask for.
 
-    ``tail`` is what stands behind ``wanted_size``.
+    ``tail`` is what stands after ``wanted_size``.
     """
     missing = [name for name in rules.level if name != SELF and name not in anchored.sizes]
     if missing:
@@ -465,7 +465,7 @@ def demanded(told: HeadComparison, rules: Rules, anchored: Anchored, tail: tuple
         if limit is not None and have > limit:
             level = f" of level {', '.join(rules.level)}" if rules.level else ""
             told.add(
-                f"stale anchor: the tail behind the newest head{level} is {have} {word}, and the "
+                f"stale anchor: the tail after the newest head{level} is {have} {word}, and the "
                 f"policy allows {limit}",
                 "policy",
                 _STALE,

@@ -4,7 +4,7 @@ r"""What a team demands of its own ledger: the YAML file ``policy.yaml``. Pure.
 
     # missing protection is a failure, not a skip
     level: PINNED                     # or WITNESSED, TIMESTAMPED, [WITNESSED, TIMESTAMPED]
-    tail-entries: 256                 # so many entries may stand behind the newest such head,
+    tail-entries: 256                 # so many entries may stand after the newest such head,
     tail-seconds: 86400               # ... the oldest of them for so long
     required: [pins-extend, drift]    # checks that must have something to judge, and be clean
     signed:                           # kinds of entries that their actor must have signed,

@@ -84,4 +84,4 @@ ADVICE: tuple[ModuleType, ...] = (decision_missed, decision_noise)
 """Those that only advise: what they say is for a person to judge, and changes no exit code."""
 
 NEW_ONLY: tuple[ModuleType, ...] = (ledger_missing, *LEDGER_CHECKS, pins_extend)
-"""Those that can judge what is behind a pin without a fold of the whole ledger."""
+"""Those that can judge what is after a pin without a fold of the whole ledger."""

@@ -13,7 +13,7 @@ after it was appended``; ``prev is 3f2a…, the entry before hashes to 91bc…``
 another ledger``.
 
 **What to do.** Compare the named entry with a backup or a clone. What stands before it is proved
-by the chain, what stands behind it is not.
+by the chain, what stands after it is not.
 """
 
 from __future__ import annotations
@@ -55,5 +55,5 @@ def fork_problem(header: Header, data: Mapping[str, Any], left: str) -> str | No
     if data["origin"] != left:
         return f"it forks from {data['origin']!r}, the entries before it are of {left!r}"
     if data["size"] != header.seq:
-        return f"it forks behind {data['size']} entries, and {header.seq} stand before it"
+        return f"it forks after {data['size']} entries, and {header.seq} stand before it"
     return None

@@ -26,7 +26,7 @@ command, put the ledger's version in the place of. It is a failure until an entr
 command takes in or writes: a log, a chat, an event, a worker's file, the configuration, a policy. A
 text that quotes markers (a message, a field of a decision, a fenced block) is no conflict.
 
-**What to do.** Finish a merge: keep this ledger's lines first and the other side's behind them, and
+**What to do.** Finish a merge: keep this ledger's lines first and the other side's after them, and
 remove the marker lines. ``tripod rebuild`` writes all else anew from the ledger and keeps the bytes
 that it replaces as entries; ``tripod rebuild --evidence`` gives kept logs back. Told here as
 warnings: a line of ``config.yaml`` that was not understood, a ``config.yaml`` that is no regular

@@ -2,7 +2,7 @@
 
 **What it proves.** Each pending ``pythia-checkpoint`` event is younger than ``ack-timeout``, or
 somebody holds a claim on it that still runs. There is no clock in this: an event's age is the time
-from its entry to the newest one. So an event behind which nothing happened has no age, and the next
+from its entry to the newest one. So an event after which nothing happened has no age, and the next
 entry gives it one. An ``ack-timeout`` of 0 asks for nothing; then the check tells only, as a
 warning, of a checkpoint event that is pending while a later one was published.
 
@@ -117,7 +117,7 @@ def _deleted(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _left(evidence: Evidence, pending: list[Unprocessed]) -> Iterator[Finding]:
-    """Checkpoint events behind which another was published: nobody answered for an interval."""
+    """Checkpoint events after which another was published: nobody answered for an interval."""
     newest = evidence.query("SELECT max(seq) FROM asked")[0][0] or 0
     for event in pending:
         if event.type == EVENT and event.seq < newest:

@@ -13,7 +13,7 @@ was cut off, and a backup that was put back. Only something outside can tell, if
 **What a finding looks like.** Each begins with its own word. ``rollback: it remembers 51 entries,
 and the ledger has 40``; ``fork: it remembers root 91bc… of the first 51 entries, and here they
 have 07aa…``; ``unknown log: it remembers example.com/a, and this ledger is example.com/b``;
-``unsealed: this ledger was sealed once, and holds no seal``; ``stale anchor: the tail behind the
+``unsealed: this ledger was sealed once, and holds no seal``; ``stale anchor: the tail after the
 newest head is 90000 seconds, and the policy allows 86400``; ``unanchored: the policy asks for
 PINNED``; ``forged: it is of 40 entries …, and the entry says 51``. A seal in git is named by its
 commit. Where a clone is judged by its record, another branch may hold a newer one: then a rollback

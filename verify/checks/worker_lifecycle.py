@@ -1,7 +1,7 @@
 """Each worker that we ran went its legal way, told of each step, and left its log as it was.
 
 **What it proves.** The states of each worker follow each other as they may (pending, running,
-completed, failed or died; escalated; dismissed for good; continued); behind each step stands the
+completed, failed or died; escalated; dismissed for good; continued); after each step stands the
 event that the team was to hear of it, once; a worker is at work if and only if its run is not over;
 the logs that it left are there, and hold what they held when its program ended; where it was
 continued, each log begins with what it held at the end before. (Of a log that is too large to be
@@ -171,7 +171,7 @@ def _past(evidence: Evidence, name: str) -> Iterator[Finding]:
 def _unkept(
     evidence: Evidence, name: str, now: dict[str, object], after: int, seq: int
 ) -> Iterator[str]:
-    """Logs of a program that began behind entry ``after``, and were not there at its end."""
+    """Logs of a program that began after entry ``after``, and were not there at its end."""
     sql = (
         "SELECT 1 FROM worker_steps WHERE name = ? AND kind = 'worker.running'"
         " AND seq > ? AND seq < ?"

@@ -73,7 +73,7 @@ class VisiblePhrases:
         self._tail: list[str] = []
 
     def add(self, seq: int, text: str, *, follows: bool = False) -> None:
-        """Take a text in, in the order of entries; ``follows``: right behind the one before."""
+        """Take a text in, in the order of entries; ``follows``: right after the one before."""
         words = [*(self._tail if follows else ()), *words_of(text)]
         self._tail = words[1 - RUN :]
         for run in runs_of(words):
@@ -477,7 +477,7 @@ def _is_answer(evidence: Evidence, seq: int) -> bool:
 
 
 def _payload(evidence: Evidence, seq: int) -> str:
-    """What an event quotes, behind the handle; '' of what is no event."""
+    """What an event quotes, after the handle; '' of what is no event."""
     try:
         payload = content_bytes(evidence.source, evidence.body(seq)["payload"]).decode()
     except RENDER_ERRORS:

@@ -412,7 +412,7 @@ def _log(evidence: Evidence, worker: ReviewerWorker, path: str) -> bytes:
 def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
     """How many bytes a log had at adoption, and the entry that holds what it has now.
 
-    Lines behind those bytes were written after adoption, however old the rest is.
+    Lines after those bytes were written after adoption, however old the rest is.
     """
     rows = evidence.query("SELECT seq FROM files WHERE path = ?", log)
     newest: int | None = rows[0][0] if rows else None

@@ -35,7 +35,7 @@ One object::
   judged (``problem``, ``not_told``), else 0.
 - ``anchored``: how far heads that are remembered outside vouch for the ledger. ``level`` is one of
   ``SELF``, ``PINNED``, ``WITNESSED``, ``TIMESTAMPED``; ``levels`` says up to which size each is
-  reached, and by whom; ``tail`` is what stands behind the largest of these. ``notes`` say what was
+  reached, and by whom; ``tail`` is what stands after the largest of these. ``notes`` say what was
   not looked at.
 - Texts are as the evidence holds them, escaped as JSON is: ASCII alone, so that no byte of theirs
   reaches a terminal. A new field does not raise ``version``; another meaning does.

@@ -3,7 +3,7 @@
 ``scan`` makes the pass over the rows and then looks at these; both are what the ledger checks
 answer from.
 
-Judges only what was appended behind a pin: the cost is that of the new entries.
+Judges only what was appended after a pin: the cost is that of the new entries.
 
 The stored roots of full blocks are read, one for 256 entries; together with the entries of the last
 block they must give the pinned root. Then they are the roots of what was pinned, and the tree goes
@@ -125,7 +125,7 @@ def _upper_half(path: str, half: int) -> Half | None:
 def settle(passed: Pass) -> Scanned:
     """What stands beside the rows, judged by what the pass over them gave.
 
-    Where the pass began behind a pin, ids and blobs are those of its own rows alone.
+    Where the pass began after a pin, ids and blobs are those of its own rows alone.
     """
     tally = passed.tally
     root, stack = EMPTY_ROOT, b""
@@ -421,7 +421,7 @@ _HEADER = "SELECT header FROM entries WHERE seq = ?"
 
 
 def scan_since(db: sqlite3.Connection, pin: Seal) -> Scanned | None:
-    """Look at the entries behind the pin; None where the stored tree does not give its root.
+    """Look at the entries after the pin; None where the stored tree does not give its root.
 
     The block that the pin ends in is looked at again: its rows are what ties the new ones to it.
     """

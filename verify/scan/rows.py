@@ -125,7 +125,7 @@ class Pass:
         )  # fmt: skip
 
     def resume(self, upper: Half) -> None:
-        """Go on behind the upper half, which began where this pass ended."""
+        """Go on after the upper half, which began where this pass ended."""
         self.expected, self.prev, self.at, self.origin = upper.end_state
         self.tally, self.pending, self.whole = upper.tally, upper.pending, upper.whole
         self.blocks += upper.blocks
@@ -332,7 +332,7 @@ class Pass:
             self._add(chain_links, text, waiting)
 
     def _step(self, seq: int, raw: object, *, named: bool) -> None:
-        """Go on behind this row."""
+        """Go on after this row."""
         self.explained = named
         if seq >= self.expected:
             self.expected = seq + 1

@@ -56,7 +56,7 @@ def pattern(model: type[BaseModel]) -> bytes | None:
     first = next((at for at, (_, required) in enumerate(parts) if required), None)
     if first is None:
         return None
-    # Commas stand behind what comes before the first required field, in front of what comes after.
+    # Commas stand after what comes before the first required field, in front of what comes after.
     before = b"".join(b"(?:%b,)?" % part for part, _ in parts[:first])
     after = b"".join(
         b",%b" % part if required else b"(?:,%b)?" % part for part, required in parts[first + 1 :]
@@ -148,7 +148,7 @@ class Usual(NamedTuple):
     """A kind as the fast path needs it."""
 
     fits: Callable[[bytes], object]
-    name: bytes  # with the NUL that stands behind it in a commitment
+    name: bytes  # with the NUL that stands after it in a commitment
     place: str
     below: bool
 

@@ -78,7 +78,7 @@ def judge_signatures(db: sqlite3.Connection, scan: Scanned, demand: Demand = _NO
     """Judge who signed what, and add what is found to what the pass over the rows found.
 
     Without a key on the chain, a signature or a demand there is nothing to walk for. What was
-    judged once is not judged again. Where the pass began behind a pin, so does this walk.
+    judged once is not judged again. Where the pass began after a pin, so does this walk.
     """
     if "keys" in scan.coverage:
         return
