@@ -1,8 +1,8 @@
-r"""Who vouches for an entry: what an actor signs, and the record of it beside the leaf. Pure.
+r"""Actors' keys and signatures: statements, signature records, changes of keys. Pure.
 
 The *statement* of an entry is the canonical JSON of its header without ``at``, ``auth``, ``prev``
-and ``seq``: what the actor knows before the append, and nothing of where the entry comes to stand.
-It holds the ledger's name, the id, which is unique for ever, and the commitment to the body, so it
+and ``seq``: what the actor knows before the append, without the entry's place in the ledger. It
+holds the ledger's name, the id, which is unique for ever, and the commitment to the body, so it
 fits one entry of one ledger. One key signs one statement, or those of one act together::
 
     record = 0x01 || key ID (4) || signature (64)
@@ -11,17 +11,15 @@ fits one entry of one ledger. One key signs one statement, or those of one act t
 - The signature (Ed25519) of the first is over the statement; that of the second over a canonical
   JSON array of the digests in hex, ``["<64 hex>","<64 hex>"]``.
 - The key ID is that of the actor's vkey, whose name is the handle (``tripod.ledger.tlog.note``).
-- The header's ``auth`` is SHA-256(0x03 || record), so nobody strips or swaps a record unseen.
+- The header's ``auth`` is SHA-256(0x03 || record), so a record cannot be removed or swapped unseen.
 
 A statement begins with ``{``, a list with ``[``, and neither holds a line break: no seal and no
-other note is either of them. Source: design, section 4; ``docs/formats/signatures.md``.
+other note is either of them.
 
-How an actor's key is put in force, and how it ends: notes that name the ledger. Pure.
-
-The changes of a handle's key are numbered from 1, and the entry of each has an id made of handle
-and number (``tripod.ledger.ids``), so that none is made twice and all are found without a search.
-
-To enrol, the new key signs these lines, and so does a key that may put it in force::
+A change of a handle's key is a note that names the ledger. The changes are numbered from 1, and the
+entry of each has an id made of handle and number (``tripod.ledger.ids``), so that each is unique
+and all are found without a search. To enrol, the new key signs these lines, and so does a key that
+may put it in force::
 
     tripod actor key\n
     example.com/ledger\n              the ledger's name at that entry
@@ -29,12 +27,14 @@ To enrol, the new key signs these lines, and so does a key that may put it in fo
     ann\n                             the handle
     ann+<8 hex>+<base64>\n            the key, a vkey that bears the handle as its name
 
-To revoke, the first line is ``tripod actor key revoked``, and a last line says why; the key itself
-need not sign.
+To revoke, the first line is ``tripod actor key revoked``, and a last line gives the reason; the key
+itself need not sign.
 
-Who may, at an entry: the key of the handle that is in force, and the key that seals the ledger.
-Where there is neither, the last key that the handle had; and if it never had one, nobody is asked:
-the first to come has the handle.
+These keys may put another in force at an entry: the key of the handle that is in force, and the key
+that seals the ledger. Without either: the last key that the handle had. A handle that never had a
+key belongs to the first one enrolled for it.
+
+Source: design, section 4; ``docs/formats/signatures.md``.
 """
 
 from __future__ import annotations

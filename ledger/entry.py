@@ -6,7 +6,7 @@ A header is canonical JSON, hashed and stored as the exact bytes::
      "id":"<unique id>","kind":"decision.logged","ledger":"<origin>","prev":"<64 hex>",
      "seq":41,"stream":"decisions","v":1}
 
-(one line, no spaces; ``cause`` and ``auth`` are left out where there is none).
+(one line, no spaces; ``cause`` and ``auth`` are optional).
 
 - leaf hash = SHA-256(0x00 || header bytes): it serves the chain (``prev``) and the tree.
 - body commitment = SHA-256(0x02 || salt || kind || 0x00 || body bytes), salt = 32 random bytes.

@@ -1,4 +1,4 @@
-"""What can go wrong when a caller uses the ledger; what an attacker did is a finding instead."""
+"""Exceptions for callers of the ledger. What an attacker did is a finding of ``verify`` instead."""
 
 from __future__ import annotations
 

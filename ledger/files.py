@@ -1,14 +1,14 @@
-"""Durable writes, safe reads and locks of single files: whatever needs ``fsync`` or ``flock``.
+"""Durable writes, safe reads and locks of single files: what needs ``fsync`` or ``flock``.
 
 Writing: files and names are on the disk when the call returns, whole, or as they were. This is for
-few files that hold much (keys, seals, copies). The team's own many files have
-``tripod.projections.disk``, which waits for the disk once for all of them.
+a few important files (keys, seals, copies). The team's many files have ``tripod.projections.disk``,
+which waits for the disk once for all of them.
 
-Reading: a file that a stranger may have put there is opened only if it is a regular one, and read
-within a limit. A clone of a repository can hold a symbolic link to ``/proc/self/fd/1`` or to
-somebody's key, and any program of this user can leave a named pipe. Opening the one reads what was
-not meant, opening the other waits for ever. So every input is opened here, or through
-``tripod.projections.disk``, which asks here.
+Reading: a file from a stranger is opened only if it is a regular file, and read within a limit. A
+clone of a repository can hold a symbolic link to ``/proc/self/fd/1`` or to a private key, and any
+program of this user can leave a named pipe. Opening the link reads the wrong file, opening the pipe
+waits for ever. So every input is opened here, or through ``tripod.projections.disk``, which uses
+this module.
 
 Locks: every file lock of the project is taken here. SQLite's own busy handler lets writers starve
 (p99 3 s against 17 ms with 8 processes; spec: tamper-evidence 8), so writers queue on an flock

@@ -1,14 +1,13 @@
-"""Where a team keeps its events and its chats: the paths that entries record.
+"""Where a team keeps its events, chats and logs: the paths that entries record.
 
-The first entry records the two that are called ``events`` and ``chat`` in all other entries and
-messages. Each further folder is added by an entry of its own (``place.added``) under a name of one
-word: what stands in it is called ``chat/<name>/...`` or ``events/<name>/...`` wherever it lies. So
-is a folder in which a decision log was met, as ``scribe/<name>/...``; of what else stands there
-nothing is the team's.
+The first entry records the folders that all other entries and messages call ``events`` and
+``chat``. An entry of its own (``place.added``) adds each further folder under a name of one word:
+its files are called ``chat/<name>/...`` or ``events/<name>/...``, wherever it lies. A folder
+with a decision log is called ``scribe/<name>/...``; its other files do not belong to the team.
 
-A path from the team directory (``events``), one that leaves it by a single ``..`` and so stays in
-the project (``../bus``), or an absolute one; with forward slashes, and in its shortest spelling:
-what is spelled otherwise was not recorded by us. The disk is not looked at.
+A recorded path is relative to the team directory (``events``), or leaves it by a single ``..`` and
+stays in the project (``../bus``), or is absolute. It has forward slashes and its shortest spelling;
+tripod never recorded another spelling. This module does not look at the disk.
 """
 
 from __future__ import annotations

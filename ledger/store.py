@@ -1,10 +1,8 @@
-"""The seam to storage: a protocol of a handful of methods that every store honours.
+"""The protocol of a store: a handful of methods that every store implements; head and guards.
 
 The caller states a guard on a *stream*; only the store knows the head and queues on it, since
 callers that compare-and-swap one global head collapse as soon as several write (spec: store 4.2).
 One contract suite (``tests/core/store_contract.py``) runs against every implementation.
-
-The head of a ledger, and the guard by which a caller states what it has seen.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
-"""Erasing in SQLite: the two deeds that the triggers permit, and the sweep after them.
-
-What a statement overwrites is gone from its page (``secure_delete``), but not from everywhere: the
-write-ahead log holds older pages, and nothing is promised of older copies in pages that were
-balanced before. So the sweep writes the whole database anew (``VACUUM``) and empties the log.
-Until it is done the erased entries stand in the table ``unswept`` (``written``: the database was
-written anew, the log is left); the next command that finds one there finishes the sweep.
-
+"""Erasing bodies in SQLite: the two statements that the triggers permit, and the sweep after them.
 
 Body and salt of an entry lie beside its header, so they can be erased while every hash still
-holds. A ``redacted`` entry says that it was done, who did it and why; its body's ``keep`` is what
-stands for the erased body from then on, also for a fold that begins at the start.
+holds. A ``redacted`` entry records it, with a reason and a name; its body's ``keep`` replaces the
+erased body from then on, also for a fold that begins at the start. Its id is made from the number
+of the erased entry: an entry can be erased once, and its redaction is found without a search.
 
-Its id is made from the number of the erased entry: ids are unique for ever, so an entry can be
-erased once, and what stands for it is found without a search.
+``secure_delete`` overwrites the bytes in their page, but not everywhere: the write-ahead log holds
+older pages, and SQLite promises nothing about copies in pages that were balanced before. So the
+sweep writes the whole database anew (``VACUUM``) and empties the log. Until it is done the erased
+entries stand in the table ``unswept`` (``written``: the database was written anew, the log is
+left); the next command that finds one there finishes the sweep.
 """
 
 from __future__ import annotations

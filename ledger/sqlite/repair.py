@@ -1,8 +1,8 @@
-"""A ledger's rows into a new file, where pages of the old one are damaged.
+"""Copies a ledger's rows into a new file, where pages of the old file are damaged.
 
-Damage often hits what was folded from the entries, or an index: the entries are sound and can be
-read from their own pages. They are copied as they are, judged in the copy, and held against the
-head row of the old file, so that none is lost unseen. Nothing of the old file is changed.
+Damage often hits the folded tables, or an index: the entries are sound and can be read from their
+own pages. They are copied unchanged, checked in the copy, and compared with the head row of the old
+file, so that a loss is noticed. The old file is not changed.
 """
 
 from __future__ import annotations

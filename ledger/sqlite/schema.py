@@ -2,25 +2,22 @@
 
 Triggers refuse UPDATE, DELETE and any INSERT that is not the next entry (``INSERT OR REPLACE``
 slips past update and delete triggers, so the insert triggers look at every unique column). They
-guard against accident; against intent only the chain, the seals and the anchors help.
+guard against accident; against intent only the chain, the seals and the anchors help. They do not
+vanish by accident, so ``verify`` names a missing one; ``put_back`` puts the triggers back and
+changes no entry.
 
 ``head.tables`` and ``head.files`` are the cursors of the projections: how many entries the tables
-have folded and the files show. They ride in the head's row because a page of their own would
+have folded and the files show. They are columns of the head's row because a page of their own would
 cost every append.
 
 Body and salt stand in the row of their header and may be NULL once erased: a table of their own
-costs a page of write-ahead log an append and a join an entry read (docs/decisions/0005).
-
-The signature record of a signed entry stands there too, in a column that later files got: an
-erased body leaves it, and nothing changes it.
+costs a page of write-ahead log an append and a join an entry read (docs/decisions/0005). The
+signature record of a signed entry is a column as well, which later versions added: erasing a body
+leaves it, and nothing changes it.
 
 The one UPDATE and the one DELETE that pass are those of a redaction
 (``tripod.ledger.sqlite.erase``), while the newest entry is the ``redacted`` one that names what is
-erased: so in its transaction, or as a repetition that finds nothing left to do.
-
-The triggers that keep a ledger's file append-only, put back where they are gone or were altered.
-
-They cannot vanish by accident, so ``verify`` names it; nothing of the entries is changed here.
+erased: in its transaction, or as a repetition that finds nothing left to do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""One append's transaction in SQLite: the writer's place, the head, the entries, the fold.
-
-The order of durability is told in ``tripod.ledger.sqlite.store``; steps 1 and 2 of it are here.
-
-The SQLite store: the only road by which entries reach a database file.
+"""The SQLite store: the only way by which entries reach a database file.
 
 The order of durability, and what it means if we die between two steps:
 
@@ -14,6 +10,8 @@ The order of durability, and what it means if we die between two steps:
 3. the *file* projections are written (``tripod.team.team`` does it, by the code that ``rebuild``
    uses). Dead here: the next command sees the files' cursor behind the head and does it.
 4. the caller is answered. Nothing answered is ever lost.
+
+``SQLiteTransaction`` does steps 1 and 2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Signed notes (C2SP signed-note): a text, and who vouches for it with which key. Pure.
+r"""Signed notes (C2SP signed-note): a text, its signatures, their keys and spelling. Pure.
 
 ::
 
@@ -6,32 +6,21 @@ r"""Signed notes (C2SP signed-note): a text, and who vouches for it with which k
     \n                                  the last blank line ends the text
     — <key name> <base64(key ID || signature)>\n       one line a signature
 
-- Signed is the text with its last newline, without the blank line.
-- Keys, their names and types are in ``tripod.ledger.tlog.note``. Source: spec: tlog-formats 2 and
-4.
-
-Base64, decimals and text as the C2SP formats spell them, each value in one way only. Pure.
-
-The notes, seals, tiles, proofs and policies of this package read and write through these pairs;
-nothing else has a use for them.
-
-Source: spec: tlog-formats 2, 3 and its errors 2a.
-
-Keys of signed notes: what signs, what checks, and how each is written in one word. Pure.
-
-A public key, a *vkey*, is written ``name+<8 hex digits of the key ID>+base64(type || key)``, a
-private one, an *skey*, ``PRIVATE+KEY+name+<hex>+base64(type || seed)``.
-
+- The signature covers the text with its last newline, without the blank line.
+- A public key, a *vkey*, is written ``name+<8 hex digits of the key ID>+base64(type || key)``, a
+  private one, an *skey*, ``PRIVATE+KEY+name+<hex>+base64(type || seed)``.
 - key ID = the first 4 bytes of SHA-256(name || 0x0A || type || public key).
 - Two types are known here, both Ed25519: 0x01 signs a text as it stands, 0x04 cosigns it with a
   time (``cosignature_message``).
+- Base64, decimals and text have one spelling for each value. The notes, seals, tiles, proofs and
+  policies of this package read and write through the pairs of functions here.
 
 >>> key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
 >>> key.name, key.key_id.hex(), key.kind
 ('PeterNeumann', 'c74f20a3', 1)
 
-``cryptography`` is imported by what signs and checks, not by this module: hot commands must start
-fast. Where keys are kept is not decided here. Source: spec: tlog-formats 2 and 4.
+Signing and checking import ``cryptography``, this module does not: hot commands must start fast.
+Key files are elsewhere (``tripod.trust.keys``). Source: spec: tlog-formats 2, 3 (errors 2a) and 4.
 """
 
 from __future__ import annotations

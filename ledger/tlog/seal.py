@@ -1,4 +1,4 @@
-r"""Seals: the head of a log as a text that keys sign, and who cosigned it when. Pure.
+r"""Seals: the head of a log as a text that keys sign; rotations and forks of that key. Pure.
 
 C2SP calls the format *tlog-checkpoint*; here a checkpoint is something else, see decision 0002.
 A seal is the text of a signed note (``tripod.ledger.tlog.note``)::
@@ -12,31 +12,29 @@ A seal is the text of a signed note (``tripod.ledger.tlog.note``)::
 
 The log signs it with a key that bears the origin as its name. There is no time in it: time comes
 from cosignatures, which others add, each with its own clock. Never sign two seals of one origin
-that are not of one growing tree: to remember what was signed is the caller's work.
+that are not of one growing tree: the caller must remember what was signed.
 
 Other logs may write extension lines after the root. We write none: no monitor audits them.
 
-Source: spec: tlog-formats 3 and 4.
-
-What a log's key says of its own end: a rotation that both keys sign, and a fork. Pure.
-
-The text has four lines, and names both keys as vkeys; no seal looks like it::
+A rotation has four lines and names both keys as vkeys; no seal looks like it::
 
     tripod key rotation\n
     example.com/ledger\n
     example.com/ledger+93727de6+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4\n
     example.com/ledger+...\n
 
-The old key's signature says who may follow it, the new one's that its holder has it.
+The old key's signature names its successor, the new key's proves that its holder has it.
 
-A restored copy of a ledger goes on under a new name (``ledger.forked-from``). The old line's key
-may sign that the line is left there::
+A restored copy of a ledger continues under a new name (``ledger.forked-from``). The old line's key
+may sign that the line ends there::
 
     tripod fork\n
-    example.com/ledger\n                              the line that is left
+    example.com/ledger\n                              the line that ends
     7\n                                               how many of its entries the new line has
     TL2ONYSUUEANTpxMCuf3HHmtRBD5rSxiRiL/X4YXMT0=\n    the root of these
-    example.com/ledger/fork/1\n                       the line that goes on
+    example.com/ledger/fork/1\n                       the line that continues
+
+Source: spec: tlog-formats 3 and 4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Tiles (C2SP tlog-tiles): a log as files that never change, and a tree read from them. Pure.
+r"""Tiles (C2SP tlog-tiles) and bundles of bodies: a log as files that never change. Pure.
 
 A tile of level L holds up to 256 hashes: of the leaves at level 0, and at each level above one
 for each *full* tile below. Beside level 0 lie the entries themselves, in bundles:
@@ -12,20 +12,15 @@ for each *full* tile below. Beside level 0 lie the entries themselves, in bundle
 >>> [format_path(tile) for tile in tiles_of(257)]
 ['tile/0/000', 'tile/0/001.p/1', 'tile/1/000.p/1']
 
-Where the files lie, and in which order they are written, is not decided here: a reader passes a
-function from tile to bytes. A partial tile is never hashed into the level above.
+The caller decides where the files lie and in which order they are written: it passes a function
+from tile to bytes. A partial tile is never hashed into the level above.
 
-Source: spec: tlog-formats 6.
-
-Bodies beside a log's tiles: bundles of lines, one for each entry. Pure.
-
-A bundle holds the bodies of the entries of one entry bundle (``tripod.ledger.tlog.tiles``), in
-their order::
+A bundle of bodies holds the bodies of the entries of one entry bundle, in their order::
 
     bodies/000.jsonl            entries 0 to 255
     bodies/001.p/44.jsonl       entries 256 to 299, while there are no more
 
-Each line is the canonical JSON of an object, its body and salt as they were committed to:
+Each line is the canonical JSON of an object, with body and salt as in the commitment:
 
 >>> format_line(7, LeafContent(b"\x01" * 32, b'{"v":1}'))[:20]
 b'{"body":{"v":1},"sal'
@@ -39,6 +34,8 @@ The second is an erased one, the third one that was signed: its record comes fir
 as they went in, canonical or not; each reader judges them.
 
 ``blobs/<sha256 in hex>`` holds the exact bytes of each blob that a body of the bundles names.
+
+Source: spec: tlog-formats 6.
 """
 
 from __future__ import annotations
