@@ -200,3 +200,15 @@ def test_a_process_ends_without_a_last_look_for_garbage(
         text=True,
     )
     assert done.stderr.splitlines()[-1] == "True"
+
+
+def test_the_help_of_the_first_level_imports_no_group_and_no_team(tmp_path: Path) -> None:
+    names = imported(tmp_path, "--help")
+    assert {name for name in names if name.startswith("tripod.cli.")} == {
+        "tripod.cli.commands",
+        "tripod.cli.exit_codes",
+        "tripod.cli.params",
+        "tripod.cli.tree",
+    }
+    heavy = {*HEAVY, "sqlite3", "tripod.team", "tripod.ledger.kinds", "tripod.projections"}
+    assert names & heavy == set()

@@ -30,12 +30,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tripod.cli.params import FLAG, HANDLE, RAW, TEXT, Number, ValueKind
 from tripod.output import emit, emit_json
-from tripod.team.open import opened
-from tripod.team.team import Team
+
+if TYPE_CHECKING:
+    from tripod.team.team import Team
 
 JSON_VERSION = 1
 """The version of what ``--json`` prints: a new field leaves it, another meaning raises it."""
@@ -273,6 +274,8 @@ class Call:
 
     def team(self, start: str | None = None) -> AbstractContextManager[Team]:
         """The team that the command works on, opened; looked for from ``start`` upwards."""
+        from tripod.team.open import opened  # `tripod --help` does without a team
+
         return opened(self.values["team"], start)
 
     def actor(self, option: str = "as", *, required: bool = False) -> str:
