@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tripod.cli.commands import Call, verb_of
-from tripod.cli.params import log_keys
+from tripod.cli.params import log_keys, meant
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import subject
 from tripod.output import emit, emit_report, remark
@@ -25,7 +25,8 @@ def _verify(call: Call) -> int:
     names = [check.NAME for check in CHECKS]
     for name in (*call.select, *([call.explain] if call.explain else [])):
         if name not in names:
-            raise BadArgumentError(f"no check {name!r}; there are {', '.join(names)}")
+            known = ", ".join(names)
+            raise BadArgumentError(f"no check {name!r}; there are {known}{meant(name, names)}")
     if call.list:
         emit(f"{check.NAME:<20} {_proves(check.__doc__ or '')}" for check in CHECKS)
         return 0
