@@ -1,17 +1,15 @@
 """The team directory on disk: bounded reads, atomic writes, the original tools' locks.
 
 Names in it come from strangers: no symbolic link is followed for a file, nothing outside the
-directory is opened, and what is larger than its limit is refused before it is read.
+directory is opened, and a file above its limit is refused before it is read.
 
-What stands where a projected file belongs and must not be written over.
+Some things in the place of a projected file must not be written over. A person puts a symbolic link
+there on purpose (a log that is kept under ``docs/``): it is reported and left as it is. A folder is
+harmless: nothing can be written over it. A file with conflict markers is half of a merge that a
+person has yet to finish: taken in, its marker lines would stand in the ledger for ever; written
+over, the other side's part would be gone.
 
-A person who puts a symbolic link there (a log that is kept under ``docs/``) means something by it.
-Such a place is told and left as it is. A folder is no matter: nothing can be written over it.
-
-A file that holds conflict markers is half of a merge that a person has yet to finish: taken in, its
-marker lines would stand in the ledger for ever; written over, the other side's part would be gone.
-
-Many files at once, for a fraction of what each by itself would cost: moved, and put in place.
+Many files are moved and put in place at once, for a fraction of the cost of each by itself.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Runs the folds: entries into the tables of all projections, in the append's transaction.
+"""Runs the projections: folds entries into tables, compares files with them, and writes files.
 
 ``fold_into`` is what the store calls with each append; ``rebuild`` and the verifier call it with
-all entries into empty tables. One code path, so that a recovery is no other fold than daily work.
-
-Both sides of a file projection at once: what it should be, what it is, and making it so.
+all entries into empty tables. One code path, so that recovery is the same fold as daily work.
 
 ``differences`` is drift (the verifier reports it); ``restore`` is what rebuild and recovery do
 about it. Both go through the same render, so that rebuilding twice writes nothing.

@@ -1,20 +1,18 @@
-"""What stands for an erased body: a body of the same kind, with what the rules need. Pure.
+"""Tombstones: the body that replaces an erased one, and the files that show it. Pure.
 
 A message keeps its channel, number, handle and time; a decision its id, number, status and
-references; an event its file name, times and size; a file its path; a run of an agent how it
-ended, and its sources; an assessment what it answers and cites; a worker its name and state. Where
-texts were stands ``[redacted]``. So every fold, render and check reads it as it reads any body,
-projected files stay readable for the original tools, and counts still equal grep.
+references; an event its file name, times and size; a file its path; a run of an agent its end and
+its sources; an assessment what it answers and cites; a worker its name and state. Texts become
+``[redacted]``. So every fold, render and check reads a tombstone like any body, projected files
+stay readable for the original tools, and counts still equal grep.
 
-``stand_in`` of a stand-in is that stand-in again: by this the verifier tells that a ``redacted``
-entry keeps nothing else. That what is kept is what the erased body said, nobody can tell once it is
-gone, but for what its header says too.
+``stand_in`` of a tombstone is that tombstone again: by this the verifier shows that a ``redacted``
+entry keeps nothing else. Whether the kept fields are those of the erased body cannot be shown once
+the body is gone, except for what the header says too.
 
-Keeps what was erased from coming back: which files show it, and which bytes are not kept.
-
-Files that contradict the ledger are kept as blobs before they are written over. An old copy of a
-file that shows a redacted place is such a file; what it says at that place is known by the place
-(the event's name, the message's handle and second, the decision's id, the path), and withheld.
+Files that contradict the ledger are stored as blobs before they are written over. An old copy of a
+file that shows a redacted place is such a file. The text at that place is found by the place (the
+event's name, the message's handle and second, the decision's id, the path), and is left out.
 """
 
 from __future__ import annotations

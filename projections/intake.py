@@ -1,10 +1,9 @@
 """Intake: what other programs wrote into the team's files, as drafts of observed entries.
 
-The other side of rendering. It reads the disk and the tables and changes neither: the caller
+It is the other side of rendering. It reads the disk and the tables and changes neither: the caller
 appends the drafts (``tripod sync``, and every command before it acts), or judges them in memory
-(``tripod verify``, so that a legitimate append is not called drift).
-
-Projected files in whose place something else stands: told, and never written over.
+(``tripod verify``, so that a legitimate append is not called drift). A place where something else
+than a file stands is reported, and never written over.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Whether anything on disk may have changed since it was last noted: a few stats, no parsing.
+"""The manifest: what each file looked like when it last agreed with the ledger.
 
-Every command asks this first. A "no" here is what lets the hot commands skip the intake; a "yes"
-costs a full look. It errs towards looking.
+Every command first asks whether anything on disk may have changed, by a few stats and without
+parsing. A "no" lets the hot commands skip the intake; a "yes" costs a full look. It errs towards
+looking.
 
-What the files that only grow looked like when they last agreed with the ledger.
-
-A cache that saves reading, never proof: an equal stat is trusted only when it was noted well
-after the file's own time, else the bytes are hashed (the "racy" rule of git's index). Each row
-carries a seal over its columns, so that a slip in it is seen by ``drift``; it is derived data and
-``rebuild`` makes it anew.
+The manifest saves reading and proves nothing: an equal stat is trusted only when it was noted well
+after the file's own time, else the bytes are hashed (the "racy" rule of git's index). Each row has
+a digest over its columns, so that ``drift`` sees an altered one; it is derived data and ``rebuild``
+makes it anew.
 """
 
 from __future__ import annotations

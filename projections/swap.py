@@ -1,19 +1,16 @@
 """Replaces a file that others may be writing at that moment, so that none of their bytes is lost.
 
 The new file is staged and exchanged with the old one in one step (Linux: ``renameat2`` with
-``RENAME_EXCHANGE``). What stood in the place is then in our hands, under a name that nobody else
-uses, and is looked at: whatever came between our last look and the exchange is in it, by whatever
-means it was written. It is removed only once nobody has it open for writing any more, which the
-kernel answers by a lease; where it does not, after a grace.
+``RENAME_EXCHANGE``). The old file then has a name that no other program uses, and is examined: it
+holds everything that was written between the last look and the exchange, by any means. It is
+removed once no program has it open for writing any more; a lease tells that, and where leases fail,
+a grace period. The old file's new name states the expected content: after a crash the next command
+knows what of it is foreign.
 
-That name says what was expected to come back: after a crash the next command knows what of
-it is foreign. Source: spec store-and-projections, 3.2; ADR 0010.
+A file that only grows is appended to. The system finds the end in the same step (``O_APPEND``), so
+no foreign byte is written over, and the position shows whether others wrote in between.
 
-A file that only grows is appended to: its new bytes go after the bytes that stand there.
-
-Where they went tells whether others wrote in between. The end is found by the system in the same
-step (``O_APPEND``), so nothing of anybody's is written over. Source: spec store-and-projections,
-3.3.
+Source: spec store-and-projections, 3.2 and 3.3; ADR 0010.
 """
 
 from __future__ import annotations

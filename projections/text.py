@@ -1,18 +1,15 @@
-"""What a word or a line may hold: rules for arguments, shared by the formats.
+"""Rules for words, lines and times in the original tools' files; shared by the formats. Pure.
 
-Each function gives None where all is well, else the broken rule as a text for people that starts
-with what it is about: ``"handle: longer than 63 bytes"``.
+A rule returns None if a text satisfies it, else the broken rule as a text for people that starts
+with its subject: ``"handle: longer than 63 bytes"``.
 
-Times as the original tools write them, by plain arithmetic on UTC; shared by the formats.
+Times are computed by plain arithmetic on UTC: ``datetime`` ends at the year 9999, a stranger's file
+does not, and it is one more import. Days are counted in eras of 400 years (146,097 days), each year
+beginning in March.
 
-``datetime`` ends at the year 9999, where a stranger's file does not, and is one import more. Days
-are counted in eras of 400 years (146,097 days), each year beginning in March.
-
-The bytes of the original tools' files, read and written: one format a module, all pure.
-
-Bytes or text in, a value out: no clock, disk, locale or time zone, and nothing but light modules of
-the standard library, because the hot commands import them. They import nothing of ours outside this
-folder. Each format has both directions in one file; ``moments`` and ``words`` are shared by them.
+Formats take bytes or text and return a value: no clock, disk, locale or time zone, and only light
+modules of the standard library, because the hot commands import them. Each has both directions in
+one file.
 """
 
 from __future__ import annotations

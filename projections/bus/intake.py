@@ -1,11 +1,10 @@
-"""Taking in the event queue: new files, files moved to ``processed/``, pruned ones.
+"""Intake of the event queue: new files, files moved to ``processed/``, pruned files.
 
-Source: spec nbs-compat B2, B4, B7; design, "Foreign writes". The time of an observed
-acknowledgement is unknown and stays so.
+The original tools, and people with a shell, delete files to tidy a queue: such a file does not come
+back (ADR 0012). If more than events may be gone, the events were not deleted on purpose, and they
+are written again. The time of an observed acknowledgement is unknown and stays so.
 
-To delete files is how the original tools, and people with a shell, tidy a queue: such a file does
-not come back (ADR 0012). Where more than events may have gone, nobody deleted events: then
-they are written again.
+Source: spec nbs-compat B2, B4, B7; design, "Foreign writes".
 """
 
 from __future__ import annotations

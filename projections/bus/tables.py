@@ -1,12 +1,11 @@
-"""The event queue: the table of events, and ``events/*.event`` with ``events/processed/``.
+"""The event queue: its tables, and the files ``events/*.event`` and ``events/processed/``.
 
-Source: spec nbs-compat B2 to B8; seeds: nbs-bus. Ordering and age use the time in the file name.
+Ordering and age use the time in the file name. ``claims`` has one row for each event that was ever
+taken: the holder, the end of the lease (0: given back), and the number of the attempt. ``readers``
+has one row for each reader: the newest entry that it was shown. Both are tables alone: no file
+shows them, and the original tools know neither.
 
-Who has taken an event, and how far each reader has come. Tables alone: no file shows it.
-
-``claims`` has one row an event that was ever taken: who holds it, until when (0: given back), and
-which attempt that is. ``readers`` has one row a reader: the newest entry that it was shown.
-The original tools know neither (spec: nbs-compat B9, B12.9).
+Source: spec nbs-compat B2 to B9, B12.9; seeds: nbs-bus.
 """
 
 from __future__ import annotations

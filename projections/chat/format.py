@@ -1,6 +1,6 @@
-r"""A chat file of the original tools: six header lines, then one base64 line a message. Pure.
+r"""The files of the original chat tool: chats, the mentions in a message, and read positions. Pure.
 
-::
+A chat file has six header lines, then one base64 line for each message::
 
     === nbs-chat ===
     last-writer: alex
@@ -12,27 +12,22 @@ r"""A chat file of the original tools: six header lines, then one base64 line a 
 
 - ``file-length`` is the size of the whole file in bytes, its own line included; nothing reads it.
 - A message decodes to one of three forms, told apart by ``|`` before the first ``": "``:
-  ``handle|EPOCH|SIG: text`` (signed, old), ``handle|EPOCH: text`` (what is written today) and
+  ``handle|EPOCH|SIG: text`` (signed, old), ``handle|EPOCH: text`` (written today) and
   ``handle: text`` (oldest, time unknown). The text may hold line breaks.
 - The files are split and joined without losing a byte, torn last line included.
 
-Source: spec nbs-compat C1 to C3. Who may use it: folds, checks and acts; it imports none of them.
+A mention is ``@`` and as many of ``A-Za-z0-9_-`` as follow, at most 63; it is none if the character
+before the ``@`` is one of ``A-Za-z0-9._+-``, as in an address. A ``!`` after it interrupts, a ``?``
+asks (shells write them ``\!`` and ``\?``). Of several for one handle the strongest counts.
 
-The handles that a message mentions: ``@h``, ``@h!``, ``@h?``. Pure; source: spec nbs-compat C3.
-
-``@`` and as many of ``A-Za-z0-9_-`` as follow, at most 63; none where the character before the
-``@`` is one of ``A-Za-z0-9._+-``, as in an address. A ``!`` after it interrupts, a ``?`` asks
-(shells write them ``\!`` and ``\?``). Of several for one handle the strongest counts.
-
-The read positions that the original chat tool keeps beside a chat: ``<channel>.chat.cursors``.
-
-::
+The tool keeps read positions beside a chat, in ``<channel>.chat.cursors``; an index counts the
+messages of the live file from 0::
 
     # Read cursors — last-read message index per handle
     alex=663
     claude=664
 
-An index counts the messages of the live file from 0. Pure; source: spec nbs-compat C2.
+Folds, checks and acts use this module; it imports none of them. Source: spec nbs-compat C1 to C3.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Taking in chat files: new channels, new lines, and the original tool's rotation into archives.
+"""Intake of chat files: new channels, new lines, rotations into archives, and read positions.
 
-Source: spec nbs-compat C1, C2; design, "Foreign writes". What the ledger holds of a channel must
-be a prefix of what the files show, archives first; anything else is a conflict, not an edit to
-be adopted.
+The ledger's part of a channel must be a prefix of what the files show, archives first; anything
+else is a conflict, not an edit to be adopted.
 
-Taking in read positions: what the original tool moved in ``chat/*.chat.cursors``.
+Read positions are those that the original tool moved in ``chat/*.chat.cursors``. They are taken in
+under the writer's lock and the chat's lock, with the tables at the head: an index in that file
+counts the messages of the live file. If that file is behind the ledger, the index may count what it
+shows, or what it is about to show; the reading that leaves more messages unread holds.
 
-Source: spec nbs-compat C1, C2. Only called in the place of the writer and under the chat's lock,
-with the tables at the head: an index in that file counts the messages of the live file. Where that
-is behind the ledger, the index may count what it shows, or what it is about to show: of the two,
-what leaves more to be read holds.
+Source: spec nbs-compat C1, C2; design, "Foreign writes".
 """
 
 from __future__ import annotations

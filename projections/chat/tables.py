@@ -1,18 +1,14 @@
-"""The chats: channels, their lines and readers' counts, and ``chat/*.chat`` with archives.
+"""The chats: tables of channels, lines and read positions, and the files ``chat/*.chat``.
 
-Source: spec nbs-compat C1, C2. A line's number counts from 0 since the channel began and is
-never reused; the live file shows those from ``live_from`` on, but for those that are ``gone``:
-the file was told to forget them, by the entry of that number.
+A line's number counts from 0 since the channel began and is never reused. The live file shows the
+lines from ``live_from`` on, without those that are ``gone``: an entry of that number removed them
+from the file. A reference counts lines from the top of a file (``chat-refs``), an index counts
+messages from 0, as the original tool does; lines that are gone have neither.
 
-Who has read what: each handle's read position in each channel, and events that address one.
+A read position is absolute: the newest entry on it replaces all earlier ones. It is a table alone;
+``tripod.team.positions`` writes as much of it to ``chat/*.chat.cursors`` as that file can hold.
 
-Tables alone. A position is absolute: the newest entry on it says all. ``chat/*.chat.cursors``
-tells the original tool as much of it as that file can hold (``tripod.team.positions`` writes it).
-
-Where the messages of a channel stand in its files: by line, and by the index of a message.
-
-Lines count as ``chat-refs`` do, from the top of the file; indexes count messages from 0, as the
-original tool does. What the file was told to forget has no place in it.
+Source: spec nbs-compat C1, C2.
 """
 
 from __future__ import annotations

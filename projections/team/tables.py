@@ -1,37 +1,22 @@
-"""What the team's folder holds besides bus, chat and log: workers' files, inputs, evidence.
+"""Files of the team besides bus, chats and logs; counts; tables of trust and of redactions.
 
-``workers/*.md`` and files that could not be read as what their place says are projections (their
-bytes come back with ``rebuild``). Inputs that people edit are never written. Logs are evidence:
-kept by digest, given back only when asked (design, section 6, "which file is what").
+``workers/*.md`` of other tools, and files that cannot be read as their place demands, are
+projections (``rebuild`` writes their bytes). Inputs that people edit are never written. Logs are
+evidence: stored by digest, written only on request (design, section 6, "which file is what").
 
-The counts: ``counts.json``, for scripts that want a number without reading a log.
+``counts.json`` is for scripts that want a number without reading a log. It changes with a decision
+or a message, not with every event of the bus: rewriting it would cost each publish a sync (``bus
+status`` counts events). ``as_of`` names the newest entry that it counts. Only tripod writes this
+file, and never ahead of the ledger. A ledger without that entry was rolled back or swapped, and
+must not take in the files' later lines as foreign ones: that would launder history. Acts on the bus
+alone do not move the mark, and removing the file removes it: outside witnesses are for anchors.
 
-It holds what changes with a decision or a message, not with every event of the bus: a file that
-each publish rewrites would cost each publish a sync (``bus status`` counts those).
+The tables of trust hold the keys of log and actors, seals, anchors and forks. They judge no note:
+the check ``seals-open`` judges seals, ``writers-authorised`` judges actors' keys. So every entry
+that fits its model gets its row, and ``root`` is '' where a note holds none.
 
-``as_of`` names the newest entry that it counts. Only we write this file, and never ahead of the
-ledger: a ledger that does not hold that entry was rolled back or swapped, and must not take the
-files' later lines in as if they were somebody else's (design section 6, "a file that is ahead").
-
-What vouches for the ledger: keys of log and actors, the seals made, the anchors, the forks.
-
-Tables alone, no file. A note is not judged here: whether a seal was signed by the right key, over
-the right root, is for the check ``seals-open`` to say, and whether an actor's key was put in force
-soundly for ``writers-authorised``. So every entry that fits its model gets its
-row, and ``root`` is '' where a note holds none.
-
-Which entries were erased, and where in the team directory what they said stood.
-
-A table alone. Which files show such a text is told by ``tripod.projections.erasure``; it and the
-intake know by this table the places where old bytes, of a backup or an editor, are not taken in
-again.
-
-Whether the files are ahead of the ledger: then it was rolled back or swapped.
-
-A restored backup must not take its own later acts in as if they were somebody else's: that would
-launder history. ``counts.json``, which only we write, names the newest entry that it counts; a
-ledger that does not hold that entry is not the one that wrote it. Acts on the bus alone do not
-move that mark, and removing the file removes it: outside witnesses are for anchors.
+The table of redactions names the erased entries and the places of their text. By it the intake
+refuses old bytes at those places, from a backup or an editor (``tripod.projections.erasure``).
 """
 
 from __future__ import annotations

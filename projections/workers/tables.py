@@ -1,14 +1,13 @@
-"""Workers that we run: their states, the steps that led there, and ``workers/<name>.md``.
+"""Workers that tripod runs: tables of their states and runs, and the files ``workers/<name>.md``.
 
-The task file is a projection that its worker may append to. As long as its state is the same since
-it did, the file is as the worker left it; the next change of state renders it anew: task and state
-from the ledger, the findings from what the worker wrote. What the file says of its state is the
-worker's word and nobody else's (spec: nbs-compat C10, 10). Task files of workers that other tools
-run are with ``tripod.projections.team.tables``.
+The task file is a projection that its worker may append to. While its state does not change, the
+file stays as the worker left it; the next change of state renders it anew: task and state from the
+ledger, the findings from what the worker wrote. A state that the file claims is the worker's claim
+alone (spec: nbs-compat C10, 10). Task files of workers that other tools run are with
+``tripod.projections.team.tables``.
 
-Runs of agents: which were ordered, which run, how they ended. A table alone.
-
-It is what a coordinator starts from, the first one and one that comes after a death alike.
+The table ``agents`` has the runs of agents: requested, started, ended. A coordinator starts from
+it, also one that replaces a killed one.
 """
 
 from __future__ import annotations
