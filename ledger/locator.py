@@ -139,6 +139,14 @@ def subject(given: str | None) -> str:
     return named() or nearest(here) or here
 
 
+def no_team(path: str) -> str:
+    """Why a folder that is no team directory cannot be judged, and what to do next."""
+    return (
+        f"{path} is no team directory: it holds neither {FOLDER} nor chat. Give the project's "
+        f"folder, or begin a ledger in this one: `tripod init {path}`"
+    )
+
+
 # Where a ledger is to be -----------------------------------------------------------------------
 
 

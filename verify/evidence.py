@@ -20,7 +20,7 @@ from tripod.ledger.entry import leaf_hash, parse_header
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.ids import now_us
-from tripod.ledger.locator import DATABASE, FOLDER, team_of
+from tripod.ledger.locator import DATABASE, no_team, team_of
 from tripod.ledger.places import LOGS
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import keeps_log, read_only
@@ -392,7 +392,7 @@ def collect(
     if os.path.isdir(path):
         evidence.root = team_of(path)
         if evidence.root is None:
-            evidence.problem = f"{path} is no team directory: it holds neither {FOLDER} nor chat"
+            evidence.problem = no_team(path)
             return evidence
         evidence.database = f"{evidence.root}/{DATABASE}"
         evidence.traces = tuple(traces(path, evidence.root))

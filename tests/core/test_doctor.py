@@ -264,7 +264,9 @@ def test_a_ledger_that_nobody_can_read_is_no_verdict(root: Path) -> None:
 
 
 def test_nothing_is_no_team(tmp_path: Path) -> None:
-    assert "is no team directory" in examine(str(tmp_path)).problem
+    problem = examine(str(tmp_path)).problem
+    assert "is no team directory" in problem
+    assert f"`tripod init {tmp_path}`" in problem
 
 
 @pytest.mark.parametrize("do", [changed("UPDATE entries SET body = x'7b7d' WHERE seq = 20")])

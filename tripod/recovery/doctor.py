@@ -28,7 +28,7 @@ from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
 from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at, parse_at
-from tripod.ledger.locator import DATABASE, team_of
+from tripod.ledger.locator import DATABASE, no_team, team_of
 from tripod.ledger.places import SPOOL
 from tripod.projections import BUS, FILES, LOG
 from tripod.projections.disk import TEMPORARY, UNMERGED_CURE
@@ -430,7 +430,7 @@ def examine(path: str) -> Examined:
     """
     root = team_of(path) if os.path.isdir(path) else None
     if root is None:
-        return Examined(path, (), f"{path} is no team directory: it holds neither .nbs nor chat")
+        return Examined(path, (), no_team(path))
     database = f"{root}/{DATABASE}"
     if not os.path.lexists(database):
         what = "there is no ledger in this team directory"
