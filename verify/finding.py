@@ -1,14 +1,13 @@
-r"""What a check says: findings, its verdict, and the report of them all with its exit code. Pure.
+r"""The result of a check (findings, verdict) and the report of all checks with its exit code. Pure.
 
-Makes hostile text harmless for a terminal and for one line: the only way into a report. Pure.
-
-Control bytes, characters that turn the direction of text, and those that are not seen come out as
+Text from evidence is escaped for a terminal and for one line; this is its only way into a report.
+Control bytes, characters that change the direction of text, and invisible ones come out as
 ``\x1b``, ``\u202e``; so a finding cannot imitate another, hide, or command the reader's terminal.
 
 >>> escape("red\x1b[31m\u202etxt")
 'red\\x1b[31m\\u202etxt'
 
-Shows where two files part, in a few lines. Pure; linear in their size, whatever differs.
+The difference of two files is shown in a few lines, at a cost linear in their size.
 """
 
 from __future__ import annotations

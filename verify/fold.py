@@ -1,11 +1,9 @@
-"""Folds the evidence into tables in memory: what the ledger says, then what the files add to it.
+"""Folds the evidence into tables in memory: the entries, then new bytes of files.
 
-The tables of the ledger's own database are never started from; they are compared with these.
-
-Holds queue and chats against the ledger's *own* tables, beside the fold of a large ledger.
-
-Those tables are evidence, not truth. What is found here counts only once they turned out to equal
-the fold, over the same head; else the files are compared with what was folded, like all others.
+The tables of the ledger's own database are compared with these, and are no source of them. Beside
+the fold of a large ledger, queue and chats are compared with the ledger's own tables. Findings of
+that comparison count only if the tables turn out to equal the fold, over the same head; otherwise
+the files are compared with the fold, like all others.
 """
 
 from __future__ import annotations

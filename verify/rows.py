@@ -1,10 +1,7 @@
-"""Reads rows that nobody vouches for: what cannot be decoded comes as bytes, and nothing raises.
+"""Reads rows of an untrusted ledger: what cannot be decoded comes as bytes, and nothing raises.
 
-For the verifier alone; programs that trust their ledger use ``tripod.ledger.sqlite.reader``.
-
-Bodies and blobs for renders, out of a ledger that nobody vouches for. For the verifier alone.
-
-Whether a body is the one that its entry committed to is judged by the pass over the rows.
+For the verifier alone; programs that trust their ledger use ``tripod.ledger.sqlite.reader``. Bodies
+and blobs come out for renders; the pass over the rows checks them against their commitments.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
-"""Brings the ledger and what is remembered outside together: roots, receipts, tail, level.
+"""Compares the ledger with the heads that are remembered outside: roots, receipts, tail, level.
 
-What the ledger says of its keys, seals, receipts and forks: from the fold, or without one.
+Keys, seals, receipts and forks of the ledger come from the fold. A run over new entries alone folds
+nothing. Then the ledger's own tables only show where to look: each row is computed again from the
+entry that it names, if its body is the one of the commitment. A row that is missing lowers what the
+ledger can claim; an invented row has no such entry.
 
-Where only new entries are looked at nothing is folded. Then the ledger's own tables say where to
-look, and no more: each row is made anew from the entry that it names, if its body is the one that
-it committed to. A row that was left out lowers what the ledger can claim; one that was made up has
-no such entry.
-
-Reads the receipts that the ledger holds (``anchor.received``) and asks who signed them.
-
-What the ledger says of itself vouches for nothing: a receipt counts by the signature in it, of a
-witness or an authority whose key came from elsewhere. One that is not what its entry says was never
-logged by us, for each is checked before that.
+A receipt in the ledger (``anchor.received``) counts by the signature in it, of a witness or an
+authority whose key came from elsewhere; the ledger's own claims count for nothing. A receipt that
+does not match its entry was not recorded by tripod, which checks each before that.
 """
 
 from __future__ import annotations

@@ -1,20 +1,16 @@
-r"""Walks the versions of one file that git holds, and says where it did not only grow.
+r"""The rule for a file that only grows, and its check over the versions that git holds.
 
-Reading is here, judging in ``tripod.verify.anchors.growth``. A history is walked parents first, so
-that the first break is the oldest. At most three versions are in memory at once.
-
-What a file that only grows may become, and what it may not. Pure.
-
-A version follows another if that is its beginning: nothing was taken away, changed or slipped in.
-Two people may append at once, on two branches. Then the merge begins as one of them has it, and
-after that keeps every line of the other in order:
+A version follows another if it begins with it: no line was removed, changed or inserted. Two people
+may append at once, on two branches. Then the merge begins with one side, and after that keeps every
+line of the other in order:
 
 >>> follows(b"a\n", b"a\nb\n"), follows(b"a\nb\n", b"a\nc\n")
 (True, False)
 >>> keeps(b"a\nx\ny\n", b"a\nb\nx\ny\n"), keeps(b"a\nx\n", b"a\nb\n")
 (True, False)
 
-Judges one file by its git history alone: no ledger, no team directory (``--grow-only``).
+A history is walked parents first, so that the first break is the oldest. At most three versions are
+in memory at once. ``--grow-only`` judges one file this way, without a ledger or a team directory.
 """
 
 from __future__ import annotations

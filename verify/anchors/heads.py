@@ -1,19 +1,17 @@
-"""Holds every head that is remembered outside against the ledger: is it its beginning? Pure.
+"""Heads of the ledger that are remembered outside, and whether it extends them. Pure.
 
-Heads of the ledger that something outside remembers, and what they vouch for. Pure.
+A head comes as a signed seal or, unsigned, as the seal's three lines alone (origin, size, root).
+Its source is ``git``, a ``pin``, or a ``receipt`` in the ledger.
 
-A head comes as a signed seal or, where nothing is signed, as the seal's three lines alone (origin,
-size, root). Each comes from ``git``, from a ``pin``, or from a ``receipt`` in the ledger.
+Heads bound the time of an entry from both sides:
 
-Between which two moments an entry was appended, as far as others than this host say so. Pure.
+- *not before*: the newest receipt that stands in the ledger before the entry and names a time. It
+  bears a signature that could not be known in advance, so later entries were written later.
+- *not after*: the oldest head outside that covers the entry and names a time. The entries that it
+  covers existed by then.
 
-- *not before*: the newest receipt that stands in the ledger before the entry and names a time. A
-  signature that nobody could know in advance stands under it, so what follows was written later.
-- *not after*: the oldest head outside that covers the entry and names a time. What it covers was
-  there by then.
-
-The host's own ``at`` lies between them, or it is false. What each time is worth, its source says: a
-witness whose key the policy knows, or a commit, whose date is its author's own word.
+The host's own ``at`` lies between the bounds, or it is false. The value of a bound is that of its
+source: a witness whose key the policy knows, or a commit, whose date is its author's claim.
 """
 
 from __future__ import annotations

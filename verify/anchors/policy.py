@@ -12,10 +12,10 @@ r"""What a team demands of its own ledger: the YAML file ``policy.yaml``. Pure.
     signed-from: 120                  # ... from this entry on
     seals: [SEAL, docs/head.note]     # committed files, besides the record's, that hold seals
     given-up: [example.com/old]       # their heads only warn; counts from outside alone
-    exceptions: cannot-tell           # clean but for what nobody looked at is not clean
+    exceptions: cannot-tell           # "clean, except" becomes "cannot tell"
 
-A list may also be written as text with commas. Unlike the bus's configuration the file is refused
-whole where a part of it is not understood: a misspelled demand would demand nothing.
+A list may also be written as text with commas. Unlike the bus's configuration the whole file is
+refused if a part of it is not understood: a misspelled demand would demand nothing.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Reads an export, or a team's record, into a scratch database with the ledger's own schema.
 
-So every check runs on it as on a ledger. What the files themselves have wrong (a tile that is not
-the tree's, a line of another form, a seal that nobody signed) is told as findings of
-``record-agrees``. Nothing is believed: a mutated export gives findings and never an exception.
+So every check runs on it as on a ledger. Faults of the files themselves (a tile that is not the
+tree's, a malformed line, an unsigned seal) are findings of ``record-agrees``. No file is trusted: a
+mutated export gives findings and never an exception. Reads are bounded, no link is followed, and
+every unknown name is reported. A team's record is compared with its ledger, file by file and byte
+by byte.
 
-The files of an export as a stranger left them: bounded reads, no link followed, every name told.
-
-For the verifier alone; ``tripod.trust.export`` writes the folder, ``docs/formats/record.md`` has
-it.
-
-Holds a team's record against its ledger: each file has the bytes that the ledger gives.
+For the verifier alone; ``tripod.trust.export`` writes the folder, ``docs/formats/record.md``
+specifies it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""What in a log, a task or a stream of events is a reading of the chat. Pure.
+"""Finds commands and tool calls that read the chat, in a log, a task or a stream of events. Pure.
 
 A line of a log shows a command or a tool call as people and agents write them; a line of a stream
-is a JSON object that may hold such calls.
-
-Workers that are Pythia by name or task, run by us or by any other tool: what their files show.
-
-A log shows what was printed, not what was done: it can show a breach, never that there was none.
+is a JSON object that may hold such calls. The files of every worker that is Pythia by name or task
+are searched, whether tripod or another tool ran it. A log shows what was printed, not what was
+done: it can show a breach, and cannot show that there was none.
 """
 
 from __future__ import annotations

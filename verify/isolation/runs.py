@@ -1,11 +1,7 @@
-"""Pythia's runs as the ledger has them: what each was given, how it was kept apart, what it wrote.
+"""Pythia's runs, checkpoints and assessments as the ledger has them. Pure; shared by checks.
 
-A text that cannot be read (erased, not stored, digest differs) is reported in words: it is evidence
-neither for the reviewer nor against.
-
-Finds the events that ask for Pythia's review, and what they ask for. Shared by checks. Pure.
-
-Finds Pythia's assessments among the messages of the chats. Pure; shared by two checks.
+For each run: its input, its isolation, its output. A text that cannot be read (erased, not stored,
+digest differs) is reported in words: it is evidence neither for the reviewer nor against.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""What stands beside the rows in the database: head, nodes, blobs, the index of ids, the schema.
+"""Checks what is in the database beside the rows: head, nodes, blobs, the index of ids, the schema.
 
-``scan`` makes the pass over the rows and then looks at these; both are what the ledger checks
-answer from.
+``scan`` makes the pass over the rows and then looks at these; the ledger checks answer from both.
 
-Judges only what was appended after a pin: the cost is that of the new entries.
-
-The stored roots of full blocks are read, one for 256 entries; together with the entries of the last
-block they must give the pinned root. Then they are the roots of what was pinned, and the tree goes
-on from them. The rows before are not read again: a row altered since stays unseen until the
-next whole run, which names it.
+A run that starts at a pin judges only the entries after it, at their cost. It reads the stored
+roots of full blocks, one for 256 entries; together with the entries of the last block they must
+give the pinned root. Then they are the roots of what was pinned, and the tree continues from them.
+The rows before the pin are not read again: a row altered since stays unseen until the next whole
+run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The tree's root at any size, from what a pass over the entries kept. It only reads.
-
-Roots and names that the ledger had at any of its entries, from rows that nobody vouches for.
+"""The tree's root at any size, and the ledger's name at any entry, from untrusted rows.
 
 The stored subtree roots are used, so that a root costs a few hundred rows at most; the check
-``sequence`` holds those against the entries.
+``sequence`` compares those with the entries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Tells from its bytes that a body is surely canonical and surely fits the model of its kind.
+r"""Recognises by its bytes a body that is canonical and fits the model of its kind (fast path).
 
 ``pattern`` reads a model once and writes a regular expression over canonical JSON: sorted keys, no
 spaces, strings in their one spelling, whole numbers. A body that matches, and is UTF-8, has exactly
@@ -10,8 +10,6 @@ A property test holds it against ``parse_value`` and pydantic.
 >>> from tripod.ledger.kinds.bus import AckedAll
 >>> pattern(AckedAll)[:60]
 b'\\{"count":(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})(?:,"source":'
-
-What the pass over the rows asks of an entry of the usual shape, as expressions over bytes.
 """
 
 from __future__ import annotations
