@@ -21,7 +21,7 @@ from benchmarks.measure import Pair, Row, cost_row, in_turn, rate_row, time_row
 from benchmarks.workload import AFTER_US, Scale, event_draft, make_team
 from tripod.ledger import chain
 from tripod.ledger.entry import leaf_hash
-from tripod.ledger.kinds.team import opened
+from tripod.ledger.kinds.team import OPENED
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
 from tripod.ledger.sqlite import store as writing
@@ -37,13 +37,15 @@ __all__ = ["NoTree", "rows"]
 SINGLE = 200  # appends a timing
 BATCH, BATCHES = 1000, 3
 PROOFS = 200
-_OPENED = opened(
-    project="bench",
-    origin="tripod.invalid/tree",
-    created="2026-11-21T20:17:50Z",
-    scribe="scribe",
-    events="events",
-    chat="chat",
+_OPENED = OPENED.draft(
+    {
+        "origin": "tripod.invalid/tree",
+        "project": "bench",
+        "created": "2026-11-21T20:17:50Z",
+        "scribe": "scribe",
+        "events": "events",
+        "chat": "chat",
+    }
 )
 _OTHERS = tuple(check.NAME for check in CHECKS if check not in (seals_open, record_agrees))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.merkle import root_of
 from tripod.ledger.sqlite.reader import block_nodes, read_only
@@ -26,10 +26,12 @@ def seal_by_hand(root: str) -> None:
     """Put a key in force and seal once, as ``tripod key new`` does; no record is written."""
     with Team(root) as team:
         key = _key(team.store.origin).verifier().format()
-        team.append_apart(lambda: (drafts.key_set(key, None),))
+        team.append_apart(lambda: (KEY_SET.draft({"vkey": key}),))
         size = team.store.head().size
         note = _note_at(team.store.db, size)
-        team.append_apart(lambda: (drafts.seal_made(note, size, "asked"),))
+        team.append_apart(
+            lambda: (SEAL_MADE.draft({"note": note, "size": size, "reason": "asked"}),)
+        )
 
 
 def keep_record(root: str) -> None:

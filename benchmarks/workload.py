@@ -14,10 +14,12 @@ import os
 import random
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from tripod.ledger.entry import Draft, leaf_hash
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds import bus
+from tripod.ledger.kinds.chat import CREATED, ROTATED, SENT
+from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided
 from tripod.ledger.locator import FOLDER
 from tripod.projections import BUS
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
@@ -140,14 +142,16 @@ def _published(us: int, source: str, type_: str, priority: str, payload: str) ->
     data = format_event(
         Event(source, type_, priority, format_time(us), f"{source}:{type_}", payload)
     )
-    return drafts.published(
-        name=event_name(us, source, type_, 4242),
-        us=us,
-        source=source,
-        type_=type_,
-        priority=priority,
-        payload=payload,
-        size=len(data),
+    return bus.PUBLISHED.draft(
+        {
+            "name": event_name(us, source, type_, 4242),
+            "us": us,
+            "source": source,
+            "type": type_,
+            "priority": cast("bus.Priority", priority),
+            "size": len(data),
+            "payload": payload.encode() or None,
+        }
     )
 
 
@@ -184,9 +188,10 @@ class Life:
     def begin(self) -> None:
         """Open the channels and the log."""
         for name in self.channels:
-            self._put(drafts.channel_created(name, "alex"))
+            self._put(CREATED.draft({"channel": name}, "alex"))
         created = format_time(BEGIN_US)
-        self._put(drafts.log_begun(format_log_header("bench", created, "scribe"), "scribe"))
+        header = format_log_header("bench", created, "scribe")
+        self._put(BEGUN.draft({"header": header.encode()}, "scribe"))
 
     def end(self) -> None:
         """Leave no more processed events than are kept, and nothing waiting."""
@@ -242,7 +247,7 @@ class Life:
         if len(self.pending) > 300:
             if self.due:  # a review is given before its event is swept away
                 self._assess(*self.due)
-            self._put(drafts.acked_all(len(self.pending), "gatekeeper", None))
+            self._put(bus.ACKED_ALL.draft({"count": len(self.pending)}, "gatekeeper"))
             done = list(self.pending)
             self.pending.clear()
         else:
@@ -250,7 +255,7 @@ class Life:
             if self.due and "-pythia-checkpoint-" in self.pending[0][1]:
                 self._assess(*self.due)
             done = [self.pending.popleft()]
-            self._put(drafts.acked(done[0][1], self.rng.choice(PEOPLE)))
+            self._put(bus.ACKED.draft({"name": done[0][1]}, self.rng.choice(PEOPLE)))
         for event in done:
             heapq.heappush(self.processed, event)
             self.processed_bytes += event[2]
@@ -266,18 +271,21 @@ class Life:
         for at in range(0, len(gone), 500):
             part = gone[at : at + 500]
             names = [name for _, name, _ in part]
-            self._put(drafts.pruned(names, sum(size for *_, size in part), "gatekeeper"))
+            size = sum(size for *_, size in part)
+            self._put(bus.PRUNED.draft({"names": names, "bytes": size}, "gatekeeper"))
 
     # The chats ---------------------------------------------------------------------------------
 
     def _say(self, name: str, handle: str, text: str) -> None:
         channel = self.channels[name]
-        draft = drafts.sent(
-            channel=name,
-            index=channel.lines,
-            handle=handle,
-            time=self.us // 1_000_000,
-            text=text,
+        draft = SENT.draft(
+            {
+                "channel": name,
+                "index": channel.lines,
+                "handle": handle,
+                "time": self.us // 1_000_000,
+                "text": text.encode(),
+            }
         )
         self._put(draft)
         channel.lines += 1
@@ -295,7 +303,15 @@ class Life:
         header = chats.archive_header(chats.format_time(time), size)
         archive = chats.archive_name(name, time)
         self._put(
-            drafts.rotated(channel=name, count=count, size=size, archive=archive, header=header)
+            ROTATED.draft(
+                {
+                    "channel": name,
+                    "count": count,
+                    "size": size,
+                    "archive": archive,
+                    "header": header,
+                }
+            )
         )
         channel.live_from += count
 
@@ -311,7 +327,7 @@ class Life:
         line = message.number - channel.live_from + chats.HEADER_LINES + 1
         self.us += 1_000_000  # an id is a second, and each has its own
         decision = f"D-{self.us // 1_000_000}"
-        body: dict[str, Any] = {
+        body: Decided = {
             "artefacts": "—" if self.rng.random() < 0.5 else f"src/part{self.rng.randrange(90)}.c",
             "chat_ref": f"{name}.chat:~L{line}",
             "id": decision,
@@ -338,7 +354,7 @@ class Life:
                 self.replaced.add(replaced)
                 body["supersedes"] = replaced
         self.decisions.append(decision)
-        self._put(drafts.decided(body, "scribe"))
+        self._put(LOGGED.draft(body, "scribe"))
         self._publish("scribe", "decision-logged", "normal", f"{decision} {body['title']}")
         if len(self.decisions) % INTERVAL == 0:
             first = self.decisions[-INTERVAL]

@@ -19,9 +19,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from typing import Any, TypeAlias
 
+from tripod.ledger.kinds.base import MARK, digest_of, text
+from tripod.ledger.kinds.bus import PUBLISHED
+from tripod.ledger.kinds.chat import HEADER_SEEN, ROTATED
+from tripod.ledger.kinds.decisions import LOGGED
+from tripod.ledger.kinds.registry import BY_NAME
+from tripod.ledger.kinds.team import CONFIG_CHANGED
 from tripod.projections.bus.format import Event, format_event, format_time
 from tripod.projections.bus.tables import event_bytes
 from tripod.projections.chat import format as chat_format
@@ -38,109 +43,90 @@ from tripod.projections.decisions.format import (
     split_log,
     valid_id,
 )
-from tripod.projections.decisions.tables import log_of, piece_bytes
+from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.projection import Source
-
-MARK = "[redacted]"
-"""What stands where an erased text stood."""
 
 Body: TypeAlias = "dict[str, Any]"
 
 
 def is_erasable(kind: str) -> bool:
     """Whether bodies of this kind hold texts that can be erased."""
-    return kind in _STAND_INS
+    known = BY_NAME.get(kind)
+    return known is not None and known.erasure is not None
 
 
 def stand_in(kind: str, body: Body) -> Body:
     """What is to stand for the body of an entry of this kind once it is erased.
 
+    The declaration of the kind says which fields are erased, and what stands for each.
+
     Raises:
-        KeyError: bodies of this kind are never erased, or this one is none of them.
+        KeyError: bodies of this kind are never erased, or a field is missing.
     """
-    keep = _STAND_INS[kind](body)
+    declared = BY_NAME[kind]
+    if declared.erasure is None:
+        raise KeyError(kind)
+    marks, required = declared.erasure.marks, declared.body.__required_keys__
+    keep: Body = {}
+    for name in declared.body.__annotations__:
+        mark = marks.get(name)
+        if name not in marks:
+            if name in body:
+                keep[name] = body[name]
+        elif mark is not None and (name in body or name in required):
+            keep[name] = mark
+    if kind in _WRITTEN:
+        keep |= _WRITTEN[kind](body, keep)
     keep["v"] = body["v"]
     if "observed" in body:
         seen = body["observed"]
         kept = {name: seen[name] for name in ("claim", "mode", "mtime_us", "path") if name in seen}
-        raw = _RAW.get(kind)
-        keep["observed"] = kept | ({} if raw is None else {"raw": _text(raw)})
+        raw = marks.get("observed.raw")
+        keep["observed"] = kept | ({} if raw is None else {"raw": raw})
     return keep
 
 
-def _text(text: str) -> Body:
-    return {"text": text}
+# Fields that are written anew, in the format of the file that shows them -------------------------
 
 
-def _only(body: Body, *names: str) -> Body:
-    return {name: body[name] for name in names if name in body}
-
-
-def _published(body: Body) -> Body:
-    keep = _only(body, "name", "priority", "source", "to", "type", "us")
-    if "payload" in body:
-        keep["payload"] = _text(MARK)
+def _published(body: Body, keep: Body) -> Body:
     source, type_ = keep["source"], keep["type"]
     key, time = f"{source}:{type_}", format_time(keep["us"])
     payload = MARK if "payload" in body else ""
     data = format_event(Event(source, type_, keep["priority"], time, key, payload))
-    return keep | {"size": len(data)}
+    return {"size": len(data)}
 
 
-def _sent(body: Body) -> Body:
-    return _only(body, "channel", "handle", "index", "time") | {"text": _text(MARK)}
-
-
-def _unreadable(body: Body) -> Body:
-    return _only(body, "channel", "index")
-
-
-def _header_seen(body: Body) -> Body:
-    keep = _only(body, "channel", "last_write", "last_writer", "participants")
+def _header_seen(_: Body, keep: Body) -> Body:
     people = tuple((person["handle"], person["count"]) for person in keep["participants"])
     header = chat_format.ChatHeader(keep["last_writer"], keep["last_write"], people)
-    return keep | {"raw": _text(chat_format.format_header(header, 0).decode())}
+    return {"raw": text(chat_format.format_header(header, 0).decode())}
 
 
-def _rotated(body: Body) -> Body:
+def _rotated(body: Body, keep: Body) -> Body:
     # Its header tells when the lines were split off, and no more; the archive's name has no zone.
-    keep = _only(body, "archive", "channel", "count", "size")
     header = body["header"].get("text", "").encode()
     parsed = chat_format.parse_header(header)
     time = None if parsed is None else chat_format.parse_time(parsed.last_write)
-    text = chat_format.archive_header(chat_format.format_time(time or 0), keep["size"])
-    return keep | {"header": _text(text.decode())}
+    line = chat_format.archive_header(chat_format.format_time(time or 0), keep["size"])
+    return {"header": text(line.decode())}
 
 
-_LOG_HEADER = f"# Decision Log\n\n{MARK}\n"
-
-
-def _begun(body: Body) -> Body:
-    return _only(body, "file") | {"header": _text(_LOG_HEADER)}
-
-
-def _split(body: Body) -> Body:
-    headers = {"archive_header": _text(_LOG_HEADER), "header": _text(_LOG_HEADER)}
-    return _only(body, "archive", "count", "file") | headers
-
-
-def _decided(body: Body) -> Body:
+def _decided(body: Body, _: Body) -> Body:
     refs = [ref for ref in body["refs"] if _is_plain(ref)]
-    text = ", ".join(format_ref(ChatRef(ref["file"], ref["line"])) for ref in refs)
-    keep = _only(body, "file", "id", "number") | {
+    places = ", ".join(format_ref(ChatRef(ref["file"], ref["line"])) for ref in refs)
+    written = {
         "artefacts": NONE_YET,
-        "chat_ref": text or NONE_YET,
+        "chat_ref": places or NONE_YET,
         "participants": NONE_YET,
-        "rationale": MARK,
         "refs": refs,
         "risk_tags": "none",
         "status": body["status"] if body["status"] in STATUSES else STATUSES[0],
-        "title": MARK,
     }
     replaced = body.get("supersedes")
     if replaced is not None and valid_id(replaced) is None:
-        keep["supersedes"] = replaced
-    return keep
+        written["supersedes"] = replaced
+    return written
 
 
 def _is_plain(ref: Body) -> bool:
@@ -149,106 +135,21 @@ def _is_plain(ref: Body) -> bool:
     return parse_refs(format_ref(one)) == ([one], [])
 
 
-def _noted(body: Body) -> Body:
-    return _only(body, "file") | {"problem": MARK}
+def _config(body: Body, _: Body) -> Body:
+    return {"sha256": digest_of(MARK) if body["sha256"] else ""}
 
 
-def _config(body: Body) -> Body:
-    keep = _only(body, "path", "settings")
-    if "content" in body:
-        keep["content"] = _text(MARK)
-    return keep | {"sha256": sha256(MARK.encode()).hexdigest() if body["sha256"] else ""}
-
-
-_FILE = f"{MARK}\n"
-
-
-def _file(body: Body) -> Body:
-    data = _FILE.encode()
-    content = {"content": _text(_FILE), "sha256": sha256(data).hexdigest(), "size": len(data)}
-    keep = _only(body, "path") | content
-    return keep | ({"problem": MARK} if "problem" in body else {})
-
-
-def _displaced(body: Body) -> Body:
-    keep = _only(body, "path", "reason")
-    return keep | ({"content": _text(_FILE)} if "content" in body else {})
-
-
-def _spec_of(body: Body) -> Body:
-    keep = _only(body, "attempt", "role", "spawn", "subject")
-    return keep | {"sha256": sha256(MARK.encode()).hexdigest(), "spec": _text(MARK)}
-
-
-def _ended(body: Body) -> Body:
-    keep = _only(body, "cost", "exit_code", "signal", "spawn", "status", "usage", "wall_ms")
-    data = MARK.encode()
-    kept = {"bytes": len(data), "content": _text(MARK), "digest": sha256(data).hexdigest()}
-    keep |= {"stderr": kept, "stdout": kept, "unsupported": []}
-    return keep | ({"problem": MARK} if "problem" in body else {})
-
-
-def _delivered(body: Body) -> Body:
-    keep = _only(body, "channel", "sources", "spawn")
-    return keep | {"content": _text(MARK), "sha256": sha256(MARK.encode()).hexdigest()}
-
-
-def _assessed(body: Body) -> Body:
-    keep = _only(
-        body, "cited", "confidence", "decisions", "event", "first", "last", "message", "origin",
-        "spawn",
-    )  # fmt: skip
-    return keep | {"content": _text(MARK), "sha256": sha256(MARK.encode()).hexdigest()}
-
-
-def _failed(body: Body) -> Body:
-    return _only(body, "event", "spawns") | {"problems": [MARK]}
-
-
-def _spawned(body: Body) -> Body:
-    return _only(body, "folder", "name", "slug") | {"task": _text(MARK)}
-
-
-def _continued(body: Body) -> Body:
-    return _only(body, "name") | {"message": _text(MARK)}
-
-
-def _escalated(body: Body) -> Body:
-    return _only(body, "event", "name") | {"reason": _text(MARK)}
-
-
-def _worker_ended(body: Body) -> Body:
-    keep = _only(body, "event", "logs", "name", "spawn", "state")
-    return keep | ({"problem": MARK} if "problem" in body else {})
-
-
-_STAND_INS: dict[str, Callable[[Body], Body]] = {
-    "bus.published": _published,
-    "chat.sent": _sent,
-    "chat.unreadable": _unreadable,
-    "chat.header-seen": _header_seen,
-    "chat.rotated": _rotated,
-    "log.begun": _begun,
-    "decision.logged": _decided,
-    "log.noted": _noted,
-    "log.rotated": _split,
-    "config.changed": _config,
-    "worker.written": _file,
-    "evidence.kept": _file,
-    "file.seen": _file,
-    "file.displaced": _displaced,
-    "agent.requested": _spec_of,
-    "agent.ended": _ended,
-    "delivered": _delivered,
-    "pythia.assessed": _assessed,
-    "pythia.failed": _failed,
-    "worker.spawned": _spawned,
-    "worker.continued": _continued,
-    "worker.escalated": _escalated,
-    "worker.ended": _worker_ended,
+_WRITTEN: dict[str, Callable[[Body, Body], Body]] = {
+    PUBLISHED.name: _published,
+    HEADER_SEEN.name: _header_seen,
+    ROTATED.name: _rotated,
+    LOGGED.name: _decided,
+    CONFIG_CHANGED.name: _config,
 }
-_RAW = {"chat.unreadable": f"{MARK}\n", "log.noted": f"\n{MARK}\n"}
-"""What stands in the file for a piece that has no form of its own."""
+"""By kind: writes the fields that the declaration gives no mark for, and that a stand-in needs.
+
+A function is given the body, and the fields that are kept of it.
+"""
 
 
 # Withheld ---------------------------------------------------------------------------------------
@@ -260,25 +161,24 @@ _GONE = f"{MARK}\n".encode()
 
 def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
     """Paths whose files may show the text of an entry, wherever the tables say it went since."""
-    if kind == "bus.published":
-        yield from (f"{_QUEUE}/{body['name']}", f"{_DONE}/{body['name']}")
-    elif kind.startswith("chat."):
-        rows = source.db.execute("SELECT archive FROM archives WHERE channel = ?", _one(body))
-        yield from (f"{_CHAT}/{archive}.chat" for (archive,) in rows.fetchall())
-        yield f"{_CHAT}/{body['channel']}.chat"
-    elif "path" in body:
-        yield body["path"]
-    elif kind.startswith("worker."):
-        yield f"workers/{body['name']}.md"
-    elif "spawn" in body:
-        return  # what agents were given and said stands in no file of ours
-    else:
-        rows = source.db.execute("SELECT file FROM logs WHERE log = ?", (log_of(body),))
-        yield from (f"{_LOG}/{name}" for (name,) in rows.fetchall())
-
-
-def _one(body: dict[str, Any]) -> tuple[str]:
-    return (body["channel"],)
+    erasure = BY_NAME[kind].erasure
+    if erasure is None:
+        return
+    place = erasure.place(body)
+    front, _, name = place.partition("/")
+    if "path" in body or front == "workers":
+        yield place
+    elif front == _QUEUE:
+        yield from (place, f"{_DONE}/{name}")
+    elif front == _CHAT:
+        sql = "SELECT archive FROM archives WHERE channel = ?"
+        rows = source.db.execute(sql, (body["channel"],)).fetchall()
+        yield from (f"{_CHAT}/{archive}.chat" for (archive,) in rows)
+        yield place
+    elif front == _LOG:
+        rows = source.db.execute("SELECT file FROM logs WHERE log = ?", (name,)).fetchall()
+        yield from (f"{_LOG}/{name}" for (name,) in rows)
+    # What agents were given and said stands in no file of ours.
 
 
 def holds_erased(source: Source, path: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import MAX_BODY, Draft
 from tripod.ledger.ids import observed_id
-from tripod.ledger.kinds.team import content
+from tripod.ledger.kinds.base import Content, content
 from tripod.ledger.progress import EACH, tell
 from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, merge_marker
 from tripod.projections.manifest import Manifest
@@ -171,13 +171,13 @@ def same_but(
     )
 
 
-def as_blob(data: bytes, blobs: list[bytes]) -> dict[str, Any]:
-    """Hold bytes exactly, outside the body; see ``tripod.ledger.kinds.team.content``."""
+def as_blob(data: bytes, blobs: list[bytes]) -> Content:
+    """Hold bytes exactly, outside the body; see ``tripod.ledger.kinds.base.content``."""
     blobs.append(data)
     return {"sha256": sha256(data).hexdigest(), "size": len(data)}
 
 
-def beside(data: bytes, blobs: list[bytes]) -> dict[str, Any]:
+def beside(data: bytes, blobs: list[bytes]) -> Content:
     """Hold bytes that share a body with others of their size (the two headers of a split log)."""
     return content(data, blobs) if len(data) <= BLOB_ABOVE else as_blob(data, blobs)
 

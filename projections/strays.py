@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tripod.ledger.entry import Draft
 from tripod.ledger.ids import observed_id
-from tripod.ledger.kinds import team
+from tripod.ledger.kinds.team import DISPLACED
 from tripod.projections import BUS, CHAT, LOG, PROJECTIONS
 from tripod.projections.chat.channel import Channel, cut_lines, readable
 from tripod.projections.decisions.format import split_log
@@ -115,8 +115,8 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     reason = "another program changed it at the moment when we replaced it"
     if places:
         reason += f" (it showed {places} redacted places, which were not kept)"
-    draft = team.displaced(path or stray.kept, reason, shown)._replace(id=entry_id)
-    return Taken([draft], is_news=False, is_done=True)
+    draft = DISPLACED.draft({"path": path or stray.kept, "reason": reason, "content": shown})
+    return Taken([draft._replace(id=entry_id)], is_news=False, is_done=True)
 
 
 def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:

@@ -12,12 +12,12 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tripod.ledger.kinds.base import MARK
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import format_time, parse_archive_name, parse_line, split_file
 from tripod.projections.chat.tables import line_bytes
 from tripod.projections.decisions.format import DecisionText, parse_decision, split_log
 from tripod.projections.decisions.tables import piece_bytes
-from tripod.projections.erasure import MARK
 from tripod.projections.projection import Source
 
 NAMED = 3

@@ -9,7 +9,8 @@ from tripod.bus import events as bus
 from tripod.chat import read as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.ledger.kinds import BY_NAME
+from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
@@ -66,7 +67,7 @@ def check_adoption(project: Path) -> adopt.Adoption:
         assert list(differences(team.source, team.disk)) == []
         size = team.store.head().size
         for entry in team.store.read():
-            BY_NAME[entry.kind].model.model_validate(entry.data)
+            model_of(BY_NAME[entry.kind]).model_validate(entry.data)
     gone = projected(root)
     for path in gone:
         path.unlink()

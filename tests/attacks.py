@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import drafts
 from attacked import ACTOR, Case, Stage, at_home, fit
 from plain_export import read_files
 from specimens import Row, database, resigned, unguarded
@@ -21,7 +22,6 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import auth_of, commit, leaf_hash
-from tripod.ledger.kinds import team as drafts
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import SigningKey
 from tripod.team.team import Team

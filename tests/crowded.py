@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+import drafts
+from drafts import displaced
 from git_repo import Git
 
-from tripod.ledger.kinds import agents
-from tripod.ledger.kinds import workers as drafts_worker
-from tripod.ledger.kinds.team import displaced
 from tripod.projections.bus.format import Event, event_name, format_event
 from tripod.projections.bus.format import format_time as event_time
 from tripod.projections.chat.format import ChatHeader, format_header, format_line, format_time
@@ -150,10 +149,10 @@ def _run(act: Act, name: str, state: str, told: str) -> None:
     run = sha256(name.encode()).hexdigest()[:32]
     act.append(
         [
-            drafts_worker.worker_spawned(
+            drafts.worker_spawned(
                 name=name, slug="mole", folder="/srv/crowd", task="Dig.", actor="ann"
             ),
-            agents.agent_requested(
+            drafts.agent_requested(
                 spawn=run, role="worker", subject=name, attempt=1, spec=b"{}", actor="ann"
             ),
         ]
@@ -161,12 +160,10 @@ def _run(act: Act, name: str, state: str, told: str) -> None:
     event = draft_event(act, name, told, "high", "")
     step(
         act,
-        drafts_worker.worker_ended(
-            name=name, spawn=run, state=state, logs=(), event=event.body["name"]
-        ),
+        drafts.worker_ended(name=name, spawn=run, state=state, logs=(), event=event.body["name"]),
         event,
     )
-    ended = agents.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
+    ended = drafts.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
     act.append([ended])
 
 

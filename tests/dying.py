@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tripod.agents import jobs, spool
-from tripod.ledger.kinds import agents as drafts_agent
 
 __all__ = ["RUN", "behind", "die", "die_at"]
 
@@ -42,7 +41,7 @@ def behind(real: Callable[..., object]) -> Callable[..., None]:
 def die_at(step: str) -> None:
     """Die at a step of ``RUN``, whoever comes to it first."""
     places: dict[str, tuple[Any, str, Callable[..., None]]] = {
-        "before the request": (drafts_agent, "agent_requested", die),
+        "before the request": (jobs, "_requested", die),
         "behind the request": (spool.Spool, "launch", die),
         "while it orders": (json, "dumps", die),
         "behind the launch": (spool.Spool, "launch", behind(spool.Spool.launch)),

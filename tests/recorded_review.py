@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import drafts
+
 from tripod.agents.spec import SpawnSpec, described
 from tripod.chat.writer import say_in
-from tripod.ledger.kinds import agents as drafts_agent
-from tripod.ledger.kinds import pythia as drafts_pythia
-from tripod.ledger.kinds import team as drafts
-from tripod.ledger.kinds import workers as drafts_worker
+from tripod.ledger.kinds.team import evidence_kept
 from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.pythia.format import parse_checkpoint_payload
 from tripod.team.act import Act, draft_event
@@ -92,8 +91,8 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
     if level is not None:
         hidden = wrong.get("hidden", HIDDEN if level == "namespace" else ())
         problem = None if level == "namespace" else "bwrap is not installed"
-        act.append([drafts_pythia.pythia_isolated(RUN, level, hidden, problem)])
-    requested = drafts_agent.agent_requested(
+        act.append([drafts.pythia_isolated(RUN, level, hidden, problem)])
+    requested = drafts.agent_requested(
         spawn=RUN,
         role="pythia",
         subject=wrong.get("subject", str(asked.event)),
@@ -101,14 +100,12 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
         spec=described(spec),
         actor="alex",
     )
-    delivered = drafts_agent.delivered(
-        RUN, "prompt", prompt.encode(), wrong.get("sources", asked.seqs)
-    )
-    files = [drafts_agent.delivered(RUN, "file", data, ()) for data in wrong.get("files", ())]
+    delivered = drafts.delivered(RUN, "prompt", prompt.encode(), wrong.get("sources", asked.seqs))
+    files = [drafts.delivered(RUN, "file", data, ()) for data in wrong.get("files", ())]
     act.append(files)
-    act.append([requested, delivered, drafts_agent.agent_started(RUN, 7, 7, "0" * 64)])
+    act.append([requested, delivered, drafts.agent_started(RUN, 7, 7, "0" * 64)])
     stdout = wrong.get("stdout", f"{wrong.get('text') or answer(asked)}\n".encode())
-    ended = drafts_agent.agent_ended(
+    ended = drafts.agent_ended(
         spawn=RUN, status="ok", wall_ms=1, stdout=stdout, stderr=wrong.get("stderr", b"")
     )
     if wrong.get("ended", True):
@@ -117,13 +114,13 @@ def run_alone(act: Act, asked: Asked, prompt: str, wrong: dict[str, Any]) -> Non
         path = f"workers/pythia-{RUN[:12]}-1.log"
         Path(act.disk.full(path)).write_bytes(wrong["transcript"])
         mtime = Path(act.disk.full(path)).stat().st_mtime_ns // 1000
-        act.append([drafts_worker.evidence_kept(path, wrong["transcript"], mtime, None)])
+        act.append([evidence_kept(path, wrong["transcript"], mtime, None)])
 
 
 def posted(act: Act, asked: Asked, text: str, spawn: str | None) -> None:
     """An assessment, and what goes with it."""
     message = say_in(act, "live", "pythia", text)
-    assessed = drafts_pythia.pythia_assessed(
+    assessed = drafts.pythia_assessed(
         event=asked.event,
         spawn=spawn,
         first=asked.ids[0],

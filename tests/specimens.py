@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import drafts
 from git_repo import Git
 from plain_export import files_of, write_files
 from recorded_review import answer, asked_for, review
@@ -26,9 +27,8 @@ from tripod.ledger.actors import parse_record, sign_change, sign_statements, sta
 from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import GENESIS, Draft, auth_of, commit, leaf_hash
 from tripod.ledger.ids import change_id
-from tripod.ledger.kinds import agents
-from tripod.ledger.kinds import team as drafts
-from tripod.ledger.kinds import workers as drafts_worker
+from tripod.ledger.kinds.base import MARK
+from tripod.ledger.kinds.team import evidence_kept
 from tripod.ledger.merkle import Tree
 from tripod.ledger.sqlite.reader import read_entries
 from tripod.ledger.sqlite.schema import MIGRATIONS
@@ -46,7 +46,6 @@ from tripod.projections.engine import (
     restore,
     source_of,
 )
-from tripod.projections.erasure import MARK
 from tripod.projections.projection import Source
 from tripod.recovery import backup as copies
 from tripod.recovery import redact
@@ -375,8 +374,8 @@ def _silent_worker(root: str) -> None:
         done = draft_event(act, "mole-0001", "task-complete", "high", "")
         name, run = "mole-0001", "f" * 32
         act.append(_run_of(name, run))
-        act.append([drafts_worker.worker_running(name, run, "none.event")])
-        ended = drafts_worker.worker_ended(
+        act.append([drafts.worker_running(name, run, "none.event")])
+        ended = drafts.worker_ended(
             name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
         )
         step(act, ended, done)
@@ -390,8 +389,8 @@ def _undead_worker(root: str) -> None:
         done = draft_event(act, "mole-0001", "task-complete", "high", "")
         name, run = "mole-0001", "f" * 32
         act.append(_run_of(name, run))
-        step(act, drafts_worker.worker_dismissed(name, gone.body["name"], "alex"), gone)
-        ended = drafts_worker.worker_ended(
+        step(act, drafts.worker_dismissed(name, gone.body["name"], "alex"), gone)
+        ended = drafts.worker_ended(
             name=name, spawn=run, state="completed", logs=(), event=done.body["name"]
         )
         step(act, ended, done)
@@ -406,14 +405,14 @@ def _tidied_worker(root: str) -> None:
         digest = sha256(said).hexdigest()
         with Team(root) as team, team.act() as act:
             if attempt:
-                act.append([drafts_worker.worker_continued(name, "More.", "alex")])
+                act.append([drafts.worker_continued(name, "More.", "alex")])
                 act.append([_requested(name, run, 2)])
             else:
                 act.append(_run_of(name, run))
             end = draft_event(act, name, "task-failed", "high", "")
             _write(f"{root}/{log}", said.decode())
-            act.append([drafts_worker.evidence_kept(log, said, 1, None)])
-            ended = drafts_worker.worker_ended(
+            act.append([evidence_kept(log, said, 1, None)])
+            ended = drafts.worker_ended(
                 name=name,
                 spawn=run,
                 state="failed",
@@ -426,7 +425,7 @@ def _tidied_worker(root: str) -> None:
 
 def _run_of(name: str, run: str) -> list[Draft]:
     return [
-        drafts_worker.worker_spawned(
+        drafts.worker_spawned(
             name=name, slug="mole", folder="/srv/sample", task="Dig.", actor="alex"
         ),
         _requested(name, run, 1),
@@ -434,13 +433,13 @@ def _run_of(name: str, run: str) -> list[Draft]:
 
 
 def _requested(name: str, run: str, attempt: int) -> Draft:
-    return agents.agent_requested(
+    return drafts.agent_requested(
         spawn=run, role="worker", subject=name, attempt=attempt, spec=b"{}", actor="alex"
     )
 
 
 def _ended(run: str) -> Draft:
-    return agents.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
+    return drafts.agent_ended(spawn=run, status="ok", wall_ms=1, stdout=b"x", stderr=b"")
 
 
 def _assess(root: str) -> None:

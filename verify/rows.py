@@ -17,7 +17,7 @@ import orjson
 
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.errors import LedgerError
-from tripod.ledger.kinds import KINDS
+from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.sqlite.erase import REDACTED, redaction_id
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate
 from tripod.projections.engine import create_tables

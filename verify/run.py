@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import ModuleType
 
 from tripod.ledger.ids import parse_at
-from tripod.ledger.kinds import KINDS
+from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.progress import tell
 from tripod.verify.anchors.compare import hold
 from tripod.verify.anchors.policy import Rules

@@ -1,45 +1,67 @@
-"""What the body models share: closed, strict, versioned. Imported where strangers' data come in."""
+"""Declares what a kind is, and the parts that several bodies share. Imports nothing heavy.
 
-from __future__ import annotations
+A body is a ``TypedDict``, which mypy checks where an act drafts an entry. Of it
+``tripod.ledger.kinds.models`` makes the strict pydantic model that the verifier judges by, and the
+reference page is written from it. So a kind stands in one place, ``tripod/ledger/kinds/<word>.py``,
+as one ``Kind``.
 
-from typing import Annotated, Literal
+Annotations of bodies are evaluated when the class is made: hence no ``from __future__``, which
+would have each of them compiled a second time.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+)
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
-Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import Draft
+
+MARK = "[redacted]"
+"""What stands where an erased text stood."""
+
+INLINE_LIMIT = 16 * 1024  # bytes of UTF-8; a longer text is a blob
 
 
-class Closed(BaseModel):
-    """A model that takes exactly its fields, with exactly their types."""
+class Limits(NamedTuple):
+    """The bounds of a field: of an integer its value, of a text its length in characters."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class BodyModel(Closed):
-    """The body of one kind; ``v`` is the model's own version."""
-
-    v: Literal[1]
+    low: int | None = None
+    high: int | None = None
+    pattern: str | None = None
 
 
-class Content(Closed):
+Name = Annotated[str, Limits(1, 4096)]
+Count = Annotated[int, Limits(0, 2**53 - 1)]
+Sha256 = Annotated[str, Limits(pattern=r"^[0-9a-f]{64}$")]
+DecisionId = Annotated[str, Limits(pattern=r"^D-[0-9]{1,16}$")]
+Mode = Annotated[int, Limits(0, 0o7777)]
+
+
+class Content(TypedDict, total=False):
     """Bytes, exactly: UTF-8 text, base64 where they are none, or a blob over 16 KiB."""
 
-    text: str | None = None
-    base64: str | None = None
-    sha256: Sha256 | None = None
-    size: Count | None = None
-
-    @model_validator(mode="after")
-    def _one_of_three(self) -> Content:
-        given = (self.text is not None, self.base64 is not None, self.sha256 is not None)
-        if sum(given) != 1 or (self.sha256 is None) != (self.size is None):
-            raise ValueError("content is text, base64, or sha256 with size: exactly one of them")
-        return self
+    text: str
+    base64: str
+    sha256: Sha256
+    size: Count
 
 
-class Observed(Closed):
+Bytes: TypeAlias = Content | bytes
+"""A field with bytes: an act gives them as they are, and ``Kind.draft`` writes the content."""
+
+
+class Observed(TypedDict):
     """Where something was read that another program wrote.
 
     ``claim`` says where its writer's own time was read: from the file's name (``us``), from the
@@ -49,7 +71,136 @@ class Observed(Closed):
     """
 
     path: Name
-    claim: Literal["file-name", "content", "mtime", "unknown"] | None = None
-    mtime_us: Count | None = None
-    mode: Annotated[int, Field(ge=0, le=0o7777)] | None = None
-    raw: Content | None = None
+    claim: NotRequired[Literal["file-name", "content", "mtime", "unknown"] | None]
+    mtime_us: NotRequired[Count | None]
+    mode: NotRequired[Mode | None]
+    raw: NotRequired[Content | None]
+
+
+def content(data: bytes, blobs: list[bytes]) -> Content:
+    """Hold bytes exactly: as text, as base64 where they are none, or as a blob if they are long.
+
+    Text that JSON writes at more than twice the limit counts as none: it holds control
+    characters, which take six bytes each (16 KiB of zeros would not fit a body). A blob is added
+    to ``blobs``, which the caller hands on with the draft.
+    """
+    if len(data) > INLINE_LIMIT:
+        blobs.append(data)
+        return {"sha256": sha256(data).hexdigest(), "size": len(data)}
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = None
+    # A byte takes at most six: a short text need not be written to know.
+    if text is not None and (
+        6 * len(data) <= 2 * INLINE_LIMIT or len(format_value(text)) - 2 <= 2 * INLINE_LIMIT
+    ):
+        return {"text": text}
+    from base64 import b64encode
+
+    return {"base64": b64encode(data).decode()}
+
+
+B = TypeVar("B", bound=Mapping[str, object])
+
+
+class Erasure(NamedTuple, Generic[B]):
+    """What a redaction erases of a body; everything else of it stays.
+
+    ``marks`` gives for each erased field what stands for it: a value, or None where the field is
+    left out or written anew in the format of its file (``tripod.projections.erasure``). The name
+    ``observed.raw`` means the bytes of an observed piece. ``place`` is where the text stands in the
+    team directory: the path of a file, or the folder of a run. ``texts`` are the erased fields of
+    which copies are looked for elsewhere: without it those that hold bytes. ``is_copy``: the body
+    holds a copy of a text that other entries hold, and is erased with them.
+    """
+
+    marks: Mapping[str, Any]
+    place: Callable[[B], str]
+    texts: tuple[str, ...] | None = None
+    is_copy: bool = False
+
+    def searched(self) -> tuple[str, ...]:
+        """The erased fields of which copies are looked for elsewhere."""
+        if self.texts is not None:
+            return self.texts
+        return tuple(name for name, mark in self.marks.items() if isinstance(mark, dict))
+
+
+@dataclass(frozen=True, eq=False)
+class Kind(Generic[B]):
+    """A kind of entry: all that is known of it below the projections and checks.
+
+    ``stream`` is the stream that the entries stand in; one that ends in a slash goes on with what
+    ``within`` reads from the body. ``actor`` is the field of the body that names who did it;
+    without it the caller says who, else ``tripod`` did. ``is_speech``: the body shows the actor as
+    who speaks, so the verifier holds field and header together. ``id`` makes the entry's id of the
+    body, where the entry must be the only one of its sort. ``rule`` says what is wrong with a body
+    whose fields fit one by one, or returns None. ``observed`` says whether entries were read from
+    files that other programs wrote: never (None), some of them (False), all (True).
+    ``is_placed``: the verifier judges the entry by its place or its id as well.
+    """
+
+    name: str
+    body: type[B]
+    stream: str
+    within: Callable[[B], str] | None = None
+    actor: str | None = None
+    is_speech: bool = False
+    id: Callable[[B], str] | None = None
+    rule: Callable[[Mapping[str, Any]], str | None] | None = None
+    observed: bool | None = None
+    erasure: Erasure[B] | None = None
+    is_placed: bool = False
+
+    def draft(
+        self,
+        body: B,
+        actor: str | None = None,
+        *,
+        cause: str | None = None,
+        blobs: Sequence[bytes] = (),
+        observed: Observed | None = None,
+    ) -> Draft:
+        """An entry of this kind to append; fields that are None are left out.
+
+        Args:
+            body: its fields. Of bytes given as such the draft holds the content.
+            actor: who did it; without it the field that names the actor, else ``tripod``.
+            cause: the id of the entry that it follows from.
+            blobs: long texts that the body names by digest already.
+            observed: where it was read, if another program wrote it.
+        """
+        held = list(blobs)
+        data: dict[str, Any] = {
+            name: content(value, held) if type(value) is bytes else value
+            for name, value in body.items()
+            if value is not None
+        }
+        if observed is not None:
+            data["observed"] = observed
+        data["v"] = 1
+        if actor is None:
+            actor = "tripod" if self.actor is None else data[self.actor]
+        entry_id = None if self.id is None else self.id(body)
+        stream = self.stream if self.within is None else self.stream + self.within(body)
+        return Draft(self.name, stream, actor, data, entry_id, cause, tuple(held))
+
+    def stream_of(self, body: Mapping[str, Any]) -> str:
+        """The stream of an entry whose body fits the kind."""
+        return self.stream if self.within is None else self.stream + self.within(body)  # type: ignore[arg-type]
+
+
+def text(value: str) -> Content:
+    """The content that is this text, where it is known to be short."""
+    return {"text": value}
+
+
+def digest_of(mark: str) -> str:
+    """SHA-256 of a mark in hex, as it stands beside the mark's content."""
+    return sha256(mark.encode()).hexdigest()
+
+
+_FILE = f"{MARK}\n"
+ERASED_FILE = {"content": text(_FILE), "sha256": digest_of(_FILE), "size": len(_FILE)}
+"""The marks of a body that holds a file whole."""

@@ -1,20 +1,13 @@
-"""Kinds of the event queue (spec: nbs-compat B).
+"""Kinds of the event queue (spec: nbs-compat B)."""
 
-Typed constructors of the drafts of claims and readers; ``tripod.ledger.kinds.team`` says what they
-are.
-"""
+from typing import Annotated, Literal, NotRequired, TypedDict
 
-from __future__ import annotations
+from tripod.ledger.kinds.base import MARK, Bytes, Count, Erasure, Kind, Limits, Name, text
 
-from typing import Annotated, Literal
-
-from pydantic import Field
-
-from tripod.ledger.entry import Draft
-from tripod.ledger.kinds.base import BodyModel, Content, Count, Name, Observed
+Priority = Literal["critical", "high", "normal", "low"]
 
 
-class Published(BodyModel):
+class Published(TypedDict):
     """An event was put into the queue, as the file ``name`` of ``size`` bytes.
 
     ``us`` is the time in that name (0 where none stands there).
@@ -27,43 +20,40 @@ class Published(BodyModel):
     us: Count
     source: str
     type: str
-    priority: Literal["critical", "high", "normal", "low"]
+    priority: Priority
     size: Count
-    payload: Content | None = None
-    to: Name | None = None
-    observed: Observed | None = None
+    payload: NotRequired[Bytes | None]
+    to: NotRequired[Name | None]
 
 
-class Acked(BodyModel):
+class Acked(TypedDict):
     """An event was acknowledged: its file moved to ``processed/``. The actor did it.
 
     Observed with a path in the queue: another program deleted the file there.
     """
 
     name: Name
-    observed: Observed | None = None
 
 
-class AckedAll(BodyModel):
+class AckedAll(TypedDict):
     """All events that were pending (of ``source``, where given) were acknowledged at once.
 
     Those of the team's own queue; of the one that was added as ``queue``, where given.
     """
 
     count: Count
-    source: str | None = None
-    queue: Name | None = None
+    source: NotRequired[str | None]
+    queue: NotRequired[Name | None]
 
 
-class Pruned(BodyModel):
+class Pruned(TypedDict):
     """Files of processed events were deleted, ``bytes`` in all; the entries remain."""
 
     names: list[Name]
     bytes: Count
-    observed: Observed | None = None
 
 
-class Claimed(BodyModel):
+class Claimed(TypedDict):
     """``by`` took the pending event ``name``, which the entry ``event`` published.
 
     Until the time ``until`` (µs since 1970) nobody else can take it. ``attempt`` counts who began
@@ -74,44 +64,41 @@ class Claimed(BodyModel):
     event: Count
     by: Name
     until: Count
-    attempt: Annotated[int, Field(ge=1, le=2**53 - 1)]
+    attempt: Annotated[int, Limits(1, 2**53 - 1)]
 
 
-class Released(BodyModel):
+class Released(TypedDict):
     """A claim on the event ``name`` ended before its time: any reader can take it."""
 
     name: Name
     event: Count
 
 
-class Seen(BodyModel):
+class Seen(TypedDict):
     """A reader was shown every event that was published up to the entry ``up_to``."""
 
     reader: Name
     up_to: Count
 
 
-# Drafts bus -------------------------------------------------------------------------------------
+PUBLISHED = Kind(
+    "bus.published",
+    Published,
+    "bus",
+    actor="source",
+    is_speech=True,
+    observed=False,
+    erasure=Erasure(
+        {"payload": text(MARK), "size": None},
+        place=lambda body: f"events/{body['name']}",
+        is_copy=True,
+    ),
+)
+ACKED = Kind("bus.acked", Acked, "bus", observed=False)
+ACKED_ALL = Kind("bus.acked-all", AckedAll, "bus")
+PRUNED = Kind("bus.pruned", Pruned, "bus", observed=False)
+CLAIMED = Kind("bus.claimed", Claimed, "bus", actor="by")
+RELEASED = Kind("bus.released", Released, "bus")
+SEEN = Kind("bus.seen", Seen, "bus", actor="reader")
 
-
-def claimed(*, name: str, event: int, by: str, until: int, attempt: int) -> Draft:
-    """Take the event that the entry ``event`` published, until ``until`` (µs since 1970)."""
-    body = {
-        "attempt": attempt,
-        "by": by,
-        "event": event,
-        "name": name,
-        "until": until,
-        "v": 1,
-    }
-    return Draft("bus.claimed", "bus", by, body)
-
-
-def released(*, name: str, event: int, actor: str) -> Draft:
-    """Give an event back."""
-    return Draft("bus.released", "bus", actor, {"event": event, "name": name, "v": 1})
-
-
-def seen(reader: str, up_to: int) -> Draft:
-    """Note that a reader was shown all events up to the entry ``up_to``."""
-    return Draft("bus.seen", "bus", reader, {"reader": reader, "up_to": up_to, "v": 1})
+KINDS = (PUBLISHED, ACKED, ACKED_ALL, PRUNED, CLAIMED, RELEASED, SEEN)

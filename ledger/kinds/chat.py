@@ -1,19 +1,12 @@
-"""Kinds of the chat channels (spec: nbs-compat C1 to C3).
+"""Kinds of the chat channels (spec: nbs-compat C1 to C3)."""
 
-Typed constructors of drafts for what is read and deleted in chats; see
-``tripod.ledger.kinds.team``.
-"""
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypedDict
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any, Literal
-
-from tripod.ledger.entry import Draft
-from tripod.ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
+from tripod.ledger.kinds.base import MARK, Bytes, Count, Erasure, Kind, Name, Sha256, text
 
 
-class ChannelCreated(BodyModel):
+class ChannelCreated(TypedDict):
     """A channel began: the file ``chat/<channel>.chat``.
 
     With ``first`` it began anew: the file that it had was moved away or removed, and the lines from
@@ -21,11 +14,10 @@ class ChannelCreated(BodyModel):
     """
 
     channel: Name
-    first: Count | None = None
-    observed: Observed | None = None
+    first: NotRequired[Count | None]
 
 
-class Mention(Closed):
+class Mention(TypedDict):
     """A handle that a message addresses, and how: ``@h`` mention, ``@h!`` interrupt, ``@h?`` query.
 
     Where the text says ``@team``, each who is meant by that stands here.
@@ -35,7 +27,7 @@ class Mention(Closed):
     how: Literal["mention", "interrupt", "query"]
 
 
-class Sent(BodyModel):
+class Sent(TypedDict):
     """A message: line ``index`` of its channel, counted from 0 since the channel began.
 
     ``time`` is the epoch second that the line carries (0: it carries none). ``mentions`` is left
@@ -46,38 +38,35 @@ class Sent(BodyModel):
     index: Count
     handle: str
     time: Count
-    text: Content
-    mentions: list[Mention] | None = None
-    observed: Observed | None = None
+    text: Bytes
+    mentions: NotRequired[list[Mention] | None]
 
 
-class Unreadable(BodyModel):
+class Unreadable(TypedDict):
     """A line of a chat file that holds no message; its bytes are in ``observed.raw``."""
 
     channel: Name
     index: Count
-    observed: Observed
 
 
-class Participant(Closed):
+class Participant(TypedDict):
     """A handle of a chat's header, and how many messages it counts for it."""
 
     handle: str
     count: Count
 
 
-class HeaderSeen(BodyModel):
+class HeaderSeen(TypedDict):
     """The header that another program left on a chat file, where ours would differ."""
 
     channel: Name
     last_writer: str
     last_write: str
     participants: list[Participant]
-    raw: Content
-    observed: Observed
+    raw: Bytes
 
 
-class Rotated(BodyModel):
+class Rotated(TypedDict):
     """The first ``count`` lines of the live file went to the file ``chat/<archive>.chat``.
 
     ``size`` is how many bytes they take, ``header`` what stands in front of them there. ``stop``
@@ -89,13 +78,12 @@ class Rotated(BodyModel):
     count: Count
     size: Count
     archive: Name
-    header: Content
-    stop: Count | None = None
-    moved: Literal[True] | None = None
-    observed: Observed | None = None
+    header: Bytes
+    stop: NotRequired[Count | None]
+    moved: NotRequired[Literal[True] | None]
 
 
-class Deleted(BodyModel):
+class Deleted(TypedDict):
     """The file forgets ``count`` lines, all that it showed from index ``first`` on: ``size`` bytes.
 
     The actor asked for it, by the time ``after`` (epoch seconds). The entries stay. ``removed``
@@ -112,14 +100,14 @@ class Deleted(BodyModel):
     removed: list[Participant]
 
 
-class Range(Closed):
-    """Messages from index ``first`` up to ``stop``, which is none of them."""
+class Range(TypedDict):
+    """Messages from index ``first`` up to ``stop``, which is not one of them."""
 
     first: Count
     stop: Count
 
 
-class Read(BodyModel):
+class Read(TypedDict):
     """What ``handle`` has read of a channel, from this entry on.
 
     That is every message below the index ``upto``, those of ``beyond``, and its own ones from
@@ -133,14 +121,14 @@ class Read(BodyModel):
     lines: Count
 
 
-class Position(Closed):
+class Position(TypedDict):
     """Where a handle's read position was found: it has read the messages below ``upto``."""
 
     handle: Name
     upto: Count
 
 
-class CursorsSeen(BodyModel):
+class CursorsSeen(TypedDict):
     """Read positions of a chat, as the original tool keeps them (``<channel>.chat.cursors``).
 
     ``moved`` are those that others moved since we last looked, as indexes of messages; ``lines``
@@ -151,57 +139,54 @@ class CursorsSeen(BodyModel):
     lines: Count
     moved: list[Position]
     sha256: Sha256
-    content: Content
-    observed: Observed
+    content: Bytes
 
 
-# Drafts chat ------------------------------------------------------------------------------------
+def _channel(body: Mapping[str, Any]) -> str:
+    return str(body["channel"])
 
 
-def read(
-    *, channel: str, handle: str, upto: int, beyond: Sequence[tuple[int, int]], lines: int
-) -> Draft:
-    """Say what ``handle`` has read: below ``upto``, and the ranges [first, stop) of ``beyond``.
-
-    ``lines`` is the channel's next index: its own messages from there on count as read.
-    """
-    body: dict[str, Any] = {
-        "beyond": [{"first": first, "stop": stop} for first, stop in beyond],
-        "channel": channel,
-        "handle": handle,
-        "lines": lines,
-        "upto": upto,
-        "v": 1,
-    }
-    return Draft("chat.read", f"chat/{channel}", handle, body)
+def _file(body: Mapping[str, Any]) -> str:
+    return f"chat/{body['channel']}.chat"
 
 
-def deleted(
-    *,
-    channel: str,
-    first: int,
-    count: int,
-    size: int,
-    after: int,
-    last_writer: str,
-    last_time: int,
-    removed: Sequence[tuple[str, int]],
-    actor: str,
-) -> Draft:
-    """Have the file forget its ``count`` lines (``size`` bytes) from index ``first`` on.
+CREATED = Kind("chat.created", ChannelCreated, "chat/", _channel, observed=False)
+SENT = Kind(
+    "chat.sent",
+    Sent,
+    "chat/",
+    _channel,
+    actor="handle",
+    is_speech=True,
+    observed=False,
+    erasure=Erasure({"text": text(MARK), "mentions": None}, _file),
+)
+UNREADABLE = Kind(
+    "chat.unreadable",
+    Unreadable,
+    "chat/",
+    _channel,
+    observed=True,
+    erasure=Erasure({"observed.raw": text(f"{MARK}\n")}, _file, texts=(), is_copy=True),
+)
+HEADER_SEEN = Kind(
+    "chat.header-seen",
+    HeaderSeen,
+    "chat/",
+    _channel,
+    observed=True,
+    erasure=Erasure({"raw": None}, _file, texts=("raw",), is_copy=True),
+)
+ROTATED = Kind(
+    "chat.rotated",
+    Rotated,
+    "chat/",
+    _channel,
+    observed=False,
+    erasure=Erasure({"header": None, "stop": None, "moved": None}, _file, texts=("header",)),
+)
+DELETED = Kind("chat.deleted", Deleted, "chat/", _channel)
+READ = Kind("chat.read", Read, "chat/", _channel, actor="handle")
+CURSORS_SEEN = Kind("chat.cursors-seen", CursorsSeen, "chat/", _channel, observed=True)
 
-    ``after`` is the time that was asked for, ``removed`` says whose messages they are and how many;
-    the last writer and time are what the header says from then on.
-    """
-    body: dict[str, Any] = {
-        "after": after,
-        "channel": channel,
-        "count": count,
-        "first": first,
-        "last_time": last_time,
-        "last_writer": last_writer,
-        "removed": [{"count": number, "handle": handle} for handle, number in removed],
-        "size": size,
-        "v": 1,
-    }
-    return Draft("chat.deleted", f"chat/{channel}", actor, body)
+KINDS = (CREATED, SENT, UNREADABLE, HEADER_SEEN, ROTATED, DELETED, READ, CURSORS_SEEN)

@@ -1,47 +1,53 @@
 """Kinds of the decision logs (spec: nbs-compat B10; seeds: nbs-scribe, log format)."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, TypedDict
 
-from typing import Annotated
-
-from pydantic import StringConstraints
-
-from tripod.ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Observed, Sha256
+from tripod.ledger.kinds.base import (
+    MARK,
+    Bytes,
+    Count,
+    DecisionId,
+    Erasure,
+    Kind,
+    Limits,
+    Name,
+    Sha256,
+    text,
+)
 
 LogName = Annotated[
     str,
-    StringConstraints(
-        max_length=200,
+    Limits(
+        high=200,
         pattern=r"^([A-Za-z0-9][A-Za-z0-9_-]{0,40}/)?[^./\x00-\x1f][^/\x00-\x1f]*\.md$",
     ),
 ]
 """The file name of a log that is not ``log.md``; after that of the folder, where it was added."""
-DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
 
 
-class Reference(Closed):
+class Reference(TypedDict):
     """A place in a chat; bound to a message (index, seq, leaf hash) if it was made through us."""
 
     file: str
     line: Count
-    channel: Name | None = None
-    index: Count | None = None
-    seq: Count | None = None
-    leaf: Sha256 | None = None
+    channel: NotRequired[Name | None]
+    index: NotRequired[Count | None]
+    seq: NotRequired[Count | None]
+    leaf: NotRequired[Sha256 | None]
 
 
-class LogBegun(BodyModel):
+class LogBegun(TypedDict):
     """A decision log began, with these bytes in front of its first entry.
 
     ``file`` names the log in this kind and the others of the log: absent, it is ``log.md``.
     """
 
-    header: Content
-    file: LogName | None = None
-    observed: Observed | None = None
+    header: Bytes
+    file: NotRequired[LogName | None]
 
 
-class Decided(BodyModel):
+class Decided(TypedDict):
     """A decision. ``number`` is its place in its log, from 1; it survives any redaction.
 
     ``supersedes`` is the earlier decision that it refers to; ``status`` says what became of that.
@@ -56,26 +62,78 @@ class Decided(BodyModel):
     risk_tags: str
     status: str
     rationale: str
-    supersedes: str | None = None
+    supersedes: NotRequired[str | None]
     refs: list[Reference]
-    file: LogName | None = None
-    observed: Observed | None = None
+    file: NotRequired[LogName | None]
 
 
-class Noted(BodyModel):
+class Noted(TypedDict):
     """A piece of a log that is no decision (a malformed heading, a text put in by hand)."""
 
     problem: str
-    file: LogName | None = None
-    observed: Observed
+    file: NotRequired[LogName | None]
 
 
-class LogRotated(BodyModel):
+class LogRotated(TypedDict):
     """The first ``count`` pieces of a log went to the file ``scribe/<archive>``."""
 
     count: Count
     archive: Name
-    archive_header: Content
-    header: Content
-    file: LogName | None = None
-    observed: Observed
+    archive_header: Bytes
+    header: Bytes
+    file: NotRequired[LogName | None]
+
+
+_HEADER = text(f"# Decision Log\n\n{MARK}\n")
+
+
+def _log(body: Mapping[str, Any]) -> str:
+    return f"scribe/{body.get('file', 'log.md')}"
+
+
+BEGUN = Kind(
+    "log.begun",
+    LogBegun,
+    "decisions",
+    observed=False,
+    erasure=Erasure({"header": _HEADER}, _log),
+)
+LOGGED = Kind(
+    "decision.logged",
+    Decided,
+    "decisions",
+    observed=False,
+    erasure=Erasure(
+        {
+            "title": MARK,
+            "chat_ref": None,
+            "participants": None,
+            "artefacts": None,
+            "risk_tags": None,
+            "status": None,
+            "rationale": MARK,
+            "supersedes": None,
+            "refs": None,
+        },
+        _log,
+        texts=("title", "rationale"),
+    ),
+)
+NOTED = Kind(
+    "log.noted",
+    Noted,
+    "decisions",
+    observed=True,
+    erasure=Erasure(
+        {"problem": MARK, "observed.raw": text(f"\n{MARK}\n")}, _log, texts=(), is_copy=True
+    ),
+)
+ROTATED = Kind(
+    "log.rotated",
+    LogRotated,
+    "decisions",
+    observed=True,
+    erasure=Erasure({"archive_header": _HEADER, "header": _HEADER}, _log),
+)
+
+KINDS = (BEGUN, LOGGED, NOTED, ROTATED)

@@ -1,33 +1,34 @@
 """Kinds of Pythia's reviews (seeds: tripod-architecture; design section 8).
 
 The kinds of agents' runs record how Pythia's program ran; these record what it means for the team.
-
-Typed constructors of drafts about Pythia's reviews; see ``tripod.ledger.kinds.team``.
 """
 
-from __future__ import annotations
+from typing import Literal, NotRequired, TypedDict
 
-from collections.abc import Sequence
-from hashlib import sha256
-from typing import Annotated, Literal
+from tripod.ledger.kinds.base import (
+    MARK,
+    Bytes,
+    Count,
+    DecisionId,
+    Erasure,
+    Kind,
+    Name,
+    Sha256,
+    digest_of,
+    text,
+)
 
-from pydantic import StringConstraints
-
-from tripod.ledger.entry import Draft
-from tripod.ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Sha256
-from tripod.ledger.kinds.team import Body, content
-
-DecisionId = Annotated[str, StringConstraints(pattern=r"^D-[0-9]{1,16}$")]
+Confidence = Literal["high", "medium", "low"]
 
 
-class Maker(Closed):
+class Maker(TypedDict):
     """The program that makes a namespace, as it was then."""
 
     path: Name
     sha256: Sha256
 
 
-class PythiaIsolated(BodyModel):
+class PythiaIsolated(TypedDict):
     """How far the run ``spawn`` was kept from the chat; in the transaction that orders it.
 
     ``namespace``: it ran where the files of ``hidden`` (paths from the team directory) do not
@@ -38,11 +39,11 @@ class PythiaIsolated(BodyModel):
     spawn: Name
     level: Literal["namespace", "folder"]
     hidden: list[Name]
-    problem: str | None = None
-    bwrap: Maker | None = None
+    problem: NotRequired[str | None]
+    bwrap: NotRequired[Maker | None]
 
 
-class PythiaAssessed(BodyModel):
+class PythiaAssessed(TypedDict):
     """The checkpoint event of the entry ``event`` is answered, by the chat message ``message``.
 
     ``run``: by the run ``spawn``. ``recorded``: it came from outside, and nothing is known of what
@@ -51,19 +52,19 @@ class PythiaAssessed(BodyModel):
     """
 
     event: Count
-    spawn: Name | None = None
+    spawn: NotRequired[Name | None]
     origin: Literal["run", "recorded"]
     first: DecisionId
     last: DecisionId
     decisions: Count
-    confidence: Literal["high", "medium", "low"]
+    confidence: Confidence
     cited: list[DecisionId]
-    content: Content
+    content: Bytes
     sha256: Sha256
     message: Count
 
 
-class PythiaFailed(BodyModel):
+class PythiaFailed(TypedDict):
     """No run at the checkpoint event of the entry ``event`` gave an assessment: it stays pending.
 
     ``spawns`` are the runs, ``problems`` what was wrong with the last of them.
@@ -74,67 +75,21 @@ class PythiaFailed(BodyModel):
     problems: list[str]
 
 
-# Drafts pythia ----------------------------------------------------------------------------------
+ISOLATED = Kind("pythia.isolated", PythiaIsolated, "pythia")
+ASSESSED = Kind(
+    "pythia.assessed",
+    PythiaAssessed,
+    "pythia",
+    erasure=Erasure(
+        {"content": text(MARK), "sha256": digest_of(MARK)},
+        place=lambda body: f"agents/{body['spawn']}" if "spawn" in body else "scribe/log.md",
+    ),
+)
+FAILED = Kind(
+    "pythia.failed",
+    PythiaFailed,
+    "pythia",
+    erasure=Erasure({"problems": [MARK]}, place=lambda _: "scribe/log.md"),
+)
 
-
-_STREAM = "pythia"
-
-
-def pythia_isolated(
-    spawn: str,
-    level: str,
-    hidden: Sequence[str],
-    problem: str | None,
-    *,
-    bwrap: tuple[str, str] | None = None,
-) -> Draft:
-    """Say how far a run is kept from the chat; ``problem``: why not further.
-
-    ``bwrap`` is the path and the SHA-256 in hex of the program that makes the namespace.
-    """
-    body: Body = {"hidden": list(hidden), "level": level, "spawn": spawn, "v": 1}
-    if bwrap is not None:
-        body["bwrap"] = {"path": bwrap[0], "sha256": bwrap[1]}
-    if problem is not None:
-        body["problem"] = problem
-    return Draft("pythia.isolated", _STREAM, "tripod", body)
-
-
-def pythia_assessed(
-    *,
-    event: int,
-    spawn: str | None,
-    first: str,
-    last: str,
-    decisions: int,
-    confidence: str,
-    cited: Sequence[str],
-    text: str,
-    message: int,
-    actor: str,
-) -> Draft:
-    """Answer a checkpoint event; ``spawn`` None: the assessment came from outside."""
-    blobs: list[bytes] = []
-    data = text.encode()
-    body: Body = {
-        "cited": list(cited),
-        "confidence": confidence,
-        "content": content(data, blobs),
-        "decisions": decisions,
-        "event": event,
-        "first": first,
-        "last": last,
-        "message": message,
-        "origin": "recorded" if spawn is None else "run",
-        "sha256": sha256(data).hexdigest(),
-        "v": 1,
-    }
-    if spawn is not None:
-        body["spawn"] = spawn
-    return Draft("pythia.assessed", _STREAM, actor, body, blobs=tuple(blobs))
-
-
-def pythia_failed(event: int, spawns: Sequence[str], problems: Sequence[str]) -> Draft:
-    """Give a checkpoint event up for now; it stays pending."""
-    body: Body = {"event": event, "problems": list(problems), "spawns": list(spawns), "v": 1}
-    return Draft("pythia.failed", _STREAM, "tripod", body)
+KINDS = (ISOLATED, ASSESSED, FAILED)

@@ -1,47 +1,16 @@
-"""The kind that says that a body was erased (design, section 4), and which kinds may be."""
+"""The kind that says that a body was erased (design, section 4).
 
-from __future__ import annotations
+What ``keep`` has to fit is the model of another kind: ``tripod.ledger.kinds.models`` sees to that.
+"""
 
-from pydantic import model_validator
+from typing import TypedDict
 
-from tripod.ledger.kinds.agents import AgentEnded, AgentRequested, Delivered
-from tripod.ledger.kinds.base import BodyModel, Count, Name
-from tripod.ledger.kinds.bus import Published
-from tripod.ledger.kinds.chat import HeaderSeen, Rotated, Sent, Unreadable
-from tripod.ledger.kinds.decisions import Decided, LogBegun, LogRotated, Noted
-from tripod.ledger.kinds.pythia import PythiaAssessed, PythiaFailed
-from tripod.ledger.kinds.team import ConfigChanged, Displaced, EvidenceKept, FileSeen, WorkerWritten
-from tripod.ledger.kinds.workers import WorkerContinued, WorkerEnded, WorkerEscalated, WorkerSpawned
-
-ERASABLE: dict[str, type[BodyModel]] = {
-    "bus.published": Published,
-    "chat.sent": Sent,
-    "chat.unreadable": Unreadable,
-    "chat.header-seen": HeaderSeen,
-    "chat.rotated": Rotated,
-    "log.begun": LogBegun,
-    "decision.logged": Decided,
-    "log.noted": Noted,
-    "log.rotated": LogRotated,
-    "config.changed": ConfigChanged,
-    "worker.written": WorkerWritten,
-    "evidence.kept": EvidenceKept,
-    "file.seen": FileSeen,
-    "file.displaced": Displaced,
-    "agent.requested": AgentRequested,
-    "agent.ended": AgentEnded,
-    "delivered": Delivered,
-    "pythia.assessed": PythiaAssessed,
-    "pythia.failed": PythiaFailed,
-    "worker.spawned": WorkerSpawned,
-    "worker.continued": WorkerContinued,
-    "worker.escalated": WorkerEscalated,
-    "worker.ended": WorkerEnded,
-}
-"""Kinds that hold texts. The bodies of the others are names and numbers, which the rules need."""
+from tripod.ledger.kinds.base import Count, Kind, Name
+from tripod.ledger.sqlite.erase import REDACTED as NAME
+from tripod.ledger.sqlite.erase import redaction_id
 
 
-class Redacted(BodyModel):
+class Redacted(TypedDict):
     """Body, salt and blobs of entry ``seq``, of the kind ``kind``, were erased: by whom and why.
 
     ``keep`` stands for the erased body from then on: a body of the same kind, with what the rules
@@ -55,9 +24,14 @@ class Redacted(BodyModel):
     by: Name
     keep: dict[str, object]
 
-    @model_validator(mode="after")
-    def _of_its_kind(self) -> Redacted:
-        if self.kind not in ERASABLE:
-            raise ValueError(f"an entry of the kind {self.kind} cannot be erased")
-        ERASABLE[self.kind].model_validate(self.keep)
-        return self
+
+REDACTED = Kind(
+    NAME,
+    Redacted,
+    "ledger",
+    actor="by",
+    is_speech=True,
+    id=lambda body: redaction_id(body["seq"]),
+)
+
+KINDS = (REDACTED,)

@@ -1,13 +1,16 @@
 """Kinds of what lets outsiders trust a ledger: keys of log and actors, seals, anchors, forks."""
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypedDict
 
-from typing import Literal
+from tripod.ledger.ids import change_id
+from tripod.ledger.kinds.base import Bytes, Count, Kind, Name, Sha256
 
-from tripod.ledger.kinds.base import BodyModel, Content, Count, Name, Sha256
+SealReason = Literal["asked", "checkpoint", "decision", "policy", "export"]
+AnchorMethod = Literal["git", "pin", "witness", "tsa"]
 
 
-class KeySet(BodyModel):
+class KeySet(TypedDict):
     """From here on the ledger is sealed by the key ``vkey``, which bears the origin as its name.
 
     Where another key was in force, ``note`` is a signed note with the signatures of both, over
@@ -15,10 +18,10 @@ class KeySet(BodyModel):
     """
 
     vkey: Name
-    note: str | None = None
+    note: NotRequired[str | None]
 
 
-class SealMade(BodyModel):
+class SealMade(TypedDict):
     """The head of the first ``size`` entries was signed: ``note`` is the seal, and why it was made.
 
     The entry itself is the first after them.
@@ -26,10 +29,10 @@ class SealMade(BodyModel):
 
     note: str
     size: Count
-    reason: Literal["asked", "checkpoint", "decision", "policy", "export"]
+    reason: SealReason
 
 
-class ActorEnrolled(BodyModel):
+class ActorEnrolled(TypedDict):
     """From here on ``handle`` signs what it does with the key ``vkey``, which bears its name.
 
     ``number`` counts the changes of the handle's key from 1; the entry's id is
@@ -44,7 +47,7 @@ class ActorEnrolled(BodyModel):
     note: str
 
 
-class ActorRevoked(BodyModel):
+class ActorRevoked(TypedDict):
     """From here on the key ``vkey`` signs nothing any more for ``handle``, which has no key then.
 
     ``number`` and the id are as with ``actor.enrolled``; ``note`` is over the lines ``tripod actor
@@ -58,7 +61,7 @@ class ActorRevoked(BodyModel):
     note: str
 
 
-class ForkedFrom(BodyModel):
+class ForkedFrom(TypedDict):
     """A restored copy goes on here, under the origin that the header names from this entry on.
 
     ``origin`` is the line that it was a copy of, ``size`` and ``root`` the head at which they
@@ -72,18 +75,32 @@ class ForkedFrom(BodyModel):
     size: Count
     root: Sha256
     reason: str
-    seal: str | None = None
-    note: str | None = None
+    seal: NotRequired[str | None]
+    note: NotRequired[str | None]
 
 
-class AnchorReceived(BodyModel):
+class AnchorReceived(TypedDict):
     """Something outside this host remembers the head ``size``, ``root``; this is its receipt.
 
     ``name`` says who or where, in the words of the method.
     """
 
-    method: Literal["git", "pin", "witness", "tsa"]
+    method: AnchorMethod
     size: Count
     root: Sha256
     name: Name
-    receipt: Content
+    receipt: Bytes
+
+
+def _change(body: Mapping[str, Any]) -> str:
+    return change_id(body["handle"], body["number"])
+
+
+KEY_SET = Kind("key.set", KeySet, "ledger")
+SEAL_MADE = Kind("seal.made", SealMade, "ledger")
+ANCHOR_RECEIVED = Kind("anchor.received", AnchorReceived, "ledger")
+ACTOR_ENROLLED = Kind("actor.enrolled", ActorEnrolled, "ledger", id=_change, is_placed=True)
+ACTOR_REVOKED = Kind("actor.revoked", ActorRevoked, "ledger", id=_change, is_placed=True)
+FORKED_FROM = Kind("ledger.forked-from", ForkedFrom, "ledger", is_placed=True)
+
+KINDS = (KEY_SET, SEAL_MADE, ANCHOR_RECEIVED, ACTOR_ENROLLED, ACTOR_REVOKED, FORKED_FROM)

@@ -1,112 +1,53 @@
-"""Typed constructors of drafts about workers; see ``tripod.ledger.kinds.team``.
-
-Kinds of workers' lives (spec: nbs-compat C5; seeds: nbs-bus, "Integration with nbs-worker").
+"""Kinds of workers' lives (spec: nbs-compat C5; seeds: nbs-bus, "Integration with nbs-worker").
 
 Each change of a worker's state is one entry; where the seeds document an event for it, that is the
 entry after it, of the name ``event``.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypedDict
 
-from collections.abc import Sequence
-from hashlib import sha256
-from typing import Literal
+from tripod.ledger.kinds.base import (
+    ERASED_FILE,
+    MARK,
+    Bytes,
+    Count,
+    Erasure,
+    Kind,
+    Name,
+    Sha256,
+    text,
+)
 
-from tripod.ledger.entry import Draft
-from tripod.ledger.kinds.base import BodyModel, Closed, Content, Count, Name, Sha256
-from tripod.ledger.kinds.team import Body, content
-
-
-def _draft(kind: str, actor: str, body: Body, blobs: Sequence[bytes] = ()) -> Draft:
-    return Draft(kind, f"workers/{body['name']}", actor, body | {"v": 1}, blobs=tuple(blobs))
-
-
-def worker_spawned(*, name: str, slug: str, folder: str, task: str, actor: str) -> Draft:
-    """Have a worker do ``task`` in ``folder``."""
-    blobs: list[bytes] = []
-    task_ = content(task.encode(), blobs)
-    body: Body = {"folder": folder, "name": name, "slug": slug, "task": task_}
-    return _draft("worker.spawned", actor, body, blobs)
+End = Literal["completed", "failed", "died", "escalated", "dismissed"]
 
 
-def worker_continued(name: str, message: str, actor: str) -> Draft:
-    """Have a worker that ended go on."""
-    blobs: list[bytes] = []
-    body: Body = {"message": content(message.encode(), blobs), "name": name}
-    return _draft("worker.continued", actor, body, blobs)
+class WorkerWritten(TypedDict):
+    """A worker's task file, whole, as its worker left it."""
+
+    path: Name
+    sha256: Sha256
+    size: Count
+    content: Bytes
 
 
-def worker_running(name: str, spawn: str, event: str) -> Draft:
-    """Say that its program runs."""
-    return _draft("worker.running", "tripod", {"event": event, "name": name, "spawn": spawn})
-
-
-def worker_escalated(name: str, reason: str, event: str, actor: str) -> Draft:
-    """Say that it cannot go on, and why."""
-    blobs: list[bytes] = []
-    body: Body = {"event": event, "name": name, "reason": content(reason.encode(), blobs)}
-    return _draft("worker.escalated", actor, body, blobs)
-
-
-def worker_ended(
-    *,
-    name: str,
-    spawn: str,
-    state: str,
-    logs: Sequence[tuple[str, str, int]],
-    problem: str | None = None,
-    event: str | None = None,
-) -> Draft:
-    """Say that its program ended; ``logs`` are path, SHA-256 in hex and size of each."""
-    listed = [{"bytes": size, "digest": digest, "path": path} for path, digest, size in logs]
-    body: Body = {"logs": listed, "name": name, "spawn": spawn, "state": state}
-    given = {"event": event, "problem": problem}
-    body |= {field: value for field, value in given.items() if value is not None}
-    return _draft("worker.ended", "tripod", body)
-
-
-def worker_dismissed(name: str, event: str, actor: str) -> Draft:
-    """Send it away."""
-    return _draft("worker.dismissed", actor, {"event": event, "name": name})
-
-
-def evidence_kept(path: str, data: bytes, mtime_us: int, mode: int | None) -> Draft:
-    """Keep a log as its program left it; ``mode`` where it differs from 0644."""
-    blobs: list[bytes] = []
-    observed: Body = {"claim": "mtime", "mtime_us": mtime_us, "path": path}
-    if mode is not None:
-        observed["mode"] = mode
-    body: Body = {
-        "content": content(data, blobs),
-        "observed": observed,
-        "path": path,
-        "sha256": sha256(data).hexdigest(),
-        "size": len(data),
-        "v": 1,
-    }
-    return Draft("evidence.kept", f"files/{path}", "tripod", body, blobs=tuple(blobs))
-
-
-# Worker -----------------------------------------------------------------------------------------
-
-
-class WorkerSpawned(BodyModel):
+class WorkerSpawned(TypedDict):
     """A worker is to do ``task`` in the folder ``folder``: it is *pending*."""
 
     name: Name
     slug: Name
     folder: Name
-    task: Content
+    task: Bytes
 
 
-class WorkerContinued(BodyModel):
+class WorkerContinued(TypedDict):
     """A worker that had ended is to go on: it is *pending* again."""
 
     name: Name
-    message: Content
+    message: Bytes
 
 
-class WorkerRunning(BodyModel):
+class WorkerRunning(TypedDict):
     """Its program runs, as the run ``spawn``: it is *running*. Event: ``worker-spawned``."""
 
     name: Name
@@ -114,15 +55,15 @@ class WorkerRunning(BodyModel):
     event: Name
 
 
-class WorkerEscalated(BodyModel):
+class WorkerEscalated(TypedDict):
     """It says that it cannot go on: it is *escalated*. Event: ``task-blocked``."""
 
     name: Name
-    reason: Content
+    reason: Bytes
     event: Name
 
 
-class WorkerLog(Closed):
+class WorkerLog(TypedDict):
     """A log as it was when the program ended."""
 
     path: Name
@@ -130,7 +71,7 @@ class WorkerLog(Closed):
     bytes: Count
 
 
-class WorkerEnded(BodyModel):
+class WorkerEnded(TypedDict):
     """Its program ended: it is *completed*, *failed* or *died*.
 
     One that was escalated or dismissed before stays that, and has no further event. Events:
@@ -139,14 +80,64 @@ class WorkerEnded(BodyModel):
 
     name: Name
     spawn: Name
-    state: Literal["completed", "failed", "died", "escalated", "dismissed"]
-    problem: str | None = None
+    state: End
+    problem: NotRequired[str | None]
     logs: list[WorkerLog]
-    event: Name | None = None
+    event: NotRequired[Name | None]
 
 
-class WorkerDismissed(BodyModel):
+class WorkerDismissed(TypedDict):
     """Somebody sent it away, for good: it is *dismissed*. Event: ``worker-dismissed``."""
 
     name: Name
     event: Name
+
+
+def _worker(body: Mapping[str, Any]) -> str:
+    return str(body["name"]).rpartition("/")[2].removesuffix(".md")
+
+
+def _file(body: Mapping[str, Any]) -> str:
+    return f"workers/{body['name']}.md"
+
+
+WRITTEN = Kind(
+    "worker.written",
+    WorkerWritten,
+    "workers/",
+    within=lambda body: body["path"].rpartition("/")[2].removesuffix(".md"),
+    observed=True,
+    erasure=Erasure(ERASED_FILE, place=lambda body: body["path"], is_copy=True),
+)
+SPAWNED = Kind(
+    "worker.spawned",
+    WorkerSpawned,
+    "workers/",
+    _worker,
+    erasure=Erasure({"task": text(MARK)}, _file),
+)
+CONTINUED = Kind(
+    "worker.continued",
+    WorkerContinued,
+    "workers/",
+    _worker,
+    erasure=Erasure({"message": text(MARK)}, _file),
+)
+RUNNING = Kind("worker.running", WorkerRunning, "workers/", _worker)
+ESCALATED = Kind(
+    "worker.escalated",
+    WorkerEscalated,
+    "workers/",
+    _worker,
+    erasure=Erasure({"reason": text(MARK)}, _file),
+)
+ENDED = Kind(
+    "worker.ended",
+    WorkerEnded,
+    "workers/",
+    _worker,
+    erasure=Erasure({"problem": MARK}, _file, is_copy=True),
+)
+DISMISSED = Kind("worker.dismissed", WorkerDismissed, "workers/", _worker)
+
+KINDS = (WRITTEN, SPAWNED, CONTINUED, RUNNING, ESCALATED, ENDED, DISMISSED)

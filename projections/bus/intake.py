@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from tripod.ledger.entry import Draft
-from tripod.ledger.kinds.team import content
+from tripod.ledger.kinds.base import content
 from tripod.projections import BUS
 from tripod.projections.bus.format import (
     MAX_FILE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tripod.ledger.kinds.team import content
+from tripod.ledger.kinds.base import content
 from tripod.projections import CHAT
 from tripod.projections.chat.format import (
     ChatFile,

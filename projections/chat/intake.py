@@ -20,7 +20,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from tripod.ledger.entry import Draft
-from tripod.ledger.kinds.team import content
+from tripod.ledger.kinds.base import content
 from tripod.ledger.places import ARCHIVE
 from tripod.projections import CHAT
 from tripod.projections.chat.channel import (

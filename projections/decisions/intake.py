@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripod.ledger.kinds.team import content
+from tripod.ledger.kinds.base import content
 from tripod.projections import LOG
 from tripod.projections.chat.format import parse_time
 from tripod.projections.decisions.format import (

@@ -13,7 +13,7 @@ it, because a title or field with a line break is refused before it gets here.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -199,7 +199,7 @@ def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:
     return format_decision(text_of(body)).encode()
 
 
-def text_of(body: dict[str, Any]) -> DecisionText:
+def text_of(body: Mapping[str, Any]) -> DecisionText:
     """The fields of a decision as they stand in the file, from the body of its entry."""
     return DecisionText(
         body["id"],

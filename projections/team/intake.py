@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from tripod.ledger.errors import MalformedError
-from tripod.ledger.kinds.team import content
+from tripod.ledger.kinds.base import content
 from tripod.ledger.places import ARCHIVE, RECORD, SEARCH, SPOOL
 from tripod.projections import BUS, CHAT, FILES, LOG, WORKERS
 from tripod.projections.bus.format import Config, ConfigWarning

@@ -364,16 +364,17 @@ CREATE INDEX redactions_place ON redactions (place);
 
 
 def place_of(kind: str, body: dict[str, Any]) -> str:
-    """Where a body's text stands: a path, a folder's name with the event's, a run, or a log."""
-    if kind == "bus.published":
-        return f"events/{body['name']}"
-    if kind.startswith("chat."):
-        return f"chat/{body['channel']}.chat"
-    if "name" in body:
-        return f"workers/{body['name']}.md"
-    if "spawn" in body:
-        return f"agents/{body['spawn']}"
-    return f"scribe/{body.get('file', 'log.md')}" if "path" not in body else str(body["path"])
+    """Where a body's text stands: a path, a folder's name with the event's, a run, or a log.
+
+    Raises:
+        LookupError: bodies of this kind are never erased, or a field is missing.
+    """
+    from tripod.ledger.kinds.registry import BY_NAME  # for a redaction alone: it imports all kinds
+
+    erasure = BY_NAME[kind].erasure
+    if erasure is None:
+        raise LookupError(kind)
+    return erasure.place(body)
 
 
 # Ahead ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 import pytest
+from drafts import redacted
 from sample_ledger import ORIGIN, faults, opening, said
 
 from tripod.ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, auth_of, parse_header
@@ -19,7 +20,6 @@ from tripod.ledger.errors import (
     UnknownCauseError,
 )
 from tripod.ledger.ids import format_at
-from tripod.ledger.kinds.team import redacted
 from tripod.ledger.merkle import EMPTY_ROOT
 from tripod.ledger.store import Fold, Guard, Head, Store
 

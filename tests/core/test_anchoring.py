@@ -240,9 +240,9 @@ def test_a_newer_seal_elsewhere_asks_for_a_seal_here(project: Path) -> None:
 
 
 def test_a_seal_that_contradicts_the_ledger_is_not_sent(project: Path) -> None:
+    import drafts
     from sealed import seal_of, sealed
 
-    from tripod.ledger.kinds import team as drafts
     from tripod.ledger.tlog.note import format_note
 
     note = format_note(sealed(seal_of([bytes(32)] * 3))).decode()

@@ -502,7 +502,7 @@ def test_ids_and_signatures_do_not_depend_on_where_an_entry_stands(signed: str) 
     key = private(signed, "alex")
     with Team(signed) as team:
         signing = authors.Signing(team.store.db)
-        from tripod.ledger.kinds.team import acked
+        from drafts import acked
 
         (draft,) = signing.sign([acked("x.event", "alex")])
         events.publish(team, "bench", "done", "low")  # meanwhile others append

@@ -156,7 +156,7 @@ def test_a_log_is_not_begun_through_a_link(tmp_path: Path) -> None:
 
 def test_a_writer_that_died_does_not_replace_a_link(story: Story) -> None:
     """The entry stands already; its file waits until the link is gone."""
-    from tripod.ledger.kinds import team as drafts
+    import drafts
 
     with story.team() as team:
         text = {"channel": "live", "index": 1, "handle": "bob", "time": 1, "text": "Tea"}

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from drafts import anchor_received
 from hypothesis import given
 from hypothesis import strategies as st
 from sealed import LOG, POLICY, TIME, WITNESSES
 
 from tripod.chat import writer as chat_send
 from tripod.cli import main
-from tripod.ledger.kinds.team import anchor_received
 from tripod.ledger.tlog.note import Note, format_note
 from tripod.ledger.tlog.policy import Policy, format_policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal

@@ -3,13 +3,13 @@
 from hashlib import sha256
 from pathlib import Path
 
+import drafts
 import pytest
 from recorded_review import answer, asked_for, review
 from specimens import build, copy, forge, read
 from team_files import Decision, Said, judge, outcome, write_chat, write_event, write_log
 
 from tripod.chat import writer as chat_send
-from tripod.ledger.kinds import pythia as drafts_pythia
 from tripod.recovery import redact
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -115,7 +115,7 @@ def test_what_was_erased_is_not_judged(root: str) -> None:
 def failed(root: str) -> None:
     with Team(root) as team, team.act() as act:
         asked = asked_for(team)
-        act.append([drafts_pythia.pythia_failed(asked.event, ["f" * 32], ["it is empty"])])
+        act.append([drafts.pythia_failed(asked.event, ["f" * 32], ["it is empty"])])
 
 
 def test_a_review_that_failed_is_a_finding_until_it_is_answered(root: str) -> None:

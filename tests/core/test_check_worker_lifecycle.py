@@ -4,13 +4,13 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+import drafts
 import pytest
 
 from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
 from tripod.errors import RefusedError
-from tripod.ledger.kinds import agents as drafts_agent
-from tripod.ledger.kinds import workers as drafts_worker
+from tripod.ledger.kinds.team import evidence_kept
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redact
 from tripod.team import adopt
@@ -116,7 +116,7 @@ def test_a_state_after_which_it_is_not(root: Path) -> None:
     def change(team: Team) -> None:
         with team.act() as act:
             event = draft_event(act, "w-0001", "task-failed", "high", "")
-            ended = drafts_worker.worker_ended(
+            ended = drafts.worker_ended(
                 name="w-0001",
                 spawn="s",
                 state="failed",
@@ -132,7 +132,7 @@ def test_a_step_that_nobody_was_told_of(root: Path) -> None:
     def change(team: Team) -> None:
         with team.act() as act:
             other = draft_event(act, "nbs-worker", "worker-died", "high", "")
-            gone = drafts_worker.worker_dismissed("w-0001", other.body["name"], "ann")
+            gone = drafts.worker_dismissed("w-0001", other.body["name"], "ann")
             step(act, gone, other)
 
     assert messages(root, change) == [
@@ -143,7 +143,7 @@ def test_a_step_that_nobody_was_told_of(root: Path) -> None:
 def test_a_worker_whose_run_is_over_is_not_at_work(root: Path) -> None:
     def change(team: Team) -> None:
         with team.act() as act:
-            act.append([drafts_worker.worker_continued("w-0001", "More.", "ann")])
+            act.append([drafts.worker_continued("w-0001", "More.", "ann")])
 
     assert messages(root, change) == ["w-0001 is pending, and its run is ended"]
 
@@ -151,7 +151,7 @@ def test_a_worker_whose_run_is_over_is_not_at_work(root: Path) -> None:
 def test_a_run_that_goes_on_is_no_end(root: Path) -> None:
     def change(team: Team) -> None:
         with team.act() as act:
-            order = drafts_agent.agent_requested(
+            order = drafts.agent_requested(
                 spawn="s", role="worker", subject="w-0001", attempt=2, spec=b"{}", actor="ann"
             )
             act.append([order])
@@ -162,7 +162,7 @@ def test_a_run_that_goes_on_is_no_end(root: Path) -> None:
 def test_a_worker_without_a_run(root: Path) -> None:
     def change(team: Team) -> None:
         with team.act() as act:
-            spawned = drafts_worker.worker_spawned(
+            spawned = drafts.worker_spawned(
                 name="v-0001", slug="v", folder="/", task="x", actor="ann"
             )
             act.append([spawned])
@@ -341,9 +341,9 @@ def forge_end(team: Team, held: bytes | None) -> int:
     with team.act() as act:
         logs = []
         if held is not None:
-            act.append([drafts_worker.evidence_kept(LOG, held, 1, None)])
+            act.append([evidence_kept(LOG, held, 1, None)])
             logs = [(LOG, sha256(held).hexdigest(), len(held))]
-        ended = drafts_worker.worker_ended(name="w-0001", spawn="s", state="completed", logs=logs)
+        ended = drafts.worker_ended(name="w-0001", spawn="s", state="completed", logs=logs)
         return act.append([ended])[0].seq
 
 
@@ -372,7 +372,7 @@ def test_a_log_only_grows_from_one_end_to_the_next(
 def test_a_long_log_that_is_shorter_at_a_later_end_is_named(root: Path) -> None:
     with Team(str(root / ".nbs")) as team, team.act() as act:
         for size in (9, 8):
-            ended = drafts_worker.worker_ended(
+            ended = drafts.worker_ended(
                 name="w-0001", spawn="s", state="completed", logs=[(LOG, f"{size}" * 64, size)]
             )
             act.append([ended])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import drafts
 import pytest
 from doors.inside import run
 from specimens import build, database, forge, read, unguarded
@@ -19,7 +20,6 @@ from tripod.bus import events as bus
 from tripod.bus import waiting
 from tripod.chat import writer as chat_send
 from tripod.ledger.ids import now_us
-from tripod.ledger.kinds import team as drafts
 from tripod.recovery.doctor import FEW, PATIENCE, Examined, Trouble, examine, mend, together
 from tripod.team import adopt
 from tripod.team.team import Team

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+import drafts
 import pytest
 from story import Story, folder, tree
 
 from tripod.bus import events as bus
 from tripod.chat import read as chat_read
-from tripod.ledger.kinds import team as drafts
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover

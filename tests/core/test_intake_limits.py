@@ -14,7 +14,8 @@ from story import BEGIN, Story, folder
 from strategies import FEWER
 
 from tripod.ledger.canonical import format_value
-from tripod.ledger.kinds import BY_NAME
+from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk, TooBigError, UnreadableError
 from tripod.projections.engine import differences
@@ -44,7 +45,7 @@ def check(story: Story) -> list[str]:
         adopt.sync(team)
         found = list(team.store.read())
         for entry in found:
-            BY_NAME[entry.kind].model.model_validate(entry.data)
+            model_of(BY_NAME[entry.kind]).model_validate(entry.data)
         assert list(differences(team.source, team.disk)) == []
     return [entry.kind for entry in found]
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import drafts
 import pytest
 import recorded_review
 from recorded_review import RUN, answer, asked_for, posted, review, run_alone
@@ -18,9 +19,6 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.ledger.entry import Draft
-from tripod.ledger.kinds import agents as drafts_agent
-from tripod.ledger.kinds import pythia as drafts_pythia
-from tripod.ledger.kinds import team as drafts
 from tripod.recovery import redact
 from tripod.team import adopt
 from tripod.team.act import draft_event
@@ -678,7 +676,7 @@ def test_an_assessment_of_a_run_about_another_event_is_named(root: str) -> None:
 def test_a_namespace_that_is_claimed_when_all_is_over_is_named(root: str) -> None:
     review(root, level=None)
     with Team(root) as team, team.act() as act:
-        act.append([drafts_pythia.pythia_isolated(RUN, "namespace", recorded_review.HIDDEN, None)])
+        act.append([drafts.pythia_isolated(RUN, "namespace", recorded_review.HIDDEN, None)])
     assert messages(isolation(root)) == [
         "run c0ffee00: how it was kept apart is said by an entry that came when it was over"
     ]
@@ -776,7 +774,7 @@ def test_an_erased_message_may_stand_in_a_file_that_came_later(
     file = b"so " * words
     with Team(root) as team, team.act() as act:
         if before:  # it was the same when nobody had said that yet
-            act.append([drafts_agent.delivered(RUN, "file", file, ())])
+            act.append([drafts.delivered(RUN, "file", file, ())])
         seq = chat_send.say_in(act, "live", "alex", "what nobody should have said").seq
     review(root, files=[file])
     with Team(root) as team:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import drafts
 import pytest
 from authority import Authority, serving
 from doors.inside import Done, keyed, run
@@ -14,7 +15,7 @@ from sealed import LOG, TIME, WITNESSES
 from witnessing import NAME
 
 from tripod.bus import events
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.trust import AnchorMethod
 from tripod.ledger.tlog.note import Note, format_note, parse_note
 from tripod.ledger.tlog.policy import Group, Policy, Witness
 from tripod.ledger.tlog.seal import Cosignature, Seal, format_seal, sign_seal
@@ -86,7 +87,7 @@ def texts(report: Report) -> list[str]:
     return [f"{finding.severity}: {finding.message}" for finding in told.findings]
 
 
-def log(project: Path, method: str, change: Change, receipt: bytes = b"") -> Seal:
+def log(project: Path, method: AnchorMethod, change: Change, receipt: bytes = b"") -> Seal:
     """Log a receipt of the newest seal as an attacker would: by the act, without the asking."""
     with Team(f"{project}/.nbs") as team:
         sealed = anchoring.newest_seal(team)

@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from drafts import sent
 from specimens import database, forge, read, unguarded
 
 from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.ledger.entry import leaf_hash
-from tripod.ledger.kinds.team import sent
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal

@@ -474,7 +474,7 @@ def test_a_broken_trust_policy_fails_too(root: str) -> None:
 
 
 def test_a_receipt_must_be_of_this_ledger_and_vouches_by_its_signature_alone(root: str) -> None:
-    from tripod.ledger.kinds.team import anchor_received
+    from drafts import anchor_received
 
     now = head(root)
     (Path(root) / "policy.tlog").write_bytes(policy("w0"))

@@ -14,7 +14,8 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
 from tripod.ledger.entry import leaf_hash
-from tripod.ledger.kinds import BY_NAME
+from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.merkle import list_nodes, root_of
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, parse_seal
@@ -138,7 +139,7 @@ def seal_of(team: Team) -> str | None:
 def test_the_reasons_are_those_of_the_model(team: Team) -> None:
     for entry in team.store.read():
         if entry.kind in ("seal.made", "key.set"):
-            BY_NAME[entry.kind].model.model_validate(entry.data)
+            model_of(BY_NAME[entry.kind]).model_validate(entry.data)
 
 
 # Without a key ---------------------------------------------------------------------------------

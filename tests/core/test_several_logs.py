@@ -19,7 +19,8 @@ from tripod.decisions import read as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.entry import Entry
-from tripod.ledger.kinds import BY_NAME
+from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
 from tripod.pythia import checkpoints
@@ -157,7 +158,7 @@ def test_several_logs_are_taken_in_side_by_side(story: Story) -> None:
     assert counts["by_log"] == {"decisions.md": 1, "live-log.md": 1, "ops-log.md": 2}
     clean(judge(story.root))
     for one in entries(story):
-        BY_NAME[one.kind].model.model_validate(one.data)
+        model_of(BY_NAME[one.kind]).model_validate(one.data)
 
 
 @pytest.mark.parametrize("name", ["live-log-{}-archive.md", "live-log-archive-{}.md"])

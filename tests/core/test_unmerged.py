@@ -241,7 +241,7 @@ def test_a_past_with_a_conflict_is_not_adopted(story: Story) -> None:
 
 
 def test_a_writer_that_died_does_not_write_over_a_conflict(story: Story) -> None:
-    from tripod.ledger.kinds import team as drafts
+    import drafts
 
     with story.team() as team:
         text = {"channel": "live", "index": 1, "handle": "bob", "time": 1, "text": "Tea"}

@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from drafts import opened, sent
 from nbs_team import files
 from specimens import build, copy, database, unguarded
 from team_files import Decision, Said, outcome, write_chat, write_log
 
 from tripod.ledger.entry import Draft
-from tripod.ledger.kinds.team import opened, sent
 from tripod.ledger.sqlite.schema import migrate
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections import intake as projections_intake

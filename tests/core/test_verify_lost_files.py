@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from drafts import displaced
 from specimens import build, database
 from team_files import Decision, Said, outcome, write_chat, write_log
 
-from tripod.ledger.kinds.team import displaced
 from tripod.projections.bus.format import MAX_FILE
 from tripod.team.adopt import init, sync
 from tripod.team.team import Team

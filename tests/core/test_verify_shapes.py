@@ -9,10 +9,11 @@ from specimens import build, database, read
 
 from tripod.ledger.canonical import format_value, parse_value
 from tripod.ledger.errors import MalformedError
-from tripod.ledger.kinds import BY_NAME, KINDS
+from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.registry import BY_NAME, KINDS
 from tripod.verify.scan.shapes import TEXT, pattern
 
-EXPRESSIONS = {kind.name: pattern(kind.model) for kind in KINDS}
+EXPRESSIONS = {kind.name: pattern(model_of(kind)) for kind in KINDS}
 SLOW = {"config.changed", "ledger.opened"}
 """Kinds with a field that no expression is written for: they are decoded, and judged as well."""
 
@@ -39,7 +40,7 @@ def accepts(kind: str, body: bytes) -> bool:
 def fits(kind: str, body: bytes) -> bool:
     """What the rules say of it."""
     try:
-        BY_NAME[kind].model.model_validate(parse_value(body))
+        model_of(BY_NAME[kind]).model_validate(parse_value(body))
     except (MalformedError, ValueError):
         return False
     return True

@@ -6,20 +6,21 @@ From the pages it is ``tests.docs.reference_parts`` (cog runs at the root), from
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from inspect import cleandoc
 from types import ModuleType, NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 import click
-from pydantic import BaseModel
 
 import tripod
 from tripod.cli import bus, scribe
 from tripod.cli.exit_codes import DOORS, Codes
 from tripod.cli.tree import cli
-from tripod.ledger.kinds import KINDS, base, decisions
+from tripod.ledger.kinds import base, decisions
 from tripod.ledger.kinds.base import Content, Observed
+from tripod.ledger.kinds.models import body_fields, fields_of
+from tripod.ledger.kinds.registry import KINDS
 from tripod.projections import PROJECTIONS
 from tripod.projections.bus.format import Config
 from tripod.projections.team.intake import parse_config
@@ -43,7 +44,7 @@ _NAMED = (
     (base.Name, "text, 1 to 4096 characters"),
     (base.Count, "integer from 0 to 2^53-1"),
     (base.Sha256, "64 hex digits"),
-    (decisions.DecisionId, "`D-` and 1 to 16 digits"),
+    (base.DecisionId, "`D-` and 1 to 16 digits"),
     (decisions.LogName, "a file name that ends in `.md`, without a `/`, at most 200 characters"),
 )
 _PLAIN = {str: "text", int: "integer", bool: "true or false", object: "any value"}
@@ -95,14 +96,14 @@ def drop_in(name: str) -> str:
 def kinds() -> str:
     """Every kind with its stream, its meaning and the fields of its body."""
     parts = []
-    shared: dict[str, type[BaseModel]] = {}
+    shared: dict[str, type[Any]] = {}
     for kind in KINDS:
         stream = f"`{kind.stream}…`" if kind.stream.endswith("/") else f"`{kind.stream}`"
-        table = _fields(kind.model, shared)
-        parts.append(f"### {kind.name}\n\n{_doc(kind.model)}\n\nStream: {stream}.\n\n{table}")
+        table = _fields(body_fields(kind) | {"v": (Literal[1], True)}, shared)
+        parts.append(f"### {kind.name}\n\n{_doc(kind.body)}\n\nStream: {stream}.\n\n{table}")
     parts.append("## Shared parts")
-    for model in _closure(shared):
-        parts += [f"### {model.__name__}", _doc(model), _fields(model, shared)]
+    for part in _closure(shared):
+        parts += [f"### {part.__name__}", _doc(part), _fields(fields_of(part), shared)]
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
@@ -115,28 +116,26 @@ def tables() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
-def _closure(shared: dict[str, type[BaseModel]]) -> list[type[BaseModel]]:
-    """The models that bodies are made of, those inside them included."""
+def _closure(shared: dict[str, type[Any]]) -> list[type[Any]]:
+    """The parts that bodies are made of, those inside them included."""
     known: set[str] = set()
     while known != shared.keys():
         for name in sorted(shared.keys() - known):
             known.add(name)
-            _fields(shared[name], shared)
-    first = [model.__name__ for model in (Content, Observed)]
+            _fields(fields_of(shared[name]), shared)
+    first = [part.__name__ for part in (Content, Observed)]
     return [shared[name] for name in (*first, *sorted(shared.keys() - set(first)))]
 
 
-def _fields(model: type[BaseModel], shared: dict[str, type[BaseModel]]) -> str:
-    hints = get_type_hints(model, include_extras=True)
-    rows = []
-    for name, field in model.model_fields.items():
-        need = "yes" if field.is_required() else "no"
-        rows.append(f"| `{name}` | {_type(hints[name], shared)} | {need} |")
-    rows.sort(key=lambda row: row.startswith("| `v` "))
+def _fields(fields: Mapping[str, tuple[Any, bool]], shared: dict[str, type[Any]]) -> str:
+    rows = [
+        f"| `{name}` | {_type(hint, shared)} | {'yes' if is_required else 'no'} |"
+        for name, (hint, is_required) in fields.items()
+    ]
     return "\n".join(["| field | value | required |", "|---|---|---|", *rows])
 
 
-def _type(hint: Any, shared: dict[str, type[BaseModel]]) -> str:
+def _type(hint: Any, shared: dict[str, type[Any]]) -> str:
     for known, words in _NAMED:
         if hint == known:
             return words
@@ -144,7 +143,7 @@ def _type(hint: Any, shared: dict[str, type[BaseModel]]) -> str:
         return _PLAIN[hint]
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return " or ".join(_type(one, shared) for one in inner if one is not NoneType)
+        return " or ".join(_type(one, shared) for one in inner if one not in (NoneType, bytes))
     if origin is Literal:
         return ", ".join(f"`{one}`" for one in inner)
     if origin is list:
@@ -152,11 +151,9 @@ def _type(hint: Any, shared: dict[str, type[BaseModel]]) -> str:
     if origin is dict:
         return f"object of {_type(inner[1], shared)}"
     if hasattr(hint, "__metadata__"):
-        limits = [limit for one in hint.__metadata__ for limit in getattr(one, "metadata", [one])]
-        low = next(limit.ge for limit in limits if hasattr(limit, "ge"))
-        high = next(limit.le for limit in limits if hasattr(limit, "le"))
-        return f"{_type(inner[0], shared)} from {low} to {high}"
-    assert issubclass(hint, BaseModel), hint
+        (rule,) = hint.__metadata__
+        return f"{_type(inner[0], shared)} from {rule.low} to {rule.high}"
+    assert is_typeddict(hint), hint
     shared[hint.__name__] = hint
     return f"[{hint.__name__}](#{hint.__name__.lower()})"
 

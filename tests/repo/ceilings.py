@@ -18,11 +18,11 @@ class Ceiling(NamedTuple):
 
 
 NUMBERS = {
-    "modules": Ceiling(241, 190, "the planned layout has 185"),
-    "lines": Ceiling(49_000, 37_000, "the planned layout, same features"),
+    "modules": Ceiling(222, 190, "the planned layout has 185"),
+    "lines": Ceiling(48_700, 37_000, "the planned layout, same features"),
     "imports a module": Ceiling(6.1, 4, "beancount 3.4, python-tuf 1.9, sqlite-utils 1.6"),
-    "longest import chain": Ceiling(26, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
-    "whom, whoever, is none": Ceiling(121, 0, "a plain sentence does not need these words"),
+    "longest import chain": Ceiling(25, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
+    "whom, whoever, is none": Ceiling(119, 0, "a plain sentence does not need these words"),
     "modules with __all__": Ceiling(0, 0, "only a package's face lists what it offers"),
 }
 """Figures of the four packages; ``rules.measured_numbers`` measures them."""
@@ -41,7 +41,6 @@ SHORT_MODULES = frozenset(
 """Modules of less than 40 lines, each to be merged into a neighbour or moved to ``SHORTER``."""
 
 WIDE_CLASSES: dict[str, int] = {
-    "ledger/kinds/decisions.py:Decided": 13,
     "projections/chat/channel.py:Channel": 16,
     "tripod/agents/spec.py:SpawnResult": 15,
     "tripod/agents/spec.py:SpawnSpec": 17,

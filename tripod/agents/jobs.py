@@ -35,8 +35,16 @@ from tripod.agents.spool import LOST, RUNNING, Look, Spool, result_of
 from tripod.agents.wrapper import public_of
 from tripod.errors import RefusedError
 from tripod.ledger.entry import Draft
-from tripod.ledger.kinds import agents as drafts_agent
-from tripod.ledger.kinds.agents import KEPT_LIMIT
+from tripod.ledger.kinds.agents import (
+    ABANDONED,
+    DELIVERED,
+    ENDED,
+    KEPT_LIMIT,
+    REQUESTED,
+    STARTED,
+    Kept,
+)
+from tripod.ledger.kinds.base import content
 from tripod.ledger.places import SPOOL
 from tripod.projections.projection import content_bytes
 from tripod.team.act import Act
@@ -250,16 +258,27 @@ def _requested(
     key: str,
 ) -> list[Draft]:
     return [
-        drafts_agent.agent_requested(
-            spawn=ordered.spawn,
-            role=ordered.role,
-            subject=ordered.subject,
-            attempt=ordered.attempt,
-            spec=order,
-            actor=errand.actor,
-            key=key,
+        REQUESTED.draft(
+            {
+                "spawn": ordered.spawn,
+                "role": ordered.role,
+                "subject": ordered.subject,
+                "attempt": ordered.attempt,
+                "spec": order,
+                "sha256": sha256(order).hexdigest(),
+                "key": key,
+            },
+            errand.actor,
         ),
-        drafts_agent.delivered(ordered.spawn, "prompt", spec.stdin, sources),
+        DELIVERED.draft(
+            {
+                "spawn": ordered.spawn,
+                "channel": "prompt",
+                "content": spec.stdin,
+                "sha256": sha256(spec.stdin).hexdigest(),
+                "sources": list(sources),
+            }
+        ),
     ]
 
 
@@ -276,8 +295,13 @@ def _append_started(act: Act, ordered: Attempt, look: Look, told: RunHooks) -> N
     failed = look.end is not None and look.end.outcome == "not_started"
     if found is None or failed or _state(act, ordered) != "requested":
         return
-    draft = drafts_agent.agent_started(
-        ordered.spawn, found.child, found.child_start, found.argv_sha256
+    draft = STARTED.draft(
+        {
+            "spawn": ordered.spawn,
+            "pid": found.child,
+            "start_time": found.child_start,
+            "argv_sha256": found.argv_sha256,
+        }
     )
     act.append([draft])
     told.started(act, ordered)
@@ -312,7 +336,7 @@ def settle(team: Team, ordered: Attempt, told: RunHooks) -> bool:
         if _state(act, ordered) in ("requested", "started"):
             _append_started(act, ordered, look, told)
             if look.end.outcome == "abandoned":
-                act.append([drafts_agent.agent_abandoned(ordered.spawn, look.end.reason)])
+                act.append([ABANDONED.draft({"spawn": ordered.spawn, "reason": look.end.reason})])
                 told.abandoned(act, ordered)
             else:
                 act.append([_ended(ordered, result, order)])
@@ -322,24 +346,35 @@ def settle(team: Team, ordered: Attempt, told: RunHooks) -> bool:
 
 
 def _ended(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -> Draft:
-    return drafts_agent.agent_ended(
-        spawn=ordered.spawn,
-        status=result.status,
-        wall_ms=result.wall_ms,
-        stdout=result.altered.get("stdout") or _kept(result.stdout),
-        stderr=result.altered.get("stderr") or _kept(result.stderr),
-        unsupported=unsupported(order),
-        problem=result.problem or None,
-        exit_code=result.exit_code,
-        signal=result.signal,
-        session=result.session,
-        usage=dict(result.usage) or None,
-        cost=result.cost,
+    blobs: list[bytes] = []
+    return ENDED.draft(
+        {
+            "spawn": ordered.spawn,
+            "status": result.status,
+            "wall_ms": result.wall_ms,
+            "stderr": _kept(result, "stderr", result.stderr, blobs),
+            "stdout": _kept(result, "stdout", result.stdout, blobs),
+            "unsupported": list(unsupported(order)),
+            "problem": result.problem or None,
+            "exit_code": result.exit_code,
+            "signal": result.signal,
+            "session": result.session,
+            "usage": dict(result.usage) or None,
+            "cost": result.cost,
+        },
+        blobs=blobs,
     )
 
 
-def _kept(data: bytes) -> bytes | tuple[str, int]:
-    return data if len(data) <= KEPT_LIMIT else (sha256(data).hexdigest(), len(data))
+def _kept(result: SpawnResult, name: str, data: bytes, blobs: list[bytes]) -> Kept:
+    """What the program wrote: whole, or as digest and size where it is too much or was altered."""
+    if name in result.altered:
+        digest, size = result.altered[name]
+        return {"digest": digest, "bytes": size}
+    kept: Kept = {"digest": sha256(data).hexdigest(), "bytes": len(data)}
+    if len(data) <= KEPT_LIMIT:
+        kept["content"] = content(data, blobs)
+    return kept
 
 
 # A whole errand --------------------------------------------------------------------------------

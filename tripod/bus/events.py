@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError, RefusedError
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PRUNED
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
 from tripod.projections.bus.tables import event_bytes, in_queue, name_us
@@ -257,7 +257,7 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
             raise RefusedError(f"{name} {claim.told}: it is theirs to acknowledge, or to release")
         whole = full_name(team, name)
         if take_event(team, act, event, whole):
-            act.append([drafts.acked(whole, actor)])
+            act.append([ACKED.draft({"name": whole}, actor)])
             return
         raise NotFoundError(
             f"no pending event {name}: another program acknowledged it at this moment"
@@ -330,7 +330,8 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
             act.append(moved(team.source, team.disk, lost))
         count = len(events) - len(lost)
         if count:
-            act.append([drafts.acked_all(count, actor, handle, team.queue.rstrip("/"))])
+            queue = team.queue.rstrip("/") or None
+            act.append([ACKED_ALL.draft({"count": count, "source": handle, "queue": queue}, actor)])
         return count
 
 
@@ -366,7 +367,8 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
         _keep_edited(act, [name for name, _ in gone])
         sizes = dict(gone)
         for names in names_in_bodies(list(sizes)):
-            act.append([drafts.pruned(names, sum(sizes[name] for name in names), actor)])
+            size = sum(sizes[name] for name in names)
+            act.append([PRUNED.draft({"names": names, "bytes": size}, actor)])
         return PruneResult(len(gone), left, limit, done)
 
 

@@ -42,7 +42,7 @@ from tripod.bus.events import (
     settings,
 )
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.ledger.kinds import bus as drafts_bus
+from tripod.ledger.kinds.bus import CLAIMED, RELEASED, SEEN
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES
 from tripod.team.act import Act, draft_event
@@ -180,7 +180,7 @@ def mark_seen(team: Team, reader: str, found: Unseen) -> None:
         key = team.queue + reader
         row = team.store.db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
         if row is None or row[0] < found.up_to:
-            act.append([drafts_bus.seen(key, found.up_to)._replace(actor=reader)])
+            act.append([SEEN.draft({"reader": key, "up_to": found.up_to}, reader)])
 
 
 def wait(
@@ -292,7 +292,9 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
         again = last is not None and last.holder == holder and last.until_us > act.now_us
         attempt = 1 if last is None else last.attempt + (not again)
         until = act.now_us + lease * 1_000_000
-        draft = drafts_bus.claimed(name=found, event=event, by=holder, until=until, attempt=attempt)
+        draft = CLAIMED.draft(
+            {"name": found, "event": event, "by": holder, "until": until, "attempt": attempt}
+        )
         act.append([draft])
         return Claim(found.removeprefix(team.queue), holder, until, attempt)
 
@@ -375,8 +377,7 @@ def release(team: Team, holder: str, name: str) -> None:
         taken = claim_on(team, event)
         if taken is None or taken.holder != holder or taken.until_us <= act.now_us:
             raise NotFoundError(f"{name} is not claimed by {holder}: there is nothing to give back")
-        draft = drafts_bus.released(name=full_name(team, name), event=event, actor=holder)
-        act.append([draft])
+        act.append([RELEASED.draft({"name": full_name(team, name), "event": event}, holder)])
 
 
 def held(team: Team, now_us: int) -> dict[str, Claim]:
@@ -406,7 +407,7 @@ def recover(team: Team, handle: str) -> Recovery:
         rows = _live(team, act.now_us)
         mine = [(event, name) for event, name, holder, *_ in rows if holder == handle]
         back = [
-            drafts_bus.released(name=team.queue + name, event=event, actor=handle)
+            RELEASED.draft({"name": team.queue + name, "event": event}, handle)
             for event, name in mine
         ]
         said = f"{handle} is back: {len(pending)} pending, {len(mine)} claims released"

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from tripod.chat.read import count, live_of, missing, span, writable
 from tripod.errors import BadArgumentError
-from tripod.ledger.kinds import chat as drafts_chat
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.chat import DELETED, READ, ROTATED
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
 from tripod.projections.chat.tables import ReadPosition, Span, count_lines, position
@@ -62,13 +61,15 @@ def _split_off(act: Act, live: Span, number: int, time: int) -> str:
         stamp += 1
     act.append(
         [
-            drafts.rotated(
-                channel=live.channel,
-                count=number,
-                size=size,
-                archive=name,
-                header=format_.archive_header(format_.format_time(time), size),
-                stop=None if stop == live.first + number else stop,
+            ROTATED.draft(
+                {
+                    "channel": live.channel,
+                    "count": number,
+                    "size": size,
+                    "archive": name,
+                    "header": format_.archive_header(format_.format_time(time), size),
+                    "stop": None if stop == live.first + number else stop,
+                }
             )
         ]
     )
@@ -172,16 +173,18 @@ def _forget(act: Act, live: Span, after: int, actor: str) -> None:
             (live.channel, first),
         ).fetchone()
         writer, time = last or ("system", 0)
-        draft = drafts_chat.deleted(
-            channel=live.channel,
-            first=first,
-            count=taken,
-            size=size,
-            after=after,
-            last_writer=writer,
-            last_time=time,
-            removed=list(removed.items()),
-            actor=actor,
+        draft = DELETED.draft(
+            {
+                "channel": live.channel,
+                "first": first,
+                "count": taken,
+                "size": size,
+                "after": after,
+                "last_writer": writer,
+                "last_time": time,
+                "removed": [{"handle": one, "count": number} for one, number in removed.items()],
+            },
+            actor,
         )
         act.append([draft])
 
@@ -228,12 +231,14 @@ def _move(team: Team, name: str, handle: str, to: list[int] | int | None) -> Non
         at = _read_more(act, live, handle, to) if isinstance(to, list) else _read_to(act, live, to)
         act.append(
             [
-                drafts_chat.read(
-                    channel=channel,
-                    handle=handle,
-                    upto=at.upto,
-                    beyond=at.beyond,
-                    lines=at.lines,
+                READ.draft(
+                    {
+                        "channel": channel,
+                        "handle": handle,
+                        "upto": at.upto,
+                        "beyond": [{"first": first, "stop": stop} for first, stop in at.beyond],
+                        "lines": at.lines,
+                    }
                 )
             ]
         )

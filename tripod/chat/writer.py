@@ -15,7 +15,7 @@ from tripod.chat.read import ChatMessage, channel_name, live_of, missing, writab
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.entry import Draft
 from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.chat import CREATED, SENT
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
 from tripod.projections.chat.format import EVENTS, MAX_MENTIONS, TEAM, How, ParsedMention, mentions
@@ -56,7 +56,7 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
             first = None if row is None else row[0]
         else:
             act.forget_warnings(path)
-        act.append([drafts.channel_created(channel, actor, first)])
+        act.append([CREATED.draft({"channel": channel, "first": first}, actor)])
         if first is not None:
             show_positions(act, channel)
     return team.disk.full(path)
@@ -132,8 +132,15 @@ def say_in(
     said = mentions(text)[:MAX_MENTIONS] if tell else ()
     take_positions(act, channel)
     time = act.now_us // 1_000_000
-    draft = drafts.sent(
-        channel=channel, index=live.stop, handle=handle, time=time, text=text, mentions=said
+    draft = SENT.draft(
+        {
+            "channel": channel,
+            "index": live.stop,
+            "handle": handle,
+            "time": time,
+            "text": text.encode(),
+            "mentions": [{"handle": name, "how": how} for name, how in said] or None,
+        }
     )
     draft = draft._replace(id=fresh_ids(1)[0][0])
     events: Iterable[Draft] = ()

@@ -12,7 +12,7 @@ import json
 from typing import NamedTuple
 
 from tripod.errors import BadArgumentError
-from tripod.ledger.kinds import bus as drafts_bus
+from tripod.ledger.kinds.bus import SEEN
 from tripod.projections.bus.format import PRIORITIES
 from tripod.projections.projection import content_bytes
 from tripod.team.team import Team
@@ -99,4 +99,4 @@ def handled(team: Team, up_to: int, who: str | None = None) -> None:
         if up_to >= size:
             raise BadArgumentError(f"--done {up_to}: the ledger has entries 0 to {size - 1}")
         if up_to > _place(team, who):
-            act.append([drafts_bus.seen(_reader(who), up_to)._replace(actor=who)])
+            act.append([SEEN.draft({"reader": _reader(who), "up_to": up_to}, who)])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from sqlite3 import OperationalError
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -19,7 +19,7 @@ from tripod.decisions.read import CHANGES
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger.entry import Draft, leaf_hash
 from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.projections import LOG
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import last_line, line_at, span_of
@@ -125,7 +125,7 @@ def log(
         if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
             project, created = db.execute("SELECT project, created FROM team").fetchone()
             header = format_log_header(project, created, scribe)
-            begun.append(drafts.log_begun(header, scribe, named))
+            begun.append(BEGUN.draft({"header": {"text": header}, "file": named}, scribe))
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
         second = act.now_us // 1_000_000
         while _known(act, f"D-{second}"):
@@ -133,7 +133,7 @@ def log(
         body = _body(request, f"D-{second}", number, refs)
         if named is not None:
             body["file"] = named
-        decision = drafts.decided(body, scribe)._replace(id=fresh_ids(1)[0][0])
+        decision = LOGGED.draft(body, scribe)._replace(id=fresh_ids(1)[0][0])
         text = f"{body['id']} {request.title}"
         event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=decision)
         due = _checkpoint(team, act, decision, file)
@@ -274,10 +274,8 @@ def _judge(request: DecisionRequest) -> None:
         ) from error
 
 
-def _body(
-    request: DecisionRequest, decision: str, number: int, refs: list[dict[str, Any]]
-) -> dict[str, Any]:
-    body: dict[str, Any] = {
+def _body(request: DecisionRequest, decision: str, number: int, refs: list[Reference]) -> Decided:
+    return {
         "artefacts": ", ".join(request.artefacts) or NONE_YET,
         "chat_ref": ", ".join(request.refs) or NONE_YET,
         "id": decision,
@@ -287,11 +285,9 @@ def _body(
         "refs": refs,
         "risk_tags": ", ".join(request.risk_tags) or "none",
         "status": request.status,
+        "supersedes": request.supersedes,
         "title": request.title,
     }
-    if request.supersedes is not None:
-        body["supersedes"] = request.supersedes
-    return body
 
 
 def _known(act: Act, decision: str) -> bool:
@@ -301,11 +297,11 @@ def _known(act: Act, decision: str) -> bool:
     return row is not None
 
 
-def _bind(act: Act, request: DecisionRequest) -> tuple[list[dict[str, Any]], list[str]]:
+def _bind(act: Act, request: DecisionRequest) -> tuple[list[Reference], list[str]]:
     """Bind each ref to the message at that line of the file now: its number, seq and leaf hash."""
     if not request.refs:
         return [], [_NO_REF]
-    bound = []
+    bound: list[Reference] = []
     db = act.transaction.tables
     for text in request.refs:
         refs, malformed = parse_refs(text)

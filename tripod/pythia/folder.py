@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain
-from tripod.ledger.kinds import workers as drafts
+from tripod.ledger.kinds.team import evidence_kept
 from tripod.projections.projection import File
 from tripod.projections.team.tables import MODE
 from tripod.projections.workers.tables import FOLDER as WORKERS
@@ -145,5 +145,5 @@ def keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: 
         kept = f"{WORKERS}/pythia-{spawn[:12]}-{number}.log"
         written = act.disk.write(kept, File(data, MODE))
         assert written is not None
-        act.append([drafts.evidence_kept(kept, data, written.mtime_us, None)])
+        act.append([evidence_kept(kept, data, written.mtime_us, None)])
         act.writer.account(kept, sha256(data).hexdigest())

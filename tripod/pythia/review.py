@@ -19,7 +19,8 @@ Source: design sections 7 and 8; spec nbs-compat C6, C10; kernel sections 2 and 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from hashlib import sha256
+from typing import NamedTuple, cast
 
 from tripod.agents import jobs
 from tripod.agents.isolate import Isolated
@@ -29,11 +30,12 @@ from tripod.bus.events import claim_on, settings, take_event
 from tripod.chat.read import channel_name, live_of
 from tripod.chat.writer import say_in
 from tripod.errors import RefusedError
+from tripod.ledger.entry import Draft
 from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds import bus as drafts_bus
-from tripod.ledger.kinds import team as drafts
-from tripod.ledger.kinds.agents import delivered
-from tripod.ledger.kinds.pythia import pythia_assessed, pythia_failed, pythia_isolated
+from tripod.ledger.kinds.agents import DELIVERED
+from tripod.ledger.kinds.bus import ACKED, CLAIMED, RELEASED
+from tripod.ledger.kinds.chat import CREATED
+from tripod.ledger.kinds.pythia import ASSESSED, FAILED, ISOLATED, Confidence
 from tripod.projections import CHAT
 from tripod.projections.chat.format import valid_text
 from tripod.projections.pythia.format import Judged, judge_review
@@ -209,18 +211,37 @@ class Reviewing(RunHooks):
         claim = claim_on(self.team, point.event)
         timeout = order.spec.timeout_s
         lease = _MOST_S if timeout is None else round(timeout) + _SPARE_S
-        claimed = drafts_bus.claimed(
-            name=point.name,
-            event=point.event,
-            by=HANDLE,
-            until=act.now_us + lease * 1_000_000,
-            attempt=1 if claim is None else claim.attempt + 1,
+        claimed = CLAIMED.draft(
+            {
+                "name": point.name,
+                "event": point.event,
+                "by": HANDLE,
+                "until": act.now_us + lease * 1_000_000,
+                "attempt": 1 if claim is None else claim.attempt + 1,
+            }
         )
         place = order.place
-        isolated = pythia_isolated(
-            run.spawn, place.level, order.hidden, place.problem, bwrap=place.bwrap
+        isolated = ISOLATED.draft(
+            {
+                "spawn": run.spawn,
+                "level": place.level,
+                "hidden": list(order.hidden),
+                "problem": place.problem,
+                "bwrap": place.bwrap and {"path": place.bwrap[0], "sha256": place.bwrap[1]},
+            }
         )
-        texts = [delivered(run.spawn, "file", data, ()) for data in order.texts]
+        texts = [
+            DELIVERED.draft(
+                {
+                    "spawn": run.spawn,
+                    "channel": "file",
+                    "content": data,
+                    "sha256": sha256(data).hexdigest(),
+                    "sources": [],
+                }
+            )
+            for data in order.texts
+        ]
         act.append([claimed, isolated, *texts])
         folder = Folder(Folder.path(self.team, point.event, run.attempt))
         folder.make(config=order.config is not None, lends=order.lends)
@@ -280,21 +301,12 @@ def post(
         if db.execute("SELECT 1 FROM assessments WHERE event = ?", (point.event,)).fetchone():
             return False
         if live_of(act, channel) is None:
-            act.append([drafts.channel_created(channel, handle)])
+            act.append([CREATED.draft({"channel": channel}, handle)])
         message = say_in(act, channel, handle, text)
         asked = point.asked
-        assessed = pythia_assessed(
-            event=point.event,
-            spawn=spawn,
-            first=asked.first,
-            last=asked.last,
-            decisions=asked.decisions,
-            confidence=judged.confidence,
-            cited=judged.cited,
-            text=text,
-            message=message.seq,
-            actor=handle,
-        )._replace(id=fresh_ids(1)[0][0])
+        assessed = _assessed(point, spawn, judged, text, message.seq)._replace(
+            id=fresh_ids(1)[0][0], actor=handle
+        )
         told = (
             f"Assessment of {asked} posted to {channel}.chat, message {message.number}. "
             f"Confidence: {judged.confidence}."
@@ -304,12 +316,31 @@ def post(
         waits = "SELECT 1 FROM events WHERE seq = ? AND acked IS NULL"
         if db.execute(waits, (point.event,)).fetchone():
             if take_event(team, act, point.event, point.name):
-                act.append([drafts.acked(point.name, handle)._replace(cause=assessed.id)])
+                act.append([ACKED.draft({"name": point.name}, handle, cause=assessed.id)])
             else:  # another program did so meanwhile; the assessment answers it all the same
                 from tripod.projections.bus.intake import moved
 
                 act.append(moved(team.source, team.disk, [point.name]))
     return True
+
+
+def _assessed(point: Point, spawn: str | None, judged: Judged, text: str, message: int) -> Draft:
+    data = text.encode()
+    return ASSESSED.draft(
+        {
+            "event": point.event,
+            "spawn": spawn,
+            "origin": "recorded" if spawn is None else "run",
+            "first": point.asked.first,
+            "last": point.asked.last,
+            "decisions": point.asked.decisions,
+            "confidence": cast("Confidence", judged.confidence),
+            "cited": list(judged.cited),
+            "content": data,
+            "sha256": sha256(data).hexdigest(),
+            "message": message,
+        }
+    )
 
 
 def _give_up(team: Team, point: Point, stand: Stand) -> None:
@@ -325,8 +356,9 @@ def _give_up(team: Team, point: Point, stand: Stand) -> None:
         ).fetchall()
         lost = ["the reviewer's program was killed together with its caller, each time"]
         problems = lost if stand.lost else stand.problems
-        act.append([pythia_failed(point.event, [spawn for (spawn,) in runs], problems)])
+        spawns = [spawn for (spawn,) in runs]
+        failed = FAILED.draft({"event": point.event, "spawns": spawns, "problems": list(problems)})
+        act.append([failed])
         claim = claim_on(team, point.event)
         if claim is not None and claim.holder == HANDLE and claim.until_us > act.now_us:
-            released = drafts_bus.released(name=point.name, event=point.event, actor=HANDLE)
-            act.append([released])
+            act.append([RELEASED.draft({"name": point.name, "event": point.event}, HANDLE)])

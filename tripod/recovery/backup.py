@@ -23,7 +23,7 @@ from tripod.errors import (
 )
 from tripod.ledger.files import hold_file, rename_file, sync_name
 from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import DATABASE, FOLDER, named, nearest, team_of
 from tripod.ledger.merkle import root_of
 from tripod.ledger.places import RECORD
@@ -290,8 +290,15 @@ def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
             transaction.tables_changed()
             if fork.new != fork.old:
                 note = _signed(store.db, head, fork.new) if sign_fork else None
-                draft = drafts.forked_from(
-                    fork.old, head.size, head.root, fork.reason, fork.seal, note=note
+                draft = FORKED_FROM.draft(
+                    {
+                        "origin": fork.old,
+                        "size": head.size,
+                        "root": head.root.hex(),
+                        "reason": fork.reason,
+                        "seal": fork.seal,
+                        "note": note,
+                    }
                 )
                 transaction.fork(fork.new, draft)
         close_log(store.db)

@@ -29,9 +29,10 @@ import orjson
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.entry import Entry
 from tripod.ledger.files import read_plain
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.redaction import REDACTED
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.locator import DATABASE
-from tripod.ledger.sqlite.erase import REDACTED, redaction_id
+from tripod.ledger.sqlite.erase import redaction_id
 from tripod.ledger.sqlite.reader import read_entries
 from tripod.projections import CHAT, LOG, manifest
 from tripod.projections.chat.format import parse_line
@@ -43,40 +44,11 @@ from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.trust.export import forget
 
-COPIES = frozenset(
-    (
-        "agent.ended",
-        "agent.requested",
-        "bus.published",
-        "chat.header-seen",
-        "chat.unreadable",
-        "delivered",
-        "evidence.kept",
-        "file.displaced",
-        "file.seen",
-        "log.noted",
-        "worker.ended",
-        "worker.written",
-    )
-)
-"""Kinds that hold copies of what was said elsewhere: kept bytes, what agents were given and
-printed, and events, which are signals."""
-
 LEAST = 16
 """Bytes from which on a text is known again wherever it stands; a shorter one only as a line."""
 
 _CONTENT = ({"text"}, {"base64"}, {"sha256", "size"})
 _DIGESTS = ("argv_sha256", "digest", "leaf", "sha256")
-_SAID = {
-    "bus.published": ("payload",),
-    "chat.sent": ("text",),
-    "decision.logged": ("title", "rationale"),
-    "agent.ended": ("stdout", "stderr"),
-    "agent.requested": ("spec",),
-    "worker.spawned": ("task",),
-    "worker.continued": ("message",),
-    "worker.escalated": ("reason",),
-}
 
 
 def texts_in(data: bytes) -> Iterator[str]:
@@ -106,7 +78,8 @@ def texts_of(source: Source, value: Any) -> Iterator[str]:
 
 def erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
     """What is erased with a body of this kind and is looked for elsewhere."""
-    fields = _SAID.get(kind, ("content", "header", "archive_header", "raw"))
+    erasure = BY_NAME[kind].erasure
+    fields = () if erasure is None else erasure.searched()
     seen = body.get("observed", {})
     values = [body[name] for name in fields if name in body]
     values += [seen["raw"]] if "raw" in seen else []
@@ -114,6 +87,12 @@ def erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
     if kind == "chat.sent":
         texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
     return [text for text in dict.fromkeys(texts) if text.strip()]
+
+
+def _is_copy(kind: str) -> bool:
+    """Whether entries of a kind hold copies of texts that other entries hold."""
+    known = BY_NAME.get(kind)
+    return known is not None and known.erasure is not None and known.erasure.is_copy
 
 
 def _unwrapped(value: Any) -> Any:
@@ -265,13 +244,15 @@ def _erase_one(act: Act, entry: Entry, request: RedactionRequest) -> None:
         shown = desired(act.source, path)
         if shown is not None:  # what we rendered ourselves may be written over
             act.writer.account(path, sha256(shown.data).hexdigest())
-    draft = drafts.redacted(
-        seq=entry.seq,
-        kind=entry.kind,
+    draft = REDACTED.draft(
+        {
+            "seq": entry.seq,
+            "kind": entry.kind,
+            "reason": request.reason,
+            "by": request.by,
+            "keep": stand_in(entry.kind, entry.data),
+        },
         cause=entry.id,
-        reason=request.reason,
-        by=request.by,
-        keep=stand_in(entry.kind, entry.data),
     )
     act.erase(draft)
 
@@ -367,12 +348,12 @@ def _take_copies(
     causes = {entry.id for entry in chosen.values()}
     starts = {text[:QUOTED] for text in said}
     for entry in team.store.read():
-        if entry.seq in chosen or entry.body is None or entry.kind == REDACTED:
+        if entry.seq in chosen or entry.body is None or entry.kind == REDACTED.name:
             continue
         if _tells_of(team, entry, causes, starts):
             _take(plan, chosen, entry, "tells of it")
         elif pattern is not None and any(map(pattern.search, texts_of(team.source, entry.data))):
-            if entry.kind in COPIES:
+            if _is_copy(entry.kind):
                 _take(plan, chosen, entry, "holds a copy")
             else:
                 plan.quoted.append(entry.seq)

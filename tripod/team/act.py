@@ -12,11 +12,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.entry import Draft, Entry
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.bus import PUBLISHED, Priority
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
 from tripod.projections import COUNTS
@@ -216,7 +216,9 @@ class Act:
         if places:
             reason += f" (it showed {places} redacted places, which were not kept)"
         if not self._is_kept(path, shown):
-            self.append([drafts.displaced(path, reason, shown)])
+            from tripod.ledger.kinds.team import DISPLACED
+
+            self.append([DISPLACED.draft({"path": path, "reason": reason, "content": shown})])
         digest = sha256(data).hexdigest()
         self.writer.account(path, digest)
         self.writer.displaced.add(digest)
@@ -355,14 +357,16 @@ def draft_event(
     data = format_event(
         Event(source, type_, priority, format_time(us), f"{source}:{type_}", payload)
     )
-    draft = drafts.published(
-        name=name,
-        us=us,
-        source=source,
-        type_=type_,
-        priority=priority,
-        payload=payload,
-        size=len(data),
-        to=to,
+    draft = PUBLISHED.draft(
+        {
+            "name": name,
+            "us": us,
+            "source": source,
+            "type": type_,
+            "priority": cast("Priority", priority),
+            "size": len(data),
+            "payload": payload.encode() or None,
+            "to": to,
+        }
     )
     return draft if cause is None else draft._replace(actor=cause.actor, cause=cause.id)

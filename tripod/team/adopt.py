@@ -16,13 +16,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, count
 from types import MappingProxyType
+from typing import cast
 
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError
 from tripod.ledger.entry import Draft
 from tripod.ledger.files import hold_folder
 from tripod.ledger.ids import fresh_ids, now_at
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
 from tripod.ledger.locator import DATABASE, FOLDER, root_in
 from tripod.ledger.places import ARCHIVE, PROCESSED, added_problem, place_problem, places_problem
 from tripod.projections import BUS, CHAT, COUNTS, LOG, text
@@ -222,7 +223,8 @@ def _begin(
         with team.act(full=True, opened=opened) as act:
             taken = _taken(act)
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
-            act.append([drafts.adopted(act.look.files, _shortened(act.look.left_alone))])
+            left = _shortened(act.look.left_alone)
+            act.append([ADOPTED.draft({"files": act.look.files, "left_alone": left})])
             act.rewrite.add(COUNTS.path)
             files, left = act.look.files, act.look.left_alone
         settings(team)  # says what it could not take of the configuration
@@ -356,7 +358,9 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
             problem = added_problem(front, name, place)
             if problem is not None:
                 raise RefusedError(f"no folder of the team in {team.root}: {problem}")
-            act.append([drafts.place_added(front, name, place)])
+            act.append(
+                [PLACE_ADDED.draft({"holds": cast("Holds", front), "name": name, "path": place})]
+            )
             team.settle_places()
             same = f"{front}/{name}"
         elif log is None:
@@ -455,16 +459,26 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
     )
     if problem is not None:
         raise BadArgumentError(problem)
-    first = drafts.opened(
-        project=name,
-        origin=origin,
-        created=now_at()[:19] + "Z",
-        scribe=scribe,
-        events=places.get(BUS.folder, BUS.folder),
-        chat=places.get(CHAT.folder, CHAT.folder),
+    first = OPENED.draft(
+        {
+            "origin": origin,
+            "project": name,
+            "created": now_at()[:19] + "Z",
+            "scribe": scribe,
+            "events": places.get(BUS.folder, BUS.folder),
+            "chat": places.get(CHAT.folder, CHAT.folder),
+        }
     )
     added = (front.partition("/") for front in places if "/" in front)
-    return [first, *(drafts.place_added(h, name, places[f"{h}/{name}"]) for h, _, name in added)]
+    return [
+        first,
+        *(
+            PLACE_ADDED.draft(
+                {"holds": cast("Holds", holds), "name": name, "path": places[f"{holds}/{name}"]}
+            )
+            for holds, _, name in added
+        ),
+    ]
 
 
 def sync(team: Team) -> Adoption:

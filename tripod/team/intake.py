@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tripod.errors import RefusedError
 from tripod.ledger.entry import Draft
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.team import DISPLACED
 from tripod.projections import BUS, CHAT
 from tripod.projections.disk import KEPT, UNMERGED_CURE, Disk
 from tripod.projections.team.tables import PATH as COUNTS_PATH
@@ -223,7 +223,7 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     before = {stream for (stream,) in act.transaction.tables.execute(sql, (shown,))}
     act.append(
         [
-            drafts.displaced(path, reason, None)
+            DISPLACED.draft({"path": path, "reason": reason})
             for path, reason in sorted(told.items())
             if f"files/{path}" not in before
         ]

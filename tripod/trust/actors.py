@@ -19,7 +19,7 @@ from tripod.errors import LedgerError, NotFoundError, RefusedError, TripodError
 from tripod.ledger.actors import OBSERVED, sign_drafts
 from tripod.ledger.entry import Draft
 from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.trust import ACTOR_ENROLLED, ACTOR_REVOKED
 from tripod.team.act import Context
 
 if TYPE_CHECKING:
@@ -203,7 +203,11 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
 
     def change() -> Sequence[Draft]:
         _check_next(team, key.name, number)
-        return (drafts.enrolled(key.name, number, key.format(), note),)
+        return (
+            ACTOR_ENROLLED.draft(
+                {"handle": key.name, "vkey": key.format(), "number": number, "note": note}
+            ),
+        )
 
     team.append_apart(change)
     if before is not None and not before.revoked and os.path.exists(key_path(before.vkey)):
@@ -236,7 +240,17 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
 
     def change() -> Sequence[Draft]:
         _check_next(team, handle, number)
-        return (drafts.revoked(handle, number, held.vkey, reason, note),)
+        return (
+            ACTOR_REVOKED.draft(
+                {
+                    "handle": handle,
+                    "vkey": held.vkey,
+                    "number": number,
+                    "reason": reason,
+                    "note": note,
+                }
+            ),
+        )
 
     team.append_apart(change)
     _seal(team)

@@ -39,7 +39,7 @@ from tripod.errors import (
     UnreachableError,
 )
 from tripod.ledger.files import read_plain
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.trust import ANCHOR_RECEIVED, AnchorMethod
 from tripod.ledger.merkle import consistency_proof, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.reader import block_nodes
@@ -97,7 +97,7 @@ class Sealed(NamedTuple):
 class Receipt(NamedTuple):
     """What an anchor gave: for which head, when (seconds since 1970), its bytes, its entry."""
 
-    method: str
+    method: AnchorMethod
     name: str
     seal: Seal
     seconds: int
@@ -347,7 +347,15 @@ def _roots(path: str) -> list[Certificate]:
 def record(team: Team, receipt: Receipt) -> Receipt:
     """Log a receipt that was checked."""
     size, root = receipt.seal.size, receipt.seal.root
-    draft = drafts.anchor_received(receipt.method, size, root, receipt.name, receipt.data)
+    draft = ANCHOR_RECEIVED.draft(
+        {
+            "method": receipt.method,
+            "size": size,
+            "root": root.hex(),
+            "name": receipt.name,
+            "receipt": receipt.data,
+        }
+    )
     with team.act() as act:
         act.append([draft])
     return receipt

@@ -30,7 +30,7 @@ from tripod.errors import LedgerError, RefusedError, TripodError
 from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.files import hold_file, read_plain
 from tripod.ledger.ids import format_at, now_us
-from tripod.ledger.kinds import team as drafts
+from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.merkle import Nodes, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.erase import REDACTED
@@ -74,7 +74,7 @@ def newest(db: sqlite3.Connection) -> Made | None:
 # Sealing ---------------------------------------------------------------------------------------
 
 
-def seal(team: Context, reason: str, passphrase: Passphrase | None = None) -> str | None:
+def seal(team: Context, reason: SealReason, passphrase: Passphrase | None = None) -> str | None:
     """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
 
     ``passphrase`` is asked where the key is encrypted; by default the file that
@@ -103,7 +103,7 @@ def seal_now(team: Context, passphrase: Passphrase) -> str:
     return _seal(team, vkey, "asked", passphrase)
 
 
-def _seal(team: Context, vkey: str, reason: str, passphrase: Passphrase | None) -> str:
+def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase | None) -> str:
     from tripod.trust import keys
 
     key = keys.settle(vkey, keys.from_file if passphrase is None else passphrase)
@@ -118,7 +118,7 @@ def _seal(team: Context, vkey: str, reason: str, passphrase: Passphrase | None) 
         if in_force(team.store.db) != vkey:
             raise RefusedError("the key was rotated meanwhile: try again")
         made.append(sign_head(key, head, team.store.node))
-        return (drafts.seal_made(made[0], head.size, reason),)
+        return (SEAL_MADE.draft({"note": made[0], "size": head.size, "reason": reason}),)
 
     team.append_apart(sign)
     _keep_record(team, made[0])
@@ -154,7 +154,7 @@ def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
         team.warnings.append(f"recorded, but not sealed: {error}")
 
 
-def _due(db: sqlite3.Connection, entries: Sequence[Entry]) -> str | None:
+def _due(db: sqlite3.Connection, entries: Sequence[Entry]) -> SealReason | None:
     """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
     vkey = in_force(db)
     if vkey is None or not _is_here(vkey):
@@ -227,7 +227,7 @@ def new_key(team: Context, passphrase: bytes | None = None) -> str:
             raise RefusedError(
                 f"a key is in force: {have}; `tripod key rotate` puts another in its place"
             )
-        return (drafts.key_set(vkey, None),)
+        return (KEY_SET.draft({"vkey": vkey}),)
 
     team.append_apart(begin)
     seal(team, "asked", lambda: passphrase or keys.from_file())
@@ -259,7 +259,7 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
     def change() -> Sequence[Draft]:
         if in_force(team.store.db) != vkey:
             raise RefusedError("the key was rotated meanwhile: look at `tripod key show`")
-        return (drafts.key_set(after.verifier().format(), note),)
+        return (KEY_SET.draft({"vkey": after.verifier().format(), "note": note}),)
 
     team.append_apart(change)
     result = keys.settle(after.verifier().format(), lambda: new).verifier().format()

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import cast
 
 from tripod.agents.jobs import LOST_REASON, Attempt, RunHooks
 from tripod.agents.spec import SpawnResult
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger.entry import Draft
 from tripod.ledger.files import open_plain
-from tripod.ledger.kinds import workers as drafts
+from tripod.ledger.kinds.team import evidence_kept
+from tripod.ledger.kinds.workers import ENDED, RUNNING, End
 from tripod.projections.disk import TooBigError, UnreadableError
 from tripod.projections.projection import content_bytes
 from tripod.projections.team.tables import MODE
@@ -86,7 +88,8 @@ class Life(RunHooks):
         if state_in(act, name) == "pending":
             task = f"Task: {_task(act, name)[:QUOTED]}\nWorker: {name}"
             event = draft_event(act, "nbs-worker", "worker-spawned", "normal", task)
-            step(act, drafts.worker_running(name, run.spawn, event.body["name"]), event)
+            running = RUNNING.draft({"name": name, "spawn": run.spawn, "event": event.body["name"]})
+            step(act, running, event)
 
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """Its program ended."""
@@ -144,13 +147,17 @@ def _end(act: Act, run: Attempt, state: str, problem: str) -> None:
         source = "nbs-worker" if state == "died" else name
         event = draft_event(act, source, type_, priority, words[state])
     logs = [log for path in logs_of(name) if (log := _keep_log(act, path)) is not None]
-    ended = drafts.worker_ended(
-        name=name,
-        spawn=run.spawn,
-        state=state,
-        logs=logs,
-        problem=problem or None,
-        event=None if event is None else event.body["name"],
+    ended = ENDED.draft(
+        {
+            "name": name,
+            "spawn": run.spawn,
+            "state": cast("End", state),
+            "logs": [
+                {"bytes": size, "digest": digest, "path": path} for path, digest, size in logs
+            ],
+            "problem": problem or None,
+            "event": None if event is None else event.body["name"],
+        }
     )
     step(act, ended, event)
 
@@ -200,7 +207,7 @@ def _keep_log(act: Act, path: str) -> tuple[str, str, int] | None:
     ).fetchone()
     if row is None or row[0] != digest:
         mode = None if stat.mode == MODE else stat.mode
-        act.append([drafts.evidence_kept(path, data, stat.mtime_us, mode)])
+        act.append([evidence_kept(path, data, stat.mtime_us, mode)])
     act.writer.account(path, digest)
     return path, digest, len(data)
 

@@ -32,7 +32,7 @@ from tripod.errors import (
     RefusedError,
     TooLargeError,
 )
-from tripod.ledger.kinds import workers as drafts
+from tripod.ledger.kinds.workers import CONTINUED, DISMISSED, ESCALATED, SPAWNED, WorkerSpawned
 from tripod.ledger.locator import LEDGER, nearest
 from tripod.projections.projection import content_bytes
 from tripod.projections.workers.format import valid_slug, valid_worker_name
@@ -122,9 +122,9 @@ def spawn(
         given = text.encode()
         return replace(order, stdin=given, cwd=folder, set_env=env, timeout_s=timeout_s)
 
-    draft = drafts.worker_spawned(name=chosen, slug=slug, folder=folder, task=whole, actor=actor)
+    body: WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": whole.encode()}
     errand = Errand(ROLE, chosen, spec, actor=actor)
-    _begin(team, errand, Life(draft, (None,)), task=whole, folder=folder)
+    _begin(team, errand, Life(SPAWNED.draft(body, actor), (None,)), task=whole, folder=folder)
     return chosen
 
 
@@ -286,7 +286,8 @@ def continue_(
         more["model"] = model
     spec = replace(before, stdin=given.encode(), more=more)
     legal = ("completed", "failed", "died", "escalated")
-    life = Life(drafts.worker_continued(name, message, actor), legal)
+    draft = CONTINUED.draft({"name": name, "message": message.encode()}, actor)
+    life = Life(draft, legal)
     errand = Errand(ROLE, name, lambda _: spec, actor=actor)
     if not jobs.attempt(team, errand, run.attempt + 1, life):
         problem = f"{name}: another command has it go on"
@@ -319,7 +320,9 @@ def escalate(team: Team, name: str, reason: str, *, actor: str | None = None) ->
             problem = f"{name} is {state}: only one that is running can escalate"
             raise RefusedError(problem)
         event = draft_event(act, name, "task-blocked", "critical", reason[:QUOTED])
-        escalated = drafts.worker_escalated(name, reason, event.body["name"], actor or name)
+        escalated = ESCALATED.draft(
+            {"name": name, "reason": reason.encode(), "event": event.body["name"]}, actor or name
+        )
         step(act, escalated, event)
 
 
@@ -336,7 +339,8 @@ def dismiss(team: Team, name: str, *, actor: str = "unknown") -> bool:
         fresh = state != "dismissed"
         if fresh:
             event = draft_event(act, "nbs-worker", "worker-dismissed", "normal", f"Worker: {name}")
-            step(act, drafts.worker_dismissed(name, event.body["name"], actor), event)
+            dismissed = DISMISSED.draft({"name": name, "event": event.body["name"]}, actor)
+            step(act, dismissed, event)
     run = newest(team.store.db, ROLE, name)
     if run is not None and run.state in ("requested", "started"):
         spool = jobs.spool_of(team, run.spawn)

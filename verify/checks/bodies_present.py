@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import Any
 
 from tripod.ledger.entry import Header, commit
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.sqlite.erase import redaction_id
 from tripod.projections.erasure import stand_in
 from tripod.verify.evidence import Evidence
@@ -32,7 +33,6 @@ from tripod.verify.finding import Outcome
 
 NAME = "bodies-present"
 REQUIRED = True
-_ACTORS = {"bus.published": "source", "chat.sent": "handle"}
 HELP = "look for a copy of the database whose body fits the commitment in the header"
 
 
@@ -67,7 +67,10 @@ def erasure_problem(
         return (
             f"entry {said[0]} says that a {said[1].get('kind')} was erased, it is a {header.kind}"
         )
-    field = _ACTORS.get(header.kind) if header.cause is None else None  # an event that tells of it
+    known = BY_NAME.get(header.kind)
+    field = None  # the source of an event that tells of another entry is the tool that published it
+    if header.cause is None and known is not None and known.is_speech and known.erasure is not None:
+        field = known.actor
     if field is not None and keep.get(field) != header.actor:
         return f"entry {said[0]} keeps another {field} of it than its header names"
     return None

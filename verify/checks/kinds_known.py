@@ -21,7 +21,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tripod.ledger.kinds import BY_NAME
+from tripod.ledger.kinds.models import model_of
+from tripod.ledger.kinds.registry import BY_NAME
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Outcome
 
@@ -35,30 +36,18 @@ def judge(evidence: Evidence) -> Outcome:
     return evidence.ledger_outcome(NAME, "entries")
 
 
-def stream_of(kind: str, data: dict[str, Any]) -> str:
-    """The stream of an entry of a known kind, whose body fits its model."""
-    rule = BY_NAME[kind].stream
-    if rule == "chat/":
-        return f"{rule}{data['channel']}"
-    if rule == "agents/":
-        return f"{rule}{data['spawn']}"
-    if rule == "workers/":
-        return rule + str(data.get("name") or data["path"]).rpartition("/")[2].removesuffix(".md")
-    return f"{rule}{data['path']}" if rule == "files/" else rule
-
-
 def kind_problem(kind: str, stream: str, data: dict[str, Any]) -> str | None:
     """Whether the kind is known, may stand there, and has such a body."""
     known = BY_NAME.get(kind)
     if known is None:
         return f"unknown kind {kind}"
     try:
-        known.model.model_validate(data)
+        model_of(known).model_validate(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "body"
         return f"{kind}: {place}: {first['msg']}"
-    place = stream_of(kind, data)
+    place = known.stream_of(data)
     return (
         None if stream == place else f"{kind} stands in the stream {stream}, its place is {place}"
     )

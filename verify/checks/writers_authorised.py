@@ -43,6 +43,7 @@ from tripod.ledger.actors import (
 from tripod.ledger.entry import Header, auth_of
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.ids import change_id
+from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import ED25519, VerifierKey
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Outcome, not_applicable
@@ -51,7 +52,7 @@ NAME = "writers-authorised"
 REQUIRED = True
 HELP = "ask the actor what they did then; if their key may be in other hands, revoke it"
 
-SPEAKERS = {"chat.sent": "handle", "bus.published": "source", "redacted": "by"}
+SPEAKERS = {kind.name: kind.actor for kind in KINDS if kind.is_speech and kind.actor is not None}
 """Kinds whose body shows somebody as who speaks, and its member that does."""
 TELLS = {
     "nbs-chat": "chat.sent",

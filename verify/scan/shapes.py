@@ -7,8 +7,9 @@ one value, and that value fits the model; so nothing has to be decoded (a millio
 match is decoded and judged by the rules themselves, so a new sort of field costs time, not truth.
 A property test holds it against ``parse_value`` and pydantic.
 
->>> from tripod.ledger.kinds.bus import AckedAll
->>> pattern(AckedAll)[:60]
+>>> from tripod.ledger.kinds.bus import ACKED_ALL
+>>> from tripod.ledger.kinds.models import model_of
+>>> pattern(model_of(ACKED_ALL))[:60]
 b'\\{"count":(?:0|[1-9][0-9]{0,14}|[1-8][0-9]{15})(?:,"source":'
 """
 
@@ -22,10 +23,9 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import orjson
 from pydantic import BaseModel, StringConstraints
 
-from tripod.ledger.actors import CHANGES
-from tripod.ledger.kinds import KINDS
 from tripod.ledger.kinds.base import Content
-from tripod.verify.checks import kinds_known
+from tripod.ledger.kinds.models import model_of, part_model
+from tripod.ledger.kinds.registry import BY_NAME, KINDS
 
 _PLAIN = rb'[^"\\\x00-\x1f]'
 _ESCAPE = rb'\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))'
@@ -39,7 +39,7 @@ _SIMPLE = re.compile(r"\^([A-Za-z0-9\[\]{},-]+)\$")
 
 def pattern(model: type[BaseModel]) -> bytes | None:
     """The expression for a model's canonical bytes; None where it cannot be written."""
-    if model is Content:
+    if model is part_model(Content):
         return _content()
     decorators = model.__pydantic_decorators__
     if decorators.model_validators or decorators.field_validators:
@@ -151,23 +151,19 @@ class Usual(NamedTuple):
     below: bool
 
 
-_PLACED = ("ledger.opened", "ledger.adopted", "ledger.forked-from", *CHANGES)
-"""Kinds that are judged by their place or their id: never on the fast path."""
-
-
 def stands(kind: str, stream: str, place: str, body: bytes) -> bool:
     """Whether an entry whose body fits its model stands in the stream that the body names."""
     if place == "chat/":
         # Within a text the quotes would be escaped, and no other field has this name.
         return stream[:5] == place and b'"channel":' + orjson.dumps(stream[5:]) in body
-    return stream == kinds_known.stream_of(kind, orjson.loads(body))
+    return stream == BY_NAME[kind].stream_of(orjson.loads(body))
 
 
 def _usual() -> dict[object, Usual]:
     usual: dict[object, Usual] = {}
     for kind in KINDS:
-        expression = pattern(kind.model)
-        if expression is not None and kind.name not in _PLACED:
+        expression = pattern(model_of(kind))
+        if expression is not None and not kind.is_placed:
             fits = re.compile(expression).fullmatch
             name = kind.name.encode() + b"\x00"
             usual[kind.name] = Usual(fits, name, kind.stream, kind.stream.endswith("/"))
