@@ -523,7 +523,7 @@ def test_what_is_no_plain_repository_is_refused_in_words(
 ) -> None:
     how(git)
     done = subprocess.run(
-        [TRIPOD, "verify", "--select", "pins-extend"], cwd=git.root, capture_output=True,
+        [TRIPOD, "verify", "-v", "--select", "pins-extend"], cwd=git.root, capture_output=True,
         check=False, timeout=60,
     )  # fmt: skip
     assert (done.returncode, b"--no-git leaves the history alone" in done.stdout) == (3, True)

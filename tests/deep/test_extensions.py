@@ -98,7 +98,7 @@ class Cafe:
         return re.findall(r"^- D-\d+ (.+ by .+) at \d{4}-\d\d-\d\dT\d\d:.*Z$", page, re.MULTILINE)
 
     def clean(self) -> None:
-        said = self("verify")
+        said = self("verify", "-v")
         assert re.search(r"^clean +drift ", said, re.MULTILINE), said
         assert re.search(r"^findings +decisions-have-artefacts +\d warning", said, re.MULTILINE)
         assert "Left alone" not in self("sync")
@@ -121,7 +121,7 @@ def test_the_projection_and_the_check_of_the_pages(tmp_path: Path) -> None:
     piece = text[text.index("### D-", text.index("Serve tea") - 30) :].partition("\n---")[0]
     other = re.sub(r"D-(\d+) Serve tea", lambda id_: f"D-{int(id_[1]) + 60} Serve cake", piece)
     log.write_text(f"{text}\n---\n\n{other}", encoding="utf-8")  # as another program logs
-    said = cafe("verify")
+    said = cafe("verify", "-v")
     assert re.search(r"^clean +drift .*not taken in yet 1", said, re.MULTILINE), said
     assert "Taken in" in cafe("sync")
     assert len(cafe.risks) == 4
@@ -131,5 +131,5 @@ def test_the_projection_and_the_check_of_the_pages(tmp_path: Path) -> None:
     assert "scribe/risks.md: drift: differs" in cafe("verify", code=1)
     cafe("rebuild")
     assert len(cafe.risks) == 4
-    said = cafe("verify")
+    said = cafe("verify", "-v")
     assert re.search(r"^findings +drift +1 warning; ", said, re.MULTILINE), "the edit is kept"
