@@ -1,12 +1,12 @@
-"""Running agents: the atom, ``spawn_agent``, and what records its runs.
+"""Running agents: ``spawn_agent`` runs one program once, and jobs record its runs in the ledger.
 
-- ``spec``: the order for one run of one program, and how it ended; pure data.
+- ``spec``: the description of one run of one program, and of its result; pure data.
 - ``profiles``: how programs are run and how they answer; YAML files.
-- ``spawn``: ``spawn_agent(spec) -> result``, one program, once.
-- ``spool``, ``wrapper``: the folder of a run, and the small program that outlives who ordered it.
-- ``errands``: runs in the ledger, intent first; goes on after any death. ``history`` reads them.
+- ``spool``: the run directory, and ``spawn_agent(spec) -> result``.
+- ``wrapper``: the small program that outlives its caller and writes down how the run ended.
+- ``jobs``: runs in the ledger, intent first; they continue after any crash.
 - ``cassette``: a recorded run, played back as a program.
 
-It knows no protocol: workers (``tripod.workers.run``) and other roles stand on it. No hot command
-imports it. Source: spec kernel, sections 2 and 3; design section 8.
+No protocol is known here: workers (``tripod.workers.run``) and other roles build on it. No hot
+command imports it. Source: spec kernel, sections 2 and 3; design section 8.
 """

@@ -1,30 +1,26 @@
-"""Runs a program where what it may not see does not exist: a mount namespace made by bubblewrap.
+"""Runs a program in a mount namespace (bubblewrap), where files that it may not see do not exist.
 
-In it there are the system's folders, the program's own files, an empty folder to work in and a
-private home; no other process, and no network unless the order says so. The program's files are
-there by their content, which is read before anything runs and handed on in memory: to change the
-file on the disk, or to write into a home of the host, changes nothing for it. What is too large for
-that, or no text, or a folder that holds such files, is *lent* as it lies on the disk.
+The namespace has the system's folders, the program's own files, an empty folder to work in and a
+private home; no other process, and no network unless the order allows it. The program's files are
+there by content, read before anything runs and passed on in memory: changing the file on the disk,
+or writing into a home of the host, changes nothing for the program. A file that is too large for
+that, or no text, and a folder with such files, is *lent* as it lies on the disk.
 
-That the namespace can be made, and that nothing secret is seen in it, is tried out each time
-before anything runs: the file of ``bwrap`` may be there where the kernel refuses it, as in many
-containers. ``bwrap`` is that of the system; one from ``PATH`` counts only where no other user can
-write it.
+Before each run it is tried out that the namespace can be made, and that nothing secret is visible
+in it: the file of ``bwrap`` may exist where the kernel refuses it, as in many containers. ``bwrap``
+is that of the system; one from ``PATH`` counts only if no other user can write it. Without a
+namespace the program runs in an otherwise empty *folder*: it is told no path, but it can look. The
+result says which of the two it was, with the reason.
 
-Where it cannot be made the program is run in an otherwise empty *folder*: it is told no path, and
-nothing keeps it from looking. Which of the two it was is in the result, with the reason.
+Secret are the files with the team's words, found by their names: chats, events, ledgers, exports,
+records with bodies, and sessions of coding agents (design, section 8). A file of another name may
+hold such words as well.
+
+A file on the disk can be changed by any program of the same user until it is read. So the program's
+files are sealed files in memory without a path (memfd_create(2), fcntl(2) F_ADD_SEALS), which not
+even their creator can write.
 
 Source: design section 8; spec evidence-and-reports 1.
-
-Finds, by their names, files that hold what a team says, wherever somebody has put them.
-
-For a run without access to the chat (design, section 8): chats, events, ledgers, exports, records
-with bodies, and sessions of coding agents. A file of another name may hold all of that as well.
-
-Files in memory that nobody can change: what a program is given by content, and not by a path.
-
-A file on the disk can be changed until it is read, by any program of the same user. These have no
-path, and are sealed (memfd_create(2), fcntl(2) F_ADD_SEALS): not even who made them can write them.
 """
 
 from __future__ import annotations

@@ -1,22 +1,20 @@
-"""Runs of agents in the ledger: intent first, exactly one record, whichever process dies.
+"""Jobs: runs of agents in the ledger; intent first, exactly one record, whichever process dies.
 
-An *errand* is what somebody is to do: a role, and the subject that it is about. Each attempt at it
-is one run of one program. In order, each step a transaction or a fact on the disk:
+A job is a role and the subject of its work. Each attempt at it is one run of one program. In order,
+each step a transaction or a fact on the disk:
 
-1. the lock of the run's folder is taken; ``agent.requested`` and ``delivered`` are committed, if
+1. the lock of the run directory is taken; ``agent.requested`` and ``delivered`` are committed, if
    no other coordinator was faster. Dead before the commit: nothing happened.
-2. the program is launched, with the lock. Dead before: nobody holds the lock, and it never will
-   run; who comes next commits ``agent.abandoned`` and makes the next attempt.
-3. ``agent.started`` is committed. Dead before: who comes next finds the program at work, commits
+2. the program is launched, with the lock. Dead before: nobody holds the lock, and the program never
+   runs; the next command commits ``agent.abandoned`` and makes the next attempt.
+3. ``agent.started`` is committed. Dead before: the next command finds the program at work, commits
    it, and waits.
-4. it ends; ``agent.ended`` is committed with all that it wrote. Dead before: who comes next reads
-   how it ended, and commits it.
-5. the folder is removed. Dead before: who comes next removes it.
+4. the program ends; ``agent.ended`` is committed with all that it wrote. Dead before: the next
+   command reads how it ended, and commits it.
+5. the run directory is removed. Dead before: the next command removes it.
 
-Who comes next does all that by this same code. So a program may run more than once (each time it
-is lost), and what follows from it is recorded once. Source: spec kernel A-8, K-6, and section 3.
-
-Runs of agents as the ledger holds them: the last at an errand, its order, how it ended.
+The next command does this by the same code. So a program may run more than once (each time a run is
+lost), and its result is recorded once. Source: spec kernel A-8, K-6, and section 3.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""What a run of a program is ordered by, and what it gives. Pure data.
+"""The description of a run of a program, its result, and the parsing of its answer. Pure.
+
+A program answers in one of three forms. ``text``: all of its output. ``json``: one JSON value.
+``claude-stream-json``: the stream of a coding agent, one JSON object a line, whose last ``result``
+has the answer, its price and its session; an answer in the shape of the requested schema
+(``structured_output``) has precedence over one in words.
 
 Source: spec kernel A-2, A-5, A-6, A-9.
-
-Reads what a program printed as the answer that it was asked for. Pure.
-
-``text``: all of it. ``json``: one JSON value. ``claude-stream-json``: the stream of a coding
-agent, one JSON object a line, whose last ``result`` says the answer, its price and its session; of
-an answer in the shape of the asked schema (``structured_output``) and one in words, the first
-counts. Source: spec kernel A-5, A-6.
 """
 
 from __future__ import annotations

@@ -1,23 +1,21 @@
-"""The folder of one run: its lock, its files, and what became of it.
+"""The run directory of one run (its lock, its files, how it ended), and ``spawn_agent``.
 
-Who wants the program to run takes the lock *before* the run is recorded, and hands it on to the
-wrapper; so a later command can tell the three states apart, also after any crash:
+The caller takes the lock *before* the run is recorded, and passes it on to the wrapper; so a later
+command can tell three states apart, also after any crash:
 
-- ``exit.json`` stands there: it ended, and how;
-- else somebody holds the lock: it runs, or is about to;
-- else nobody does, and nobody will: it is lost. ``give_up`` makes that final.
+- ``exit.json`` exists: the run ended, and the file says how;
+- else the lock is held: the program runs, or is about to;
+- else it does not run and never will: the run is lost. ``give_up`` makes that final.
 
 Other programs of the same user can write here. So the program's input never lies here, and
-``exit.json`` is signed by the wrapper (``key``) and holds the digests of what was printed.
+``exit.json`` is signed by the wrapper (``key``) and holds the digests of the output. The directory
+is private (0700) and no projection; secrets are in the file of the tool servers alone. The wrapper
+removes it after the run; if the wrapper was killed, the command that gives the run up does.
 
-Source: spec kernel A-3, A-4, A-8, A-9. The folder is private (0700) and no projection; secrets are
-in the file of the tool servers alone. It goes once the run is over: the wrapper removes it, or,
-where that was killed, the command that gives the run up.
+``spawn_agent`` runs one program once and returns how it ended; it retries nothing and knows no
+protocol. ``tripod.agents.jobs`` records runs and continues them after a crash.
 
-``spawn_agent``: run one program once, and say how it ended. No retry, no protocol.
-
-Source: spec kernel A-1, A-5, A-7. What records a run, and goes on after a death, is
-``tripod.agents.jobs``.
+Source: spec kernel A-1, A-3 to A-5, A-7 to A-9.
 """
 
 from __future__ import annotations

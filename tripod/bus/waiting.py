@@ -1,23 +1,20 @@
-"""Claims: a consumer takes an event for a while, so that no two work on it at once.
+"""Claims, readers and waiting: how consumers share the events of the bus.
 
-A claim is no acknowledgement. The event stays pending; while the lease runs, nobody else gets it,
-and nobody else's acknowledgement is taken. Where the consumer ends before it acknowledged, its
-lease ends and the next one gets the event as attempt 2: every event is worked on at least once,
-and each time that it was begun again is an entry.
+A claim gives an event to one consumer for a while. It is no acknowledgement: the event stays
+pending. While the lease runs, no other consumer gets the event, and no other acknowledgement is
+accepted. If the consumer ends without an acknowledgement, its lease ends and the next consumer gets
+the event as attempt 2: every event is worked on at least once, and each further attempt is an
+entry. ``recover`` is what an agent calls when it restarts (seeds: nbs-bus, "Restart Recovery").
 
-``recover`` is what an agent does when it starts anew (seeds: nbs-bus, "Restart Recovery").
+A reader sees every event once, no matter who acknowledged it. The seeds want agents to overhear
+each other (nbs-bus, "Integration with nbs-chat"), but one acknowledgement removes an event for
+everybody. So a reader has a place in the ledger: the newest entry that it was shown. The place
+moves after the showing, so an event whose showing failed is shown again.
 
 Waiting uses the kernel's notice of changes in a folder (inotify), and polls where there is none.
 The caller finds out what happened; a wake-up may be spurious. A caller first begins to watch, then
 looks, then waits, so that no change is missed. Even with inotify the folder is polled every few
 seconds: a change by another host gives no notice.
-
-A reader sees every event once, no matter who acknowledged it.
-
-The seeds want agents to overhear each other (nbs-bus, "Integration with nbs-chat"), but one
-acknowledgement removes an event for everybody. A reader has a place in the ledger instead: the
-newest entry that it was shown. The place moves after the showing, so an event whose showing
-failed is shown again.
 """
 
 from __future__ import annotations

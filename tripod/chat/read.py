@@ -1,9 +1,7 @@
-"""Reading the chats: messages, what is unread, search, poll, who is there, who is addressed.
+"""Reading the chats: channels and archives, messages, unread ones, search, participants, mentions.
 
-Source: spec nbs-compat C2, C10. Nothing here changes anything: what was shown is noted apart, by
-``tripod.chat.keep.mark_read``, once it was shown.
-
-Finds the channel or archive that an act or a reader names.
+Nothing here changes anything: ``tripod.chat.keep.mark_read`` records what was shown, after it was
+shown. Source: spec nbs-compat C2, C10.
 """
 
 from __future__ import annotations

@@ -1,16 +1,11 @@
-"""Troubles around the ledger: what was left lying, who is not at it, what nobody answered.
+"""Diagnoses a team directory: each trouble, its place, its remedy; and applies the safe remedies.
 
-One thing that is wrong, where, and what is to be done about it.
+Troubles are around the ledger (leftover files, dead processes, unanswered events) or in it and its
+projections, which are judged as ``tripod verify`` does.
 
-Troubles of the ledger and of what is made from it: judged as ``tripod verify`` judges.
-
-Examine a team directory, and mend what may be mended.
-
-What is wrong with a team directory, what would be done, and doing what existing acts do safely.
-
-``examine`` only reads, and waits for nobody but for a moment. ``mend`` goes through the acts that
-any command goes through (``sync``, ``rebuild``), in the writer's place; it never touches evidence:
-logs of workers, transcripts, what the ledger holds.
+``examine`` only reads, and waits no longer than a moment. ``mend`` uses the acts of ordinary
+commands (``sync``, ``rebuild``), under the writer's lock; it never touches evidence: logs of
+workers, transcripts, entries.
 """
 
 from __future__ import annotations

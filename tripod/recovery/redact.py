@@ -1,17 +1,14 @@
-"""Redaction: a body is erased everywhere we hold it, and every hash still holds.
+"""Redaction: a body is erased everywhere tripod holds it, and every hash still holds.
 
-In one transaction: for each entry a ``redacted`` one that says who, when and why; its body, salt
-and blobs erased; all tables folded anew with what stands for it. Then the files that showed it are
-written, and the sweep makes the database's file and its log anew (``Team.sweep``). Where we die on
-the way, the next command that acts finishes both.
+In one transaction: for each entry a ``redacted`` one with name, time and reason; its body, salt and
+blobs erased; all tables folded anew with the tombstone. Then the files that showed it are written,
+and the sweep makes the database's file and its log anew (``Team.sweep``). If we die on the way, the
+next command that acts finishes both.
 
-What was copied by machinery is erased with it: events that tell of the entry, and bytes that were
-kept of files. What people said about it is theirs, and is only named.
-
-Finds what a redaction is after: the texts of a body, of a blob, of a file, and copies of them.
-
-A chat file holds its messages in base64, and bytes that were kept of one hold them so as well: its
-lines are searched as what they say.
+Copies that machinery made are erased with it: events that report the entry, and stored bytes of
+files. Other messages about it belong to their authors, and are only named. The texts of a body are
+searched in bodies, blobs and files; the lines of a chat file, which are base64, are searched as the
+messages that they encode.
 """
 
 from __future__ import annotations

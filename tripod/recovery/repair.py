@@ -1,22 +1,21 @@
-"""Whole databases: a copy of one as of a moment, and another put in the place of the ledger's.
+"""Replaces whole databases: a copy as of one moment, another in the ledger's place, a renewed one.
 
-What stood there is kept under another name. Where it can be read as pages at all, it is written
+The replaced database is kept under another name. If its pages can be read at all, it is written
 over in a transaction of its own: a program that has it open sees the new one next; none goes on
 writing to a file that has no name. The caller holds the writer's lock.
 
-A ledger whose file has damaged pages, written anew from its entries (``tripod rebuild``).
+A ledger whose file has damaged pages is written anew from its entries (``tripod rebuild``):
 
-1. In the writer's place the ledger's own rows are copied beside it and judged in the copy
+1. Under the writer's lock the ledger's own rows are copied beside it and checked in the copy
    (``tripod.ledger.sqlite.repair``), and the tables are folded from them there. Dead here: nothing
    happened; the next time, ``ledger.db.renewing`` is removed.
 2. The damaged database is copied as it is to ``ledger.db.damaged-1``. Dead here: nothing happened;
    the next time another number is taken.
-3. The copy takes its place, in one transaction (``tripod.recovery.repair``). Dead before its
-COMMIT:
-   nothing happened. Dead after it: the ledger is whole, the next command works on it, and the
-   next rebuild removes the copy.
+3. The copy takes its place, in one transaction. Dead before its COMMIT: nothing happened. Dead
+   after it: the ledger is whole, the next command works on it, and the next rebuild removes the
+   copy.
 
-What the files show is another matter: ``recover.rebuild`` follows.
+The files are another matter: ``tripod.recovery.rebuild`` follows.
 """
 
 from __future__ import annotations

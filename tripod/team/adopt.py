@@ -1,9 +1,8 @@
-"""Beginning a ledger: for a new team, or for one that has a past (``tripod init``).
+"""Begins a ledger: for a new team, or for one that has a past (``tripod init``).
 
-Adoption takes the whole past in, in time order, and changes no byte of it: what we add to the
-directory is the database, ``counts.json`` and lines of ``.gitignore`` (design, "Foreign writes").
-
-Keeps what is no part of the record out of git: lines of ``.nbs/.gitignore``.
+Adoption takes the whole past in, in time order, and changes no byte of it: it adds to the directory
+the database, ``counts.json`` and lines of ``.gitignore``, which keep out of git what is no part of
+the record (design, "Foreign writes").
 """
 
 from __future__ import annotations

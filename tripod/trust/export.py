@@ -1,27 +1,21 @@
-"""The ledger as plain files: a tlog-tiles folder, sealed, and with the bodies if asked.
+"""Writes the ledger as plain files: a sealed tlog-tiles folder, with the bodies if requested.
 
-``docs/formats/record.md`` has the layout. The same seal gives the same files, however the folder
-was reached: at once, or growing with the ledger; so a smaller folder is grown by what is new.
+``docs/formats/record.md`` has the layout. The same seal gives the same files, whether the folder is
+written at once or grows with the ledger; so an export adds to a smaller folder only what is new.
 
 The order of durability, and what it means if we die between two steps:
 
-1. tiles, bundles, bodies and blobs, each under a temporary name, on the disk, then renamed. Dead
-   here: files lie there that no seal names yet; the seal of before is whole, and the next export
-   writes what is missing.
+1. tiles, bundles, bodies and blobs, each under a temporary name, on the disk, then renamed; one
+   wait for the disk serves many files. Dead here: files lie there that no seal names yet; the old
+   seal is whole, and the next export writes what is missing.
 2. ``checkpoint``, the seal, in one rename. From here the folder is the larger one.
 3. partial tiles and bundles that larger ones replaced are removed. Dead here: the next export
    removes them; until then they are files that nobody reads.
 
-Files that never change, put in their places many at a time: one wait for the disk for them all.
-
-Each is whole under its own name or not there: temporary name, on the disk, rename.
-
-Takes erased bodies out of an export: its headers, tiles and seals stay as they are.
-
 An export with bodies (the record in ``.nbs/record`` is one) holds them in ``bodies/``, one JSON
-line an entry, and long texts in ``blobs/``, by digest. An erased entry's line is its number alone,
-with its signature record where it was signed.
-Where we die on the way, doing it again finishes it.
+line an entry, and long texts in ``blobs/``, by digest. A redaction takes erased bodies out of it and
+leaves headers, tiles and seals: an erased entry's line is its number alone, with its signature
+record if it was signed. If we die there, doing it again finishes it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Proofs out of a ledger: that an entry lies under a seal, and that it only grew since another.
+"""Proofs out of a ledger (inclusion, consistency), their seal, and the pin of a verifier.
 
-Writes the pin that ``tripod verify --update-pin`` keeps: a few lines that CI, or anybody, holds.
+A proof goes under a given seal, or under the newest of the ledger.
 
-It goes forward only, and stays with one ledger: it is written after a run that held the ledger
-against the old one and was clean, and what stands there at that moment is asked again, in a lock,
-since another run may have moved it meanwhile. If we die here, the old pin or the new one stands
-there, whole.
-
-Which seal an export or a proof goes under: a given one, or the newest that the ledger holds.
+``tripod verify --update-pin`` writes the pin: a few lines for CI or for a person to keep. It moves
+forward only, and stays with one ledger: it is written after a clean run that compared the ledger
+with the old pin. The old pin is read again under a lock, since another run may have moved it
+meanwhile. If we die here, the old pin or the new one stands there, whole.
 """
 
 from __future__ import annotations

@@ -1,22 +1,21 @@
-"""Sealing: when the ledger's head is signed, and the entries that say so.
+"""Sealing: when the ledger's head is signed, the entries that record it, and the signer's memory.
 
-An act's entries are committed first; then their head is signed (``tripod.trust.seal``), and
-``seal.made`` is appended after them. If we die between, the next act seals again. A team without
-a key, or one whose private key is on another host, is never sealed here and never told so.
+An act's entries are committed first; then their head is signed, and ``seal.made`` is appended after
+them. If we die between, the next act seals again. A team without a key, or one whose private key is
+on another host, is never sealed here and gets no warning about it.
 
-Hot commands import this module where the team has a key, and no more of it than ``seal_if_due``.
+The signer remembers the last seal of each ledger, outside its database, and never signs an earlier
+or a contradicting head. Order of durability, under a lock of its own:
 
-The signer's memory: the last seal of each ledger, outside its database; never back or aside.
+1. read the last seal; refuse a head that does not extend it. Dead here: nothing happened.
+2. sign; replace the last seal, and wait for the disk. Dead here: the memory has a seal that was
+   never published. The ledger still holds its entries, so the next seal extends it.
+3. publish the seal. No later seal contradicts it.
 
-Order of durability, under a lock of its own:
+So only a head that the ledger has *committed* may be sealed: otherwise a power cut takes the
+entries and leaves the memory ahead of them. Source: spec: tamper-evidence 0 (8).
 
-1. read the last seal; refuse a head that it is no prefix of. Dead here: nothing happened.
-2. sign; replace the last seal, and wait for the disk. Dead here: the memory has a seal that nobody
-   was given. The ledger still holds its entries, so the next seal is of a head that grew from it.
-3. give the seal out. Nothing given out is ever contradicted.
-
-So only a head that the ledger has *committed* may be sealed: else a power cut takes the entries
-and leaves the memory ahead of them. Source: spec: tamper-evidence 0 (8).
+Hot commands import this module where the team has a key, and call only ``seal_if_due``.
 """
 
 from __future__ import annotations
