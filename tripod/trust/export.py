@@ -13,7 +13,7 @@ The order of durability, and what it means if we die between two steps:
    removes them; until then they are files that nobody reads.
 
 An export with bodies (the record in ``.nbs/record`` is one) holds them in ``bodies/``, one JSON
-line an entry, and long texts in ``blobs/``, by digest. A redaction takes erased bodies out of it and
+line an entry, and long texts in ``blobs/``, by digest. A redaction takes erased bodies out and
 leaves headers, tiles and seals: an erased entry's line is its number alone, with its signature
 record if it was signed. If we die there, doing it again finishes it.
 """
