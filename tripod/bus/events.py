@@ -386,7 +386,7 @@ def _keep_edited(act: Act, names: list[str]) -> None:
 
 
 def status(team: Team, now_us: int) -> Status:
-    """Count the queue; ``now_us`` is the clock against which an event is stale."""
+    """Count the queue; an event is stale by the clock ``now_us`` (µs since 1970)."""
     db = team.store.db
     where, values = queue_of(team)
     rows = db.execute(

@@ -218,6 +218,8 @@ def wait(
 def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[PendingEvent]:
     """Wait until an event is pending (of the source ``handle``); give all that are.
 
+    ``timeout`` is in seconds; None waits for ever.
+
     Raises:
         NotFoundError: none came in time.
     """
@@ -226,6 +228,8 @@ def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[
 
 def wait_unseen(team: Team, reader: str, timeout: float | None) -> Unseen:
     """Wait until there is an event that the reader was not shown; give all of them.
+
+    ``timeout`` is in seconds; None waits for ever.
 
     Raises:
         BadArgumentError: not the handle of a reader.
@@ -315,6 +319,8 @@ def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int 
 def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = LEASE) -> Claim:
     """Take the most urgent event that nobody has; where there is none, wait for one.
 
+    ``lease`` and ``timeout`` are in seconds; a ``timeout`` of None waits for ever.
+
     Raises:
         BadArgumentError: an argument breaks its rule.
         NotFoundError: there was none in time.
@@ -378,7 +384,7 @@ def release(team: Team, holder: str, name: str) -> None:
 
 
 def held(team: Team, now_us: int) -> dict[str, Claim]:
-    """The pending events that somebody has, by name."""
+    """The claims on pending events at ``now_us`` (µs since 1970), by the event's name."""
     return {name: Claim(name, *rest) for _, name, *rest in _live(team, now_us)}
 
 

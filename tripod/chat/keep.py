@@ -105,6 +105,8 @@ def delete(
 ) -> Deletion:
     """Have the file forget all from its first message of the second ``after`` or later on.
 
+    ``after`` is in seconds since 1970.
+
     The ledger forgets nothing, and says who asked for it. ``dry_run`` only counts.
 
     Raises:

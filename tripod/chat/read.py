@@ -108,7 +108,11 @@ Row = tuple[int, int, int]
 
 
 class ChatMessage(NamedTuple):
-    """A message as read: ``number`` counts from 0 since the channel began, ``seq`` is its entry."""
+    """A message as read.
+
+    ``number`` counts from 0 since the channel began, ``seq`` is the number of its entry, and
+    ``time`` is in seconds since 1970.
+    """
 
     number: int
     seq: int
@@ -260,7 +264,18 @@ def _look_at_positions(team: Team, channel: str) -> None:
 def search(
     team: Team, name: str, pattern: str, *, handle: str | None = None, archives: bool = False
 ) -> Iterator[ChatMessage]:
-    """The messages of ``hits``, without where they stand."""
+    """Messages that hold ``pattern`` as text, oldest first: ``hits`` without their places.
+
+    Args:
+        team: the team whose chat it is.
+        name: the channel, or an archive.
+        pattern: the text; upper and lower case of ASCII letters are alike.
+        handle: only messages of this sender.
+        archives: also messages that were split off into archives.
+
+    Raises:
+        NotFoundError: there is no such chat.
+    """
     for hit in hits(team, name, pattern, handle=handle, archives=archives):
         yield hit.message
 

@@ -481,7 +481,12 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
 
 
 def sync(team: Team) -> Adoption:
-    """Take in all that other programs wrote, evidence included."""
+    """Take in all that other programs wrote, evidence included.
+
+    Raises:
+        NoTeamError: a folder of the team is not there.
+        UnwritableError: the disk refuses; nothing was recorded.
+    """
     with team.act(full=True) as act:
         taken, files, left = _taken(act), act.look.files, act.look.left_alone
     settings(team)  # says what it could not take of the configuration

@@ -53,7 +53,7 @@ def every(team: Team) -> list[About]:
 
 
 def about(team: Team, name: str) -> About:
-    """One worker.
+    """The state of one worker.
 
     Raises:
         NotFoundError: no such name.
