@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from tripod.ledger.places import CHAT, EVENTS, RECORD
+from tripod.ledger.places import CHAT, COUNTS, EVENTS, LOGS, RECORD, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
 FOLDER = ".nbs"
@@ -18,9 +18,9 @@ DATABASE = "ledger.db"
 LEDGER = "TRIPOD_LEDGER"
 """The variable that names a team directory, its project, or the ledger in it."""
 
-_FOLDERS = (CHAT, EVENTS, "scribe")
-_TEAM_FOLDERS = (*_FOLDERS, "workers")
-_TRACES = (DATABASE, RECORD, "counts.json")
+_FOLDERS = (CHAT, EVENTS, LOGS)
+_TEAM_FOLDERS = (*_FOLDERS, WORKERS)
+_TRACES = (DATABASE, RECORD, COUNTS)
 _ID_AT = 68  # where a SQLite file has its application's number, in 4 bytes
 
 

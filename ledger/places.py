@@ -20,12 +20,16 @@ RECORD = "record"
 SPOOL = "spool"
 """The folder of the team directory that holds the files of programs that are being run."""
 
+COUNTS = "counts.json"
+"""The file of the team directory that says how much the other files show."""
+
 SEARCH = "ledger.db-search"
 """The file of the team directory that holds an index over decisions; it can be made again."""
 
 EVENTS = "events"
 CHAT = "chat"
 LOGS = "scribe"
+WORKERS = "workers"
 PROCESSED = "processed"
 """The folder of a queue that holds its acknowledged events."""
 ARCHIVE = "archive"
@@ -35,7 +39,7 @@ PLACE_IDS = ("place-", "place.")
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}"
 _HOLDING = (".", "..")  # the team directory, and the folder around it
 # Folders of the team directory that hold something else.
-_TAKEN = (LOGS, "workers", RECORD, SPOOL)
+_TAKEN = (LOGS, WORKERS, RECORD, SPOOL)
 _LONGEST = 4096
 
 

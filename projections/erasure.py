@@ -27,6 +27,7 @@ from tripod.ledger.kinds.chat import HEADER_SEEN, ROTATED
 from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.kinds.team import CONFIG_CHANGED
+from tripod.ledger.places import CHAT, EVENTS, LOGS, PROCESSED, WORKERS
 from tripod.projections.bus.format import Event, format_event, format_time
 from tripod.projections.bus.tables import event_bytes
 from tripod.projections.chat import format as chat_format
@@ -155,7 +156,7 @@ A function is given the body, and the fields that are kept of it.
 # Withheld ---------------------------------------------------------------------------------------
 
 
-_QUEUE, _DONE, _CHAT, _LOG = "events", "events/processed", "chat", "scribe"
+_QUEUE, _DONE, _CHAT, _LOG = EVENTS, f"{EVENTS}/{PROCESSED}", CHAT, LOGS
 _GONE = f"{MARK}\n".encode()
 
 
@@ -166,7 +167,7 @@ def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
         return
     place = erasure.place(body)
     front, _, name = place.partition("/")
-    if "path" in body or front == "workers":
+    if "path" in body or front == WORKERS:
         yield place
     elif front == _QUEUE:
         yield from (place, f"{_DONE}/{name}")

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from tripod.projections import layout
 from tripod.projections.bus.tables import in_folder
 from tripod.projections.decisions.tables import watched_logs
 from tripod.projections.disk import KEPT, RACY_NS, Disk, Stat, UnreadableError
@@ -94,8 +95,7 @@ def forget(db: sqlite3.Connection) -> None:
 # Quiet ------------------------------------------------------------------------------------------
 
 
-_WORKERS = ("workers", ".md")
-_SINGLE = ("supervisor.md", "counts.json")
+_SINGLE = (*layout.SUPERVISOR.names, *layout.COUNTS_FILE.names)
 _READ_LIMIT = 64 * 1024 * 1024
 
 
@@ -126,15 +126,19 @@ def is_quiet(
     expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
     paths = [
         f"{folder}/{name}"
-        for folder, suffix in (*((f, ".chat") for f in disk.places.chat_folders()), _WORKERS)
+        for folder, ends in (
+            *((folder, layout.CHAT_FILE.ends) for folder in disk.places.chat_folders()),
+            (layout.WORKER.folder, layout.WORKER.ends),
+        )
         for name in disk.names(folder)
-        if name.endswith(suffix)
+        if name.endswith(ends)
     ]
     paths += watched_logs(db, disk)
     if expected - set(paths):
         return False
-    configs = [f"events/{queue}config.yaml" for queue in disk.places.queues()]
-    inputs = [*configs, *_SINGLE, *(name for name in disk.names("") if name.startswith("policy"))]
+    (name,) = layout.CONFIG.names
+    configs = [f"{layout.CONFIG.folder}/{queue}{name}" for queue in disk.places.queues()]
+    inputs = [*configs, *_SINGLE, *(name for name in disk.names("") if layout.POLICY.holds(name))]
     # A name among the events that is watched as a file could not be read when it was taken in.
     # A file that was replaced while others had it open may still grow.
     inputs += [

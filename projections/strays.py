@@ -21,13 +21,11 @@ from tripod.projections.decisions.intake import LogTaker
 from tripod.projections.disk import Disk, UnreadableError, merge_marker
 from tripod.projections.engine import desired
 from tripod.projections.erasure import withhold
+from tripod.projections.layout import WORKER, WORKER_LOG
 from tripod.projections.pieces import Found, Reader
 from tripod.projections.projection import Source
 from tripod.projections.swap import SavedName, mark_of, parse, split, take
 from tripod.projections.team.intake import keep_file
-from tripod.projections.workers.tables import FOLDER
-
-EVIDENCE_LIMIT = 16 * 1024 * 1024
 
 
 class Stray(NamedTuple):
@@ -64,7 +62,7 @@ def find_strays(
         for kept in disk.kept(folder):
             said = parse(kept)
             try:
-                back = None if said is None else take(disk, kept, EVIDENCE_LIMIT)
+                back = None if said is None else take(disk, kept, WORKER_LOG.limit)
             except UnreadableError as error:
                 told(f"{error}; another program wrote it while we did, and it stays where it is")
                 continue
@@ -127,7 +125,7 @@ def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     if stray.path.startswith(f"{CHAT.folder}/"):
         channel = Channel(reader, CHAT.stem(stray.path), stray.path)
         return _lines(reader, stray, new, channel) if channel.known else None
-    if folder == FOLDER and not stray.is_open:
+    if folder == WORKER.folder and not stray.is_open:
         return _worker(reader, stray, new)
     return None
 
@@ -167,8 +165,8 @@ def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     want = desired(reader.source, stray.path)
     if want is None:
         return None
-    name = stray.path.removeprefix(f"{FOLDER}/").removesuffix(".md")
-    keep_file(reader, "worker.written", f"{FOLDER}/{name}", stray.path, want.data + new)
+    name = stray.path.removeprefix(f"{WORKER.folder}/").removesuffix(".md")
+    keep_file(reader, "worker.written", f"{WORKER.folder}/{name}", stray.path, want.data + new)
     if not reader.found.pieces:
         return None
     _identify(reader, entry_id)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tripod.ledger.kinds.base import MARK
+from tripod.ledger.places import CHAT, EVENTS, LOGS, PROCESSED
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import format_time, parse_archive_name, parse_line, split_file
 from tripod.projections.chat.tables import line_bytes
@@ -21,7 +22,7 @@ from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.projection import Source
 
 NAMED = 3
-_QUEUE, _DONE, _CHAT, _LOG = "events", "processed/", "chat", "scribe"
+_QUEUE, _DONE, _CHAT, _LOG = EVENTS, f"{PROCESSED}/", CHAT, LOGS
 _RULE = b"---"
 
 

@@ -21,7 +21,7 @@ from tripod.ledger.errors import LedgerError
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import DATABASE, no_team, team_of
-from tripod.ledger.places import LOGS
+from tripod.ledger.places import COUNTS, LOGS, RECORD, WORKERS
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import keeps_log, read_only
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
@@ -494,7 +494,7 @@ def traces(path: str, root: str) -> list[str]:
     """What tells that a ledger was here, in words."""
     found = []
     for name in sorted(os.listdir(root)):
-        if name in ("record", "seal", "counts.json") or name.startswith(("policy", "seal.")):
+        if name in (RECORD, "seal", COUNTS) or name.startswith(("policy", "seal.")):
             found.append(f"{name} stands in the team directory")
         elif name.startswith(DATABASE + "-") or name == DATABASE + ".lock":
             found.append(f"{name} was left behind")
@@ -537,7 +537,7 @@ def _grew(evidence: Evidence) -> bool:
 def _times(disk: Disk) -> Iterator[int]:
     """When the team's folders and files were changed last; not those of the database."""
     places = disk.places
-    for folder in (*places.queue_folders(), *places.chat_folders(), LOG.folder, "workers"):
+    for folder in (*places.queue_folders(), *places.chat_folders(), LOG.folder, WORKERS):
         with suppress(OSError):
             yield os.stat(disk.full(folder)).st_mtime_ns
             with os.scandir(disk.full(folder)) as entries:

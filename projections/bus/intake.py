@@ -28,16 +28,15 @@ from tripod.projections.bus.format import (
 from tripod.projections.bus.tables import MODE, in_queue, name_us
 from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.erasure import holds_erased
+from tripod.projections.layout import COUNTS_FILE
 from tripod.projections.pieces import Found, Reader, fits, make_piece, names_in_bodies
 from tripod.projections.projection import TOGETHER, Source
-from tripod.projections.team.tables import PATH as COUNTS_PATH
 from tripod.projections.team.tables import counted_entry
 
 RANK = 3
 ACK_RANK = 4
 PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"  # as the table's indexes have them
 DONE = "acked IS NOT NULL"
-COUNTS_LIMIT = 16 * 1024 * 1024
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
 
 
@@ -222,7 +221,7 @@ def _is_meant(reader: Reader, which: str) -> bool:
 def _counts_stand(reader: Reader) -> bool:
     """Whether ``counts.json`` counts what it should: each decision and message moves it."""
     try:
-        data = reader.disk.read(COUNTS_PATH, COUNTS_LIMIT)
+        data = reader.disk.read(COUNTS_FILE.names[0], COUNTS_FILE.limit)
     except UnreadableError:
         return False
     shown = None if data is None else counted_entry(data)

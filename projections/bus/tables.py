@@ -16,6 +16,7 @@ from typing import Any
 
 from tripod.ledger.entry import Entry
 from tripod.projections.bus.format import PRIORITIES, Event, format_event, format_time
+from tripod.projections.layout import EVENT
 from tripod.projections.projection import (
     TOGETHER,
     File,
@@ -26,7 +27,7 @@ from tripod.projections.projection import (
     content_bytes,
 )
 
-MODE = 0o644
+MODE = EVENT.mode
 RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
 
 _PUBLISH = (

@@ -27,9 +27,10 @@ from tripod.projections.chat.format import (
     format_header,
     format_time,
 )
+from tripod.projections.layout import CHAT_FILE
 from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
 
-MODE = 0o600
+MODE = CHAT_FILE.mode
 _END = b"\n---\n"
 
 _LINE = (

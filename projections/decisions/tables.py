@@ -24,6 +24,7 @@ from tripod.projections.decisions.format import (
     log_name_problem,
     parse_log_archive_name,
 )
+from tripod.projections.layout import LOG_FILE
 from tripod.projections.projection import File, Op, Source, content_bytes
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 LIVE = "log.md"
 """The log of an entry that names none."""
-MODE = 0o644
+MODE = LOG_FILE.mode
 
 _PIECE = (
     "INSERT INTO pieces (seq, file, log, id, number, title, status, supersedes)"

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.base import content
-from tripod.ledger.places import ARCHIVE, RECORD, SEARCH, SPOOL
-from tripod.projections import BUS, CHAT, FILES, LOG, WORKERS
+from tripod.ledger.places import ARCHIVE, RECORD, SPOOL
+from tripod.projections import BUS, CHAT, FILES, LOG, WORKERS, layout
 from tripod.projections.bus.format import Config, ConfigWarning
 from tripod.projections.disk import TooBigError, UnreadableError
 from tripod.projections.engine import own_files
@@ -27,14 +27,8 @@ from tripod.projections.workers.tables import FOLDER, worker_of
 CONFIG = f"{BUS.folder}/config.yaml"
 """The configuration of the team's own queue."""
 RANK = 0
-EVIDENCE_LIMIT = 16 * 1024 * 1024
-TEXT_LIMIT = 1024 * 1024
 MAX_PROBLEMS = 50
 PROBLEM_ROOM = 500  # bytes of JSON
-OURS = (
-    *("ledger.db", "ledger.db-wal", "ledger.db-shm", SEARCH, f"{SEARCH}-journal"),
-    *("counts.json", ".gitignore"),
-)
 REPLACED = re.compile(r"ledger\.db\.(?:replaced|damaged)-[0-9]+|record\.replaced-[0-9]+/")
 """What ``tripod restore`` and ``rebuild`` put aside, by its path; a folder's ends in a slash."""
 THEIRS = re.compile(
@@ -76,7 +70,7 @@ def take_inputs(reader: Reader) -> None:
         if stat is not None and reader.unchanged(path, stat):
             continue
         try:
-            data = reader.read(path, TEXT_LIMIT)
+            data = reader.read(path, layout.CONFIG.limit)
         except UnreadableError as error:
             reader.conflict(path, "unreadable", str(error))
             continue
@@ -170,7 +164,7 @@ def _is_log_of_ours(reader: Reader, path: str) -> bool:
 
 def _worker(reader: Reader, path: str) -> None:
     try:
-        data = reader.fresh(path, TEXT_LIMIT)
+        data = reader.fresh(path, layout.WORKER.limit)
     except UnreadableError as error:
         _leave(reader, path, error)
         return
@@ -197,7 +191,7 @@ def _worker(reader: Reader, path: str) -> None:
 
 def _evidence(reader: Reader, path: str) -> None:
     try:
-        data = reader.fresh(path, EVIDENCE_LIMIT)
+        data = reader.fresh(path, layout.WORKER_LOG.limit)
     except UnreadableError as error:
         _leave(reader, path, error)
         return
@@ -263,21 +257,22 @@ def _left_alone(reader: Reader) -> list[str]:
     logs = {os.path.normpath(full(f"{LOG.folder}/{n}")) for n in reader.found.logs if "/" in n}
     ours = {path for path, _ in own_files(reader.source)}
     ours |= {above for path in ours for above in _folders_above(path)}
-    for folder, (names, ends) in _PLACES.items():
+    for folder in ("", *layout.FOLDERS):
+        classes = [one for one in layout.in_folder(folder) if one is not layout.LOG_FILE]
         front = f"{folder}/" if folder else ""
         found: list[str] = []
         base = full(folder) if folder else reader.disk.root
         for name, what in reader.disk.walk(folder):
             known = what == "folder" and (
-                front + name in _PLACES
+                front + name in layout.FOLDERS
                 or front + name in (RECORD, SPOOL)
                 or f"{base}/{name}" in added
                 or (folder == CHAT.folder and name == ARCHIVE and _all_recorded(reader))
             )
             if what == "file":
-                known = name in names or (name.endswith(ends) and not name.startswith("."))
-                known = known or name.endswith((".lock", ".tmp"))
-                known = known or (not folder and name.startswith("policy"))
+                named = any(name in one.names for one in classes)
+                like = not name.startswith(".") and any(one.holds(name) for one in classes)
+                known = named or like or name.endswith((".lock", ".tmp"))
                 known = known or (folder == LOG.folder and name in reader.found.logs)
                 known = known or os.path.normpath(f"{base}/{name}") in logs
             elif what == "other" and folder == LOG.folder:
@@ -304,17 +299,6 @@ def _all_recorded(reader: Reader) -> bool:
     ends = (".cursors", ".lock")
     names = (n for n in reader.disk.names(folder) if not n.endswith(ends))
     return all(f"{folder}/{name}" in known for name in names)
-
-
-_PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "": ((*OURS, "supervisor.md"), (".lock",)),
-    BUS.folder: (("config.yaml",), (".event",)),
-    f"{BUS.folder}/processed": ((), (".event",)),
-    CHAT.folder: ((), (".chat", ".chat.cursors")),
-    LOG.folder: ((), (".lock",)),
-    FOLDER: ((), (".md", ".log")),
-}
-"""Each folder with the names and the endings that the intake looks at there."""
 
 
 # Config -----------------------------------------------------------------------------------------

@@ -31,10 +31,10 @@ from tripod.ledger.entry import Entry
 from tripod.ledger.sqlite.erase import REDACTED
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import Disk, UnreadableError
+from tripod.projections.layout import COUNTS_FILE, WORKER
 from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
-from tripod.projections.workers.tables import FOLDER
 
-MODE = 0o644
+MODE = COUNTS_FILE.mode
 
 _REPLACED = "DELETE FROM files WHERE class = 'seen' AND path = ?"
 _FILE = (
@@ -153,7 +153,7 @@ CREATE TABLE read_positions (
         """Unreadable files, and those of workers that others run, by path."""
         rows = source.db.execute(
             "SELECT path FROM files WHERE class <> 'evidence' AND path NOT IN"
-            f" (SELECT '{FOLDER}/' || name || '.md' FROM workers) ORDER BY path"
+            f" (SELECT '{WORKER.folder}/' || name || '.md' FROM workers) ORDER BY path"
         )
         for (path,) in rows:
             yield path
@@ -175,7 +175,7 @@ CREATE TABLE read_positions (
 # Counts -----------------------------------------------------------------------------------------
 
 
-PATH = "counts.json"
+(PATH,) = COUNTS_FILE.names
 
 
 class Counts:
@@ -380,13 +380,10 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
 # Ahead ------------------------------------------------------------------------------------------
 
 
-_LIMIT = 16 * 1024 * 1024
-
-
 def ahead_of(db: sqlite3.Connection | None, disk: Disk) -> str | None:
     """Say which entry the files show that the ledger ``db`` (None: there is none) does not hold."""
     try:
-        data = disk.read(PATH, _LIMIT)
+        data = disk.read(PATH, COUNTS_FILE.limit)
     except UnreadableError:
         return None
     counted = None if data is None else counted_entry(data)

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tripod.ledger.entry import Entry
+from tripod.projections.layout import WORKER
 from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
 
-FOLDER = "workers"
-MODE = 0o644
+FOLDER = WORKER.folder
+MODE = WORKER.mode
 
 STEPS = {
     "worker.spawned": "pending",

@@ -23,7 +23,7 @@ from tripod.projections.erasure import withhold
 from tripod.recovery import redact
 from tripod.team import adopt
 from tripod.team.team import Team
-from tripod.trust.record import has_record
+from tripod.trust.export import has_record
 
 EVENT = format_event(Event("ann", "done", "low", "2020-09-13T12:26:40Z", "ann:done", "text"))
 NAME = "1600000000000000-ann-done-7.event"
@@ -389,7 +389,7 @@ def test_a_ledger_that_another_process_begins_meanwhile_is_not_a_lost_one(
             nbs_chat(shop, "create", "y.chat")
         return has_record(root)
 
-    monkeypatch.setattr("tripod.trust.record.has_record", begun_meanwhile)
+    monkeypatch.setattr("tripod.trust.export.has_record", begun_meanwhile)
     nbs_chat(shop, "create", "x.chat")
     assert has_record(str(shop / ".nbs"))
     assert (shop / "x.chat").exists()

@@ -22,6 +22,7 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redact
+from tripod.recovery.backup import restore_from_record as restore
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.trust import actors as authors
@@ -29,7 +30,6 @@ from tripod.trust import keys
 from tripod.trust import seal as sealing
 from tripod.trust.export import export
 from tripod.trust.prove import prove_entry
-from tripod.trust.record import restore
 from tripod.verify.checks import writers_authorised
 from tripod.verify.evidence import collect
 from tripod.verify.export.proof import judge_proof

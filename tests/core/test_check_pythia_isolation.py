@@ -9,6 +9,7 @@ import pytest
 from team_files import Said, judge, outcome, write_chat, write_event
 
 from tripod.agents.jobs import newest, spool_of
+from tripod.projections.layout import WORKER_LOG
 from tripod.projections.workers.format import WorkerText, format_worker
 from tripod.team import adopt
 from tripod.team.team import Team
@@ -301,8 +302,9 @@ def test_what_a_pythia_worker_adds_to_a_log_beyond_what_is_kept_is_judged(
         over(opened, name)
         adopt.sync(opened)
         (tmp_path / "said").write_text("> Read(.nbs/chat/live.chat)\n")
-        for limit in ("projections.team.intake.EVIDENCE_LIMIT", "workers.life.MAX_LOG"):
-            monkeypatch.setattr(f"tripod.{limit}", len("hello\n"))
+        small = WORKER_LOG._replace(limit=len("hello\n"))
+        monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", small)
+        monkeypatch.setattr("tripod.workers.life.MAX_LOG", small.limit)
         workers_run.continue_(opened, name, "Go on.")
         over(opened, name)
     (found,) = isolation(Path(root)).findings

@@ -11,6 +11,7 @@ from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
 from tripod.errors import RefusedError
 from tripod.ledger.kinds.team import evidence_kept
+from tripod.projections.layout import WORKER_LOG
 from tripod.recovery import rebuild as recover
 from tripod.recovery import redact
 from tripod.team import adopt
@@ -224,7 +225,7 @@ def test_a_log_too_large_to_be_held_in_memory_is_judged_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
-    monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 1)
+    monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     monkeypatch.setattr("tripod.verify.evidence._READ_LIMIT", 1)
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
@@ -251,7 +252,7 @@ def test_a_log_that_outgrows_what_is_kept_is_no_finding(
         adopt.sync(team)
         workers_run.continue_(team, "w-0001", "Go on.")
         end(team)
-    monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 3)
+    monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=3))
     with collect(str(tmp_path / ".nbs")) as evidence:
         outcomes = {o.check: o for o in run(evidence).outcomes}
     assert outcomes["drift"].findings == ()
@@ -273,7 +274,7 @@ def test_a_log_of_which_only_the_digest_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
 ) -> None:
     monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
-    monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 1)
+    monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     adopt.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")

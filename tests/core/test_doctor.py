@@ -20,6 +20,7 @@ from tripod.bus import events as bus
 from tripod.bus import waiting
 from tripod.chat import writer as chat_send
 from tripod.ledger.ids import now_us
+from tripod.projections.layout import WORKER_LOG
 from tripod.recovery.doctor import FEW, PATIENCE, Examined, Trouble, examine, mend, together
 from tripod.team import adopt
 from tripod.team.team import Team
@@ -232,7 +233,7 @@ def test_what_was_added_to_a_workers_log_is_for_a_person(
 ) -> None:
     if not kept:
         monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
-        monkeypatch.setattr("tripod.projections.team.intake.EVIDENCE_LIMIT", 1)
+        monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     with Team(str(root)) as team:
         workers_run.spawn(team, "w", str(root.parent), "x", command=["echo", "x"], name="w-0001")
         run_ = newest(team.store.db, "worker", "w-0001")

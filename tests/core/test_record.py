@@ -14,11 +14,11 @@ from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
 from tripod.recovery import backup as copies
 from tripod.recovery import redact
+from tripod.recovery.backup import restore_from_record as restore
 from tripod.recovery.rebuild import rebuild
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.export import update
-from tripod.trust.record import has_record, restore
+from tripod.trust.export import has_record, update
 from tripod.verify.finding import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run

@@ -223,7 +223,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         message = f"{root} is no folder: name a team directory in {LEDGER}"
         raise NoTeamError(message)
     from tripod.cli.progress import shown
-    from tripod.trust.record import has_record
+    from tripod.trust.export import has_record
 
     # Another process may have begun it since we looked; its record comes behind its database.
     if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):

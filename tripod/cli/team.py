@@ -68,7 +68,7 @@ def _init(call: Call) -> None:
     path = call.path or named() or "."
     root = adopt.team_root(path)
     if not os.path.lexists(os.path.join(root, DATABASE)):
-        from tripod.trust.record import has_record
+        from tripod.trust.export import has_record
 
         if has_record(root):
             _restore(call, root)
@@ -106,7 +106,7 @@ def _sealed(vkey: str) -> list[str]:
 
 def _restore(call: Call, root: str) -> None:
     """Have the ledger back from its record; it is the one that it was."""
-    from tripod.trust.record import restore
+    from tripod.recovery.backup import restore_from_record
 
     if any(word is not None for word in (call.project, call.origin, call.events, call.chat)):
         raise BadArgumentError(
@@ -114,7 +114,7 @@ def _restore(call: Call, root: str) -> None:
             "leave --project, --origin, --events and --chat out"
         )
     with call.progress():
-        size, ahead = restore(root, log_keys(call.log_key, "--log-key"))
+        size, ahead = restore_from_record(root, log_keys(call.log_key, "--log-key"))
     line = f"Restored: {root}/{DATABASE} from {root}/{RECORD}, {size} entries"
     call.answer({"root": root, "restored": size}, [line])
     if ahead is not None:

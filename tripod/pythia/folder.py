@@ -18,9 +18,8 @@ from typing import ClassVar
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain
 from tripod.ledger.kinds.team import evidence_kept
+from tripod.projections.layout import WORKER_LOG
 from tripod.projections.projection import File
-from tripod.projections.team.tables import MODE
-from tripod.projections.workers.tables import FOLDER as WORKERS
 from tripod.team.act import Act
 from tripod.team.team import Team
 
@@ -142,8 +141,8 @@ def keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: 
             return
         if is_longer:
             act.warn(f"{path} is longer than {MAX_TRANSCRIPT} bytes: its beginning is kept")
-        kept = f"{WORKERS}/pythia-{spawn[:12]}-{number}.log"
-        written = act.disk.write(kept, File(data, MODE))
+        kept = f"{WORKER_LOG.folder}/pythia-{spawn[:12]}-{number}.log"
+        written = act.disk.write(kept, File(data, WORKER_LOG.mode))
         assert written is not None
         act.append([evidence_kept(kept, data, written.mtime_us, None)])
         act.writer.account(kept, sha256(data).hexdigest())

@@ -22,6 +22,7 @@ from tripod.bus.events import NOBODY, claim_on
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.files import read_plain
 from tripod.projections import BUS, CHAT, LOG
+from tripod.projections.layout import HIDDEN_BESIDE
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.pythia.checkpoints import Point, ask, pending, point_named, point_of, snapshot
@@ -229,9 +230,6 @@ def _secret(team: Team) -> tuple[list[str], str]:
     return folders, project
 
 
-_HIDDEN = ("..", "chat", "events", "ledger.db", "record", "scribe", "spool", "workers")
-
-
 def instructions(point: Point) -> str:
     """The instructions for a checkpoint event, which precede the log."""
     asked = point.asked
@@ -291,7 +289,7 @@ def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
     return Order(
         spec=spec,
         place=place,
-        hidden=() if in_a_folder else _HIDDEN,
+        hidden=() if in_a_folder else HIDDEN_BESIDE,
         prompt="",
         actor=_SELF if actor == NOBODY else actor,
         texts=tuple(data for data, _ in given.files.values()),

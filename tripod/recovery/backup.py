@@ -1,5 +1,7 @@
 """Backups: a copy of the ledger while others write, and an honest way back from one.
 
+A ledger that is gone comes back from its record, too: the same entries, byte for byte.
+
 A copy that goes on under the old name would be a second history of one log. So a restored backup
 takes a new name in its first entry (``ledger.forked-from``), unless the ledger that it replaces is
 there to be read and holds nothing that the backup lacks.
@@ -9,19 +11,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tripod.errors import (
     BadArgumentError,
+    LedgerDamagedError,
     LedgerError,
     NoTeamError,
     RefusedError,
     TripodError,
     UnwritableError,
 )
-from tripod.ledger.files import hold_file, rename_file, sync_name
+from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import DATABASE, FOLDER, named, nearest, team_of
@@ -31,10 +35,11 @@ from tripod.ledger.sqlite.reader import block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_ours, put_back
 from tripod.ledger.sqlite.store import SQLiteStore, stored_tree
 from tripod.ledger.store import Head
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import sign_fork as sign_fork_note
 from tripod.projections import CHAT, LOG, text
 from tripod.projections.disk import Disk
-from tripod.projections.engine import fold_into, refold, source_of, tables_current
+from tripod.projections.engine import differences, fold_into, refold, source_of, tables_current
 from tripod.projections.layout import recorded
 from tripod.projections.team.tables import ahead_of
 from tripod.recovery import rebuild as recover
@@ -354,3 +359,77 @@ def _rekey(team: Team, old: str) -> None:
         sealing.new_key(team, passphrase)
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")
+
+
+# From the record -------------------------------------------------------------------------------
+
+
+_FROM_RECORD = f"{DATABASE}-restoring"
+
+
+class RestoredRecord(NamedTuple):
+    """How many entries came back; and what the files show beyond them, None where they do not."""
+
+    size: int
+    ahead: str | None
+
+
+def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> RestoredRecord:
+    """Make the ledger of a team directory from its record.
+
+    No entry is added, and of the files only modes are set. Nobody but the log's own key vouches
+    for the seal unless ``keys`` are given.
+
+    Raises:
+        RefusedError: the record does not verify, or holds no bodies; nothing was made.
+    """
+    scratch, database = f"{root}/{_FROM_RECORD}", f"{root}/{DATABASE}"
+    _clear(scratch)
+    try:
+        _load_record(root, scratch, keys)
+        sync_path(scratch)
+        rename_file(scratch, database)
+    finally:
+        _clear(scratch)
+    with Team(root) as team:
+        with team.store.transaction() as transaction:
+            refold(transaction.tables, team.store.read())
+        # Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
+        for apart in differences(team.source, team.disk):
+            if apart.have == apart.want.data:
+                team.disk.set_mode(apart.path, apart.want.mode)
+        return RestoredRecord(team.store.head().size, ahead_of(team.store.db, team.disk))
+
+
+def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
+    from tripod.verify.checks import LEDGER_CHECKS, record_agrees
+    from tripod.verify.evidence import Evidence, begin
+    from tripod.verify.export.files import judged, load
+    from tripod.verify.run import run
+
+    loaded = load(f"{root}/{RECORD}", scratch, keys)
+    if loaded.seal is not None and not loaded.bodies:
+        raise RefusedError(
+            f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"
+        )
+    evidence = Evidence(root, database=scratch, loaded=True, record=judged(loaded))
+    with evidence:
+        evidence.db = read_only(scratch)
+        begin(evidence)
+        chosen = {record_agrees.NAME, *(check.NAME for check in LEDGER_CHECKS)}
+        report = run(evidence, select=chosen)
+    found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
+    if found or not loaded.entries:
+        first = f"{found[0].where}: {found[0].message}" if found else "it holds no entry"
+        raise RefusedError(
+            f"{root}/{RECORD} does not verify ({first}): nothing was restored; "
+            f"`tripod verify {root}/{RECORD}` tells all"
+        )
+    if report.problem:
+        raise LedgerDamagedError(report.problem)
+
+
+def _clear(path: str) -> None:
+    for name in (path, f"{path}-wal", f"{path}-shm", f"{path}-journal"):
+        with suppress(FileNotFoundError):
+            os.unlink(name)

@@ -24,18 +24,16 @@ from tripod.errors import PagesDamagedError
 from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at, parse_at
 from tripod.ledger.locator import DATABASE, no_team, team_of
-from tripod.ledger.places import SPOOL
+from tripod.ledger.places import SPOOL, WORKERS
 from tripod.projections import BUS, FILES, LOG
 from tripod.projections.disk import TEMPORARY, UNMERGED_CURE
 from tripod.projections.intake import BLOCKED
 from tripod.projections.pieces import UNMERGED
 from tripod.projections.team.intake import CONFIG
-from tripod.projections.workers.tables import FOLDER as WORKERS
 from tripod.recovery import rebuild as recover
 from tripod.recovery.repair import RENEWING, remove
 from tripod.team import adopt
 from tripod.team.adopt import PATH, ignore, lacking
-from tripod.team.files import folders_of
 from tripod.team.open import opened_at
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.anchors.collect import AnchorOptions
@@ -221,7 +219,7 @@ def _ignored(evidence: Evidence) -> Iterator[Trouble]:
 def leftovers(root: str, evidence: Evidence) -> Iterator[Trouble]:
     """Unfinished files of writers that died; asked for while nobody writes."""
     assert evidence.disk is not None
-    for folder in folders_of(evidence.disk):
+    for folder in evidence.disk.places.folders():
         try:
             names = sorted(os.listdir(evidence.disk.full(folder) if folder else root))
         except OSError:

@@ -28,7 +28,18 @@ from tripod.ledger.places import ARCHIVE, PROCESSED, added_problem, place_proble
 from tripod.projections import BUS, CHAT, COUNTS, LOG, text
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import Disk, UnreadableError, in_the_way, merge_marker
-from tripod.projections.layout import Places, recorded
+from tripod.projections.layout import (
+    CHAT_FILE,
+    CONFIG,
+    CURSORS,
+    EVENT,
+    FOLDERS,
+    IGNORED,
+    LOG_FILE,
+    WORKER,
+    Places,
+    recorded,
+)
 from tripod.projections.pieces import names_in_bodies
 from tripod.projections.projection import File
 from tripod.projections.team.tables import ahead_of
@@ -36,9 +47,8 @@ from tripod.team.act import Act
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
-PATH = ".gitignore"
+(PATH,) = IGNORED.names
 LINES = ("ledger.db*", "*.lock", "spool/", "record.replaced-*/")
-_LIMIT = 1024 * 1024
 
 
 def lacking(disk: Disk) -> list[str] | None:
@@ -72,17 +82,13 @@ def ignore(team: Team) -> None:
 def _read(disk: Disk) -> bytes | None:
     """The file's bytes, none where nothing has its name; None where something else has."""
     try:
-        old = disk.read(PATH, _LIMIT)
+        old = disk.read(PATH, IGNORED.limit)
     except UnreadableError:
         return None
     return b"" if old is None and not os.path.lexists(disk.full(PATH)) else old
 
 
 # Adopt ------------------------------------------------------------------------------------------
-
-
-FOLDERS = (BUS.folder, f"{BUS.folder}/processed", CHAT.folder, LOG.folder, "workers")
-MERGE_LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -289,13 +295,13 @@ def _check_log(root: str) -> None:
 def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
     """Refuse to begin with half of a merge: the other half would be no part of the past."""
     disk = Disk(root, places=places)
-    for folder in ("", CHAT.folder, LOG.folder, "workers", BUS.folder):
+    for folder in ("", CHAT.folder, LOG.folder, WORKER.folder, BUS.folder):
         for name in disk.names(folder):
             path = f"{folder}/{name}".lstrip("/")
             if not name.endswith((".chat", ".md", ".yaml")):
                 continue
             try:
-                line = merge_marker(path, disk.read(path, MERGE_LIMIT) or b"")
+                line = merge_marker(path, disk.read(path, LOG_FILE.limit) or b"")
             except UnreadableError:
                 continue  # the intake says so
             if line is not None:
@@ -428,7 +434,7 @@ def strange(front: str, folder: str) -> str | None:
     ends, what = _OURS[front]
     ours = any(name.endswith(ends) for name in names)
     if front == BUS.folder:
-        ours = ours or "config.yaml" in names or os.path.isdir(os.path.join(folder, "processed"))
+        ours = ours or CONFIG.names[0] in names or os.path.isdir(os.path.join(folder, "processed"))
     if ours or not names:
         return None
     return (
@@ -440,8 +446,8 @@ def strange(front: str, folder: str) -> str | None:
 _EMPTY = {".gitkeep", ".gitignore", FOLDER}
 """What stands in a folder that git is to keep though it is empty; and a ledger begun there."""
 _OURS: dict[str, tuple[tuple[str, ...], str]] = {
-    BUS.folder: ((".event",), "no *.event, no processed/ and no config.yaml"),
-    CHAT.folder: ((".chat", ".chat.cursors", ".chat.lock"), "no *.chat"),
+    BUS.folder: (EVENT.ends, "no *.event, no processed/ and no config.yaml"),
+    CHAT.folder: ((*CHAT_FILE.ends, *CURSORS.ends, ".chat.lock"), "no *.chat"),
 }
 """The endings of names that tell a folder of ours, and what is said of one without any."""
 

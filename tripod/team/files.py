@@ -32,6 +32,7 @@ from tripod.projections.decisions.format import parse_log_archive_name
 from tripod.projections.decisions.tables import watched_logs
 from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError, in_the_way
 from tripod.projections.engine import desired
+from tripod.projections.layout import LOG_FILE, class_of
 from tripod.projections.projection import File, Source
 
 
@@ -79,13 +80,6 @@ def _queue_folders(front: str) -> tuple[str, str]:
     """The folder of a queue, and that of its processed events."""
     front = front.rstrip("/")
     return f"{BUS.folder}/{front}".rstrip("/"), f"{BUS.folder}/processed/{front}".rstrip("/")
-
-
-def folders_of(disk: Disk) -> list[str]:
-    """The folders in which files are written: '' is the team directory itself."""
-    places = disk.places
-    shared = (*places.queue_folders(), *places.chat_folders(), *places.log_folders())
-    return ["", *shared, "workers"]
 
 
 def digest_of(disk: Disk, path: str) -> str:
@@ -453,7 +447,7 @@ class Files:
 
     def clear(self) -> None:
         """Remove what writers left that died before their rename: we are the sole writer."""
-        for folder in folders_of(self.disk):
+        for folder in self.disk.places.folders():
             self._try(folder, lambda: self.disk.clear(folder))  # noqa: B023 - called at once
 
     # Noting ------------------------------------------------------------------------------------
@@ -519,13 +513,13 @@ class Files:
 
 def is_live_log(path: str) -> bool:
     """Whether a path is that of a decision log which may grow: of no archive, which never does."""
-    is_one = path.startswith(f"{LOG.folder}/") and path.endswith(".md")
-    return is_one and parse_log_archive_name(path) is None
+    return class_of(path) is LOG_FILE and parse_log_archive_name(path) is None
 
 
 def has_foreign_lock(path: str) -> bool:
     """Whether the original tools lock this file while they rewrite it."""
-    return is_live_log(path) or (path.startswith(f"{CHAT.folder}/") and path.endswith(".chat"))
+    kind = class_of(path)
+    return kind is not None and kind.locked and (kind is not LOG_FILE or is_live_log(path))
 
 
 # Unwritten --------------------------------------------------------------------------------------

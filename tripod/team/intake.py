@@ -19,7 +19,7 @@ from tripod.projections.disk import KEPT, UNMERGED_CURE, Disk
 from tripod.projections.team.tables import PATH as COUNTS_PATH
 from tripod.projections.team.tables import ahead_of
 from tripod.team.act import Act, draft_event
-from tripod.team.files import digest_of, folders_of
+from tripod.team.files import digest_of
 from tripod.team.positions import behind, show_positions, take_positions
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ def _some(paths: Sequence[str]) -> str:
 def take_strays(act: Act) -> None:
     """Look at every kept file; those of events, which are replaced seldom, in a full look only."""
     known = [path for path in act.writer.known if f"/{KEPT}" in path]
-    folders = folders_of(act.disk)
+    folders = act.disk.places.folders()
     if not act.look.full and not any(path.startswith(f"{BUS.folder}/") for path in known):
         folders = [folder for folder in folders if not folder.startswith(BUS.folder)]
     there = {path for folder in folders for path in act.disk.kept(folder)}

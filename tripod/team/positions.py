@@ -21,11 +21,9 @@ from tripod.projections.disk import (
     UnreadableError,
     merge_marker,
 )
+from tripod.projections.layout import CURSORS
 from tripod.projections.projection import File
 from tripod.team.act import Act
-
-LIMIT = 1024 * 1024  # bytes
-MODE = 0o600
 
 
 def _path(channel: str) -> str:
@@ -127,7 +125,7 @@ def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
     else:
         data = format_cursors(after)
         try:
-            stat = act.disk.write(path, File(data, MODE), durable=False)
+            stat = act.disk.write(path, File(data, CURSORS.mode), durable=False)
         except OSError as error:
             act.warn(f"{path}: not written: {error.strerror}; the original tool shows more as new")
             return True
@@ -140,7 +138,7 @@ def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
 
 def _read(act: Act, path: str) -> bytes | None:
     try:
-        data = act.disk.read(path, LIMIT)
+        data = act.disk.read(path, CURSORS.limit)
     except UnreadableError as error:
         act.warn(f"{error}; the read positions in it are left alone")
         return None

@@ -19,7 +19,6 @@ from tripod.bus.events import settings
 from tripod.bus.waiting import Watch
 from tripod.errors import LedgerError, TripodError
 from tripod.team.adopt import sync
-from tripod.team.files import folders_of
 from tripod.team.team import Team
 
 
@@ -125,7 +124,7 @@ def watch(
 def _there(team: Team) -> list[tuple[str, int]]:
     """The folders that are there, with what tells one from another that took its name."""
     found = []
-    for folder in folders_of(team.disk):
+    for folder in team.disk.places.folders():
         path = team.disk.full(folder) if folder else team.root
         try:
             found.append((path, os.stat(path).st_ino))

@@ -202,6 +202,11 @@ def update(root: str, database: str, note: str, *, bodies: bool = True) -> Expor
     return export(database, folder, note, bodies=bodies)
 
 
+def has_record(root: str) -> bool:
+    """Whether a team directory holds a record that a ledger may be restored from."""
+    return os.path.isfile(f"{root}/{RECORD}/{SEAL}") and not os.path.islink(f"{root}/{RECORD}")
+
+
 def read_seal(note: bytes) -> Seal:
     """The seal in a note, no matter who signed it.
 

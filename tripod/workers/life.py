@@ -18,9 +18,8 @@ from tripod.ledger.files import open_plain
 from tripod.ledger.kinds.team import evidence_kept
 from tripod.ledger.kinds.workers import ENDED, RUNNING, End
 from tripod.projections.disk import TooBigError, UnreadableError
+from tripod.projections.layout import WORKER_LOG
 from tripod.projections.projection import content_bytes
-from tripod.projections.team.tables import MODE
-from tripod.projections.workers.tables import FOLDER
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
@@ -40,7 +39,8 @@ _EVENTS = {
 
 def logs_of(name: str) -> tuple[str, str]:
     """Paths of what a worker's program prints, and of what it says beside that."""
-    return f"{FOLDER}/{name}.log", f"{FOLDER}/{name}.err.log"
+    front = f"{WORKER_LOG.folder}/{name}"
+    return f"{front}.log", f"{front}.err.log"
 
 
 def judge_name(name: str) -> None:
@@ -64,7 +64,7 @@ class Life(RunHooks):
 
     def files(self, team: Team, subject: str) -> tuple[str | None, str | None]:
         """Its logs stand beside its task file."""
-        team.disk.make_folder(FOLDER)
+        team.disk.make_folder(WORKER_LOG.folder)
         out, err = logs_of(subject)
         return team.disk.full(out), team.disk.full(err)
 
@@ -206,7 +206,7 @@ def _keep_log(act: Act, path: str) -> tuple[str, str, int] | None:
         "SELECT sha256 FROM files WHERE path = ?", (path,)
     ).fetchone()
     if row is None or row[0] != digest:
-        mode = None if stat.mode == MODE else stat.mode
+        mode = None if stat.mode == WORKER_LOG.mode else stat.mode
         act.append([evidence_kept(path, data, stat.mtime_us, mode)])
     act.writer.account(path, digest)
     return path, digest, len(data)

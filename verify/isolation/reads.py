@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from tripod.ledger.places import LOGS
+from tripod.ledger.places import WORKERS as FOLDER
 from tripod.projections import FILES, WORKERS
 from tripod.projections.projection import content_bytes
 from tripod.projections.workers.format import parse_worker
-from tripod.projections.workers.tables import FOLDER
 from tripod.verify.evidence import Evidence
 from tripod.verify.rows import RENDER_ERRORS, one
 

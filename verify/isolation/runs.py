@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from tripod.ledger.ids import parse_at
+from tripod.projections.layout import HIDDEN
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
 from tripod.verify.evidence import Evidence
@@ -25,9 +26,6 @@ LIMIT = 8 * 1024 * 1024
 """Bytes of one text that are searched; no prompt and no answer is longer."""
 
 TRANSCRIPT = "its transcript"
-
-HIDDEN = ("chat", "events", "ledger.db", "record", "workers")
-"""What must not exist where the reviewer runs, by its name in the team directory."""
 
 FILE = "a file that it was given"
 _GIVEN = {"prompt": "its prompt", "file": FILE}
