@@ -24,7 +24,7 @@ from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
 ROLE = "worker"
-MAX_LOG = 16 * 1024 * 1024  # bytes; of a longer log only digest and size are kept
+MAX_LOG = WORKER_LOG.limit  # bytes; of a longer log only digest and size are kept
 MAX_LOST = 2  # how often a program is ordered that was never seen to start
 MAX_NAME = 247  # bytes; with `.err.log` it is the longest name that a file may have
 QUOTED = 2000  # characters of a task or reason in an event
