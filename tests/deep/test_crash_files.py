@@ -34,7 +34,7 @@ CHILD = """
 import os, sys
 sys.path[:0] = sys.argv[3:5]
 from pathlib import Path
-from projections import swap
+from tripod.projections import swap
 from tripod.projections.disk import Disk
 from tripod.team import adopt
 from tripod.bus import events as bus

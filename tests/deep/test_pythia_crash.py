@@ -22,42 +22,42 @@ CHILD = """
 import asyncio, sys
 sys.path[:0] = sys.argv[3:5]
 from dying import RUN, behind, die, die_at
-from tripod.pythia import reviewer as pythia
-from tripod.pythia import review as pythia_run
-from tripod.agents import errands, isolated, spool
+from types import SimpleNamespace
+from tripod.pythia import review, reviewer
+from tripod.agents import isolate, jobs, spool
 from tripod.team.files import Files
 from tripod.team.team import Team
 
 root, step, manual = sys.argv[1], sys.argv[2], sys.argv[5] == "manual"
 if sys.argv[5] != "namespace":
-    isolated.BWRAP = "no-such-bwrap"
+    isolate.BWRAP = "no-such-bwrap"
 if step in RUN:
     die_at(step)
 elif step == "behind the event":
-    pythia.summon = behind(pythia.summon)
+    reviewer.summon = behind(reviewer.summon)
 elif step == "before the files of the request":
-    errands.Spool.clear = die
+    jobs.Spool.clear = die
 elif step == "before the answer is judged":
-    pythia_run.judge = die
+    review.judge = die
 elif step == "before the answer is posted":
-    pythia_run.post = die
+    review.post = die
 elif step == "behind the message, before the answer":
-    pythia_run.pythia_assessed = die
+    review._assessed = die
 elif step == "behind the answer, before the ack":
-    pythia_run.drafts.acked = die
+    review.ACKED = SimpleNamespace(draft=die)
 elif step == "before the files of the answer":
-    real = pythia_run.pythia_assessed
-    def then_die(**fields):
+    real = review._assessed
+    def then_die(*fields):
         Files.project = die
-        return real(**fields)
-    pythia_run.pythia_assessed = then_die
+        return real(*fields)
+    review._assessed = then_die
 elif step == "behind the answer":
-    pythia_run.post = behind(pythia_run.post)
+    review.post = behind(review.post)
 elif step == "before the second request":
-    real_attempt = errands.attempt
+    real_attempt = jobs.attempt
     def second(team, errand, number, told):
         return die() if number == 2 else real_attempt(team, errand, number, told)
-    errands.attempt = second
+    jobs.attempt = second
 elif step == "behind the second launch":
     real_launch = spool.Spool.launch
     count = []
@@ -68,14 +68,14 @@ elif step == "behind the second launch":
             die()
     spool.Spool.launch = twice
 elif step == "before the failure":
-    pythia_run.pythia_failed = die
+    review.FAILED = SimpleNamespace(draft=die)
 elif step == "behind the failure":
-    pythia_run._give_up = behind(pythia_run._give_up)
+    review._give_up = behind(review._give_up)
 
-program = pythia.ReviewerProgram(command=sys.argv[6:])
+program = reviewer.ReviewerProgram(command=sys.argv[6:])
 with Team(root) as team:
     team.refresh()
-    asyncio.run(pythia.run(team, program, 2**50, manual=manual))
+    asyncio.run(reviewer.run(team, program, 2**50, manual=manual))
 """
 STEPS = (
     *RUN,

@@ -21,9 +21,8 @@ CHILD = """
 import os, sys
 sys.path[:0] = sys.argv[3:5]
 from pathlib import Path
-from ledger import renewing
-from tripod.recovery import repair as renew
-from tripod.recovery import repair as swapping
+from tripod.ledger.sqlite import repair as copying
+from tripod.recovery import repair
 
 root, death = sys.argv[1], sys.argv[2]
 die = lambda *_, **__: os._exit(9)
@@ -38,16 +37,16 @@ def in_the_middle(database, fresh):
     source.backup(target, pages=4, progress=die)
 
 patches = {
-    "while rows are copied": (renewing, "_judged", die),
-    "while tables are folded": (renew, "_fold", die),
-    "before the old one is kept": (renew, "put_in_place", die),
-    "while the old one is kept": (swapping, "copy_pages", half),
-    "before its place is taken": (swapping, "_write_over", die),
-    "while its place is taken": (swapping, "_write_over", in_the_middle),
-    "after its place was taken": (swapping, "sync_name", die),
+    "while rows are copied": (copying, "_judged", die),
+    "while tables are folded": (repair, "_fold", die),
+    "before the old one is kept": (repair, "put_in_place", die),
+    "while the old one is kept": (repair, "copy_pages", half),
+    "before its place is taken": (repair, "_write_over", die),
+    "while its place is taken": (repair, "_write_over", in_the_middle),
+    "after its place was taken": (repair, "sync_name", die),
 }
 setattr(*patches[death])
-renew.renew(root)
+repair.renew(root)
 """
 DEATHS = (
     "while rows are copied",

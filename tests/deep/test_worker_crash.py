@@ -28,7 +28,7 @@ import sys
 sys.path[:0] = sys.argv[3:5]
 from dying import RUN, die, die_at
 from tripod.workers import run as worker
-from tripod.agents import errands
+from tripod.agents import jobs
 from tripod.team.files import Files
 from tripod.team.team import Team
 
@@ -43,8 +43,8 @@ with Team(root) as team:
     if step == "behind the answer":
         die()
     open(f"{project}/go", "w").close()
-    run = errands.newest(team.store.db, "worker", "w-0001")
-    errands.spool_of(team, run.spawn).wait()
+    run = jobs.newest(team.store.db, "worker", "w-0001")
+    jobs.spool_of(team, run.spawn).wait()
     worker.look_after(team)
 """
 STEPS = (*RUN, "before the files", "behind the answer")
