@@ -113,8 +113,8 @@ def _side_problem(path: str) -> tuple[str | None, bool]:
     if os.path.lexists(f"{path}-journal"):
         return (
             "a rollback journal stands beside it (-journal), so what it holds cannot be told: "
-            "whoever opens it to write may change it first. Keep both files; if a program works "
-            "with it now, ask again"
+            "the next program that opens it to write may change it. Keep both files; if a program "
+            "works with it now, ask again"
         ), True
     log = os.path.lexists(f"{path}-wal")
     front = _front(path)

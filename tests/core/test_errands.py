@@ -11,7 +11,7 @@ import pytest
 
 from tripod.agents import jobs, spec, spool, wrapper
 from tripod.agents.cassette import OTHER_PROMPT, player
-from tripod.agents.jobs import Attempt, Errand, RunHooks
+from tripod.agents.jobs import Attempt, Job, RunHooks
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING, spawn_agent
 from tripod.projections.engine import source_of
@@ -50,8 +50,8 @@ class Noting(RunHooks):
         self.told.append(f"abandoned {run.attempt}")
 
 
-def errand(*argv: str, stdin: bytes = b"", **more: Any) -> Errand:
-    return Errand("role", "subject", lambda _: SpawnSpec(argv=argv, stdin=stdin, **more), (0,))
+def errand(*argv: str, stdin: bytes = b"", **more: Any) -> Job:
+    return Job("role", "subject", lambda _: SpawnSpec(argv=argv, stdin=stdin, **more), (0,))
 
 
 def kinds(team: Team) -> list[str]:
@@ -125,7 +125,7 @@ def test_too_much_to_keep_is_known_by_its_digest(
 # Others ----------------------------------------------------------------------------------------
 
 
-def begin(team: Team, order: Errand, told: RunHooks) -> Attempt:
+def begin(team: Team, order: Job, told: RunHooks) -> Attempt:
     """Have it begin, and be gone."""
     assert jobs.attempt(team, order, 1, told)
     ordered = jobs.newest(team.store.db, "role", "subject")

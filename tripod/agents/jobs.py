@@ -52,7 +52,7 @@ LOST_REASON = "nobody runs it any more: who ran it was killed"
 
 
 class Attempt(NamedTuple):
-    """One attempt at an errand; ``state`` is requested, started, ended or abandoned."""
+    """One attempt at a job; ``state`` is requested, started, ended or abandoned."""
 
     spawn: str
     role: str
@@ -63,7 +63,7 @@ class Attempt(NamedTuple):
 
 
 def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
-    """The last attempt at an errand, None where there was none."""
+    """The last attempt at a job, None where there was none."""
     row = db.execute(
         "SELECT spawn, role, subject, attempt, state, seq FROM agents"
         " WHERE role = ? AND subject = ? ORDER BY attempt DESC LIMIT 1",
@@ -158,7 +158,7 @@ def cassette_of(team: Team, ordered: Attempt) -> bytes:
     return format_cassette(prompt, result.stdout, result.stderr, result.exit_code, result.signal)
 
 
-# Errands ----------------------------------------------------------------------------------------
+# Jobs -------------------------------------------------------------------------------------------
 
 
 class RunHooks:
@@ -186,7 +186,7 @@ class RunHooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class Job:
     """What is to be done. ``spec`` gives the order for an attempt: each has secrets of its own.
 
     ``sources`` are the entries whose text stands in the prompt; ``actor`` is who wants it done.
@@ -212,16 +212,16 @@ def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (Non
 # Steps -----------------------------------------------------------------------------------------
 
 
-def attempt(team: Team, errand: Errand, number: int, told: RunHooks) -> bool:
+def attempt(team: Team, job: Job, number: int, told: RunHooks) -> bool:
     """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it.
 
     Raises:
         LedgerError: nothing could be recorded, and nothing was run.
     """
-    spec = errand.spec(number)
+    spec = job.spec(number)
     order = described(spec)
-    spawn = spawn_id(errand.role, errand.subject, number, order)
-    spool = spool_of(team, spawn, told.files(team, errand.subject))
+    spawn = spawn_id(job.role, job.subject, number, order)
+    spool = spool_of(team, spawn, told.files(team, job.subject))
     secret = os.urandom(32)
     with spool.held() as lock:
         if lock is None:
@@ -229,12 +229,12 @@ def attempt(team: Team, errand: Errand, number: int, told: RunHooks) -> bool:
         key = public_of(secret)
         try:
             with team.act() as act:
-                last = newest(act.transaction.tables, errand.role, errand.subject)
+                last = newest(act.transaction.tables, job.role, job.subject)
                 if last is not None and last.attempt >= number:
                     return False
-                ordered = Attempt(spawn, errand.role, errand.subject, number, "requested", -1)
-                sources = (*errand.sources, *told.requested(act, ordered))
-                entries = act.append(_requested(errand, ordered, order, spec, sources, key=key))
+                ordered = Attempt(spawn, job.role, job.subject, number, "requested", -1)
+                sources = (*job.sources, *told.requested(act, ordered))
+                entries = act.append(_requested(job, ordered, order, spec, sources, key=key))
                 ordered = ordered._replace(seq=entries[0].seq)
         except BaseException:
             spool.remove()
@@ -247,7 +247,7 @@ def attempt(team: Team, errand: Errand, number: int, told: RunHooks) -> bool:
 
 
 def _requested(
-    errand: Errand,
+    job: Job,
     ordered: Attempt,
     order: bytes,
     spec: SpawnSpec,
@@ -266,7 +266,7 @@ def _requested(
                 "sha256": sha256(order).hexdigest(),
                 "key": key,
             },
-            errand.actor,
+            job.actor,
         ),
         DELIVERED.draft(
             {
@@ -375,24 +375,24 @@ def _kept(result: SpawnResult, name: str, data: bytes, blobs: list[bytes]) -> Ke
     return kept
 
 
-# A whole errand --------------------------------------------------------------------------------
+# A whole job --------------------------------------------------------------------------------
 
 
 async def run(
     team: Team,
-    errand: Errand,
+    job: Job,
     *,
     first: int = 1,
     max_attempts: int = 2,
     told: RunHooks | None = None,
 ) -> tuple[Attempt, SpawnResult]:
-    """Do an errand, or go on with it: adopt what runs, take what has ended, try what is lost again.
+    """Do a job, or go on with it: adopt what runs, take what has ended, try what is lost again.
 
     Being cancelled ends the program, and records that.
 
     Args:
         team: the team whose ledger it is.
-        errand: what is to be done.
+        job: what is to be done.
         first: the number of the first attempt that counts; earlier ones failed in another way.
         max_attempts: how often it is begun, as long as it is lost each time.
         told: what else is to be appended with each step.
@@ -402,23 +402,23 @@ async def run(
     """
     told = told or RunHooks()
     while True:
-        last = newest(team.store.db, errand.role, errand.subject)
+        last = newest(team.store.db, job.role, job.subject)
         if last is None or last.attempt < first:
-            if not attempt(team, errand, first, told):
-                await _somebody_else(team, errand, first, told)
+            if not attempt(team, job, first, told):
+                await _somebody_else(team, job, first, told)
         elif last.state == "abandoned" and last.attempt < first + max_attempts - 1:
-            if not attempt(team, errand, last.attempt + 1, told):
-                await _somebody_else(team, errand, last.attempt + 1, told)
+            if not attempt(team, job, last.attempt + 1, told):
+                await _somebody_else(team, job, last.attempt + 1, told)
         elif last.state in ("ended", "abandoned"):
             return last, recorded(team, last)
         else:
             await _over(team, last, told)
 
 
-async def _somebody_else(team: Team, errand: Errand, number: int, told: RunHooks) -> None:
+async def _somebody_else(team: Team, job: Job, number: int, told: RunHooks) -> None:
     """Wait until a coordinator that was faster has done, or died."""
-    spawn = spawn_id(errand.role, errand.subject, number, described(errand.spec(number)))
-    spool = spool_of(team, spawn, told.files(team, errand.subject))
+    spawn = spawn_id(job.role, job.subject, number, described(job.spec(number)))
+    spool = spool_of(team, spawn, told.files(team, job.subject))
     await asyncio.to_thread(spool.wait)
 
 

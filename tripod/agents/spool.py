@@ -349,7 +349,7 @@ def _is_count(value: object) -> bool:
 
 
 MAX_OUTPUT = wrapper.MAX_OUTPUT  # bytes of output that are read; more is no answer
-_NOBODY = "whoever ran it was killed"
+_NOBODY = "the process that ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
 
 _ENDS: dict[str, Status] = {

@@ -24,7 +24,7 @@ from typing import NamedTuple, cast
 
 from tripod.agents import jobs
 from tripod.agents.isolate import Isolated
-from tripod.agents.jobs import Attempt, Errand, RunHooks, recorded
+from tripod.agents.jobs import Attempt, Job, RunHooks, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.bus.events import claim_on, settings, take_event
 from tripod.chat.read import channel_name, live_of
@@ -161,8 +161,8 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
             _give_up(team, point, stand)
         else:
             told = Reviewing(team, point, order)
-            errand = _errand(team, point, log, order, stand)
-            await jobs.run(team, errand, first=stand.first, max_attempts=MAX_LOST, told=told)
+            job = _job(team, point, log, order, stand)
+            await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, told=told)
 
 
 def tidy(team: Team) -> None:
@@ -171,7 +171,7 @@ def tidy(team: Team) -> None:
     Folder.sweep(team)
 
 
-def _errand(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) -> Errand:
+def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) -> Job:
     prompt = order.prompt
     if stand.problems and (order.place.level == "folder" or _was_apart(team, stand.tries[-1])):
         wrong = "\n".join(f"- {problem}" for problem in stand.problems)
@@ -186,7 +186,7 @@ def _errand(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand)
         cwd = order.place.cwd.replace(Folder.ANY, at)
         return replace(order.spec, argv=argv, set_env=env, cwd=cwd, stdin=given)
 
-    return Errand(ROLE, str(point.event), spec, log.sources, order.actor)
+    return Job(ROLE, str(point.event), spec, log.sources, order.actor)
 
 
 def _was_apart(team: Team, run: Attempt) -> bool:

@@ -124,7 +124,7 @@ def _claims(evidence: Evidence) -> Iterator[Trouble]:
     )
     for name, holder, until in rows:
         what = f"{holder} took it, and the lease ended at {format_at(until)[:19]}Z"
-        cure = "`tripod bus claim` gives it to whoever comes; find out what became of them"
+        cure = "`tripod bus claim` gives it to another reader; find out what became of the first"
         yield Trouble("claim-over", f"{BUS.folder}/{name}", what, cure)
 
 
@@ -170,7 +170,7 @@ def _runs(evidence: Evidence) -> Iterator[Trouble]:
         if role == "worker":
             yield Trouble("run-over", f"{WORKERS}/{subject}", what, _RECORDS, SYNC)
         else:
-            cure = f"whoever has the {role} do its errand next goes on with it"
+            cure = f"the next command that runs this {role} job continues it"
             yield Trouble("run-over", f"{role} {subject}", what, cure)
 
 
@@ -431,7 +431,7 @@ def examine(path: str) -> Examined:
         return Examined(root, (Trouble("no-ledger", DATABASE, what, cure, stops=True),))
     with collect(root, asked=AnchorOptions(git=False)) as evidence:
         if not evidence.problem and not evidence.rows:
-            what = "it holds no entry: whoever began it died, or it was emptied"
+            what = "it holds no entry: the command that began it died, or it was emptied"
             cure = f"if a ledger stood here, {RESTORE}; if not, `tripod init` begins it"
             return Examined(root, (Trouble("empty-ledger", DATABASE, what, cure, stops=True),))
         report = judged(evidence)

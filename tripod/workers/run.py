@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tripod.agents import jobs, profiles
-from tripod.agents.jobs import Errand, newest, ordered_again, recorded
+from tripod.agents.jobs import Job, newest, ordered_again, recorded
 from tripod.agents.spec import SpawnSpec
 from tripod.agents.spool import RUNNING
 from tripod.errors import (
@@ -123,8 +123,8 @@ def spawn(
         return replace(order, stdin=given, cwd=folder, set_env=env, timeout_s=timeout_s)
 
     body: WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": whole.encode()}
-    errand = Errand(ROLE, chosen, spec, actor=actor)
-    _begin(team, errand, Life(SPAWNED.draft(body, actor), (None,)), task=whole, folder=folder)
+    job = Job(ROLE, chosen, spec, actor=actor)
+    _begin(team, job, Life(SPAWNED.draft(body, actor), (None,)), task=whole, folder=folder)
     return chosen
 
 
@@ -183,10 +183,10 @@ def _fresh_name(team: Team, slug: str) -> str:
             return name
 
 
-def _begin(team: Team, errand: Errand, life: Life, *, task: str, folder: str) -> None:
+def _begin(team: Team, job: Job, life: Life, *, task: str, folder: str) -> None:
     """Have it begin, unless it did before; another command may be at just that."""
-    name = errand.subject
-    while not jobs.attempt(team, errand, 1, life):
+    name = job.subject
+    while not jobs.attempt(team, job, 1, life):
         row = team.store.db.execute("SELECT seq FROM workers WHERE name = ?", (name,)).fetchone()
         if row is None:
             team.store.wait(team.store.head().size, _TURN_S)
@@ -240,7 +240,7 @@ def _look_after(team: Team, name: str, *, dismissed: bool) -> None:
     is_open = "SELECT 1 FROM workers WHERE name = ? AND open = 1"
     if run is not None and team.store.db.execute(is_open, (name,)).fetchone():
         spec = ordered_again(team, run)
-        jobs.attempt(team, Errand(ROLE, name, lambda _: spec), run.attempt + 1, life)
+        jobs.attempt(team, Job(ROLE, name, lambda _: spec), run.attempt + 1, life)
 
 
 # What becomes of one ---------------------------------------------------------------------------
@@ -288,8 +288,8 @@ def continue_(
     legal = ("completed", "failed", "died", "escalated")
     draft = CONTINUED.draft({"name": name, "message": message.encode()}, actor)
     life = Life(draft, legal)
-    errand = Errand(ROLE, name, lambda _: spec, actor=actor)
-    if not jobs.attempt(team, errand, run.attempt + 1, life):
+    job = Job(ROLE, name, lambda _: spec, actor=actor)
+    if not jobs.attempt(team, job, run.attempt + 1, life):
         problem = f"{name}: another command has it go on"
         raise RefusedError(problem)
 

@@ -211,12 +211,12 @@ _FORGED = (
 )
 _LEFT = (
     "the entries between are lost here: find who has them. If the line is to end here, the old key "
-    "signs that (`tripod restore --sign-fork`), or whoever judges names it under `given-up` in a "
+    "signs that (`tripod restore --sign-fork`), or the verifier names it under `given-up` in a "
     "policy from outside (`--policy FILE`)"
 )
 _GIVEN_UP = (
     "the team's own policy gives it up, and that counts only in a policy from outside of the team "
-    "directory: whoever judges accepts it with `--policy FILE`"
+    "directory: accept it with `--policy FILE`"
 )
 _NOT_BELIEVED = (
     "it binds nothing. Find out who committed it; a key that took the place of the one that you "
@@ -348,7 +348,7 @@ def _one(told: HeadComparison, known: KnownHead, outside: Outside, ledger: Ledge
             f"given up: it remembers {seal.origin} with {seal.size} entries, which the policy from "
             "outside gives up",
             where,
-            "whoever has that ledger can still show what it held",
+            "a copy of that ledger can still show what it held",
             "warning",
         )
         return

@@ -39,7 +39,7 @@ from tripod.verify.rows import RENDER_ERRORS, one
 
 NAME = "worker-lifecycle"
 REQUIRED = False
-HELP = "`tripod show` has the entries; whoever made one by other means is its actor, by claim"
+HELP = "`tripod show` has the entries; the actor of an entry made by other means is a claim"
 LOG_HELP = "`tripod rebuild --evidence` gives a kept log back; what was added is for a person"
 PAST_HELP = "`tripod show` has what was kept at each end: find out who changed the log between"
 CLAIM_HELP = "the ledger's state counts; a worker that is stuck runs `tripod worker escalate`"
