@@ -67,8 +67,11 @@ def test_where_there_is_no_team_the_way_to_one_is_said(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NoTeamError, match="tripod init"):
         find_team(None)
-    with pytest.raises(NoLedgerError):
+    with pytest.raises(NoTeamError, match="tripod init"):
         Team(str(tmp_path))
+    (tmp_path / ".nbs").mkdir()
+    with pytest.raises(NoLedgerError, match="tripod init"):
+        Team(str(tmp_path / ".nbs"))
 
 
 def test_an_act_on_a_ledger_that_is_not_begun_says_so(tmp_path: Path) -> None:
