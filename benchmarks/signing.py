@@ -23,7 +23,7 @@ from tripod.bus import events as bus
 from tripod.ledger.actors import parse_record, statement
 from tripod.ledger.entry import Draft
 from tripod.ledger.locator import DATABASE
-from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.team.team import Team
 from tripod.trust import actors as authors
@@ -65,7 +65,7 @@ def _made(folder: str, entries: int, *, signed: bool) -> str:
         if signed:
             for handle in PEOPLE:
                 authors.enrol(team, handle, keys.never)
-        signing = Signing(team.store.db)
+        signing = Signing(team.store)
         drafts = [event_draft(AFTER_US + number, rng) for number in range(entries)]
         for at in range(0, entries, BATCH):
             part = drafts[at : at + BATCH]
@@ -102,7 +102,7 @@ def _signatures(root: str) -> Iterator[tuple[Ed25519PublicKey, bytes, bytes]]:
             handle: Ed25519PublicKey.from_public_bytes(VerifierKey.parse(vkey).public)
             for handle, vkey in vkeys.items()
         }
-        for entry in read_entries(db):
+        for entry in SQLiteReader(db).read():
             if entry.auth is not None:
                 signature = parse_record(entry.auth).signature
                 yield loaded[entry.actor], statement(orjson.loads(entry.header)), signature

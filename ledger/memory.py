@@ -9,15 +9,17 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Unpack
 
 import orjson
 
 from tripod.ledger.chain import Tip, link_all
-from tripod.ledger.entry import Draft, Entry
+from tripod.ledger.entry import Draft, Entry, leaf_hash
 from tripod.ledger.errors import ConflictError, LedgerError
 from tripod.ledger.ids import fresh_ids, now_at
+from tripod.ledger.merkle import Tree
 from tripod.ledger.sqlite.erase import named_blobs, naming
-from tripod.ledger.store import Fold, Guard, Head
+from tripod.ledger.store import Cursors, Fold, Guard, Head, Occurrences, RawEntry, Selection
 
 
 class MemoryStore:
@@ -31,6 +33,7 @@ class MemoryStore:
         self._by_id: dict[str, Entry] = {}
         self._blobs: dict[bytes, bytes] = {}
         self._tip = Tip.start("")
+        self._files = 0
         self._whole = True
 
     @property
@@ -45,13 +48,24 @@ class MemoryStore:
 
     @property
     def at(self) -> str:
-        """Time of the newest entry."""
-        return self._tip.at
+        """Time of the newest entry ('' before there is one)."""
+        return self._tip.at if self._entries else ""
 
     @property
     def tables(self) -> sqlite3.Connection:
         """Connection to the table projections."""
         return self.db
+
+    def cursors(self) -> Cursors:
+        """The size, and how far the projections are."""
+        return Cursors(self.size, self.size, self._files)
+
+    def tables_folded(self) -> None:
+        """Each append folds the tables: there is no cursor to be moved."""
+
+    def set_files(self, size: int) -> None:
+        """The files show the first ``size`` entries."""
+        self._files = max(self._files, min(size, self.size))
 
     @contextmanager
     def transaction(self) -> Iterator[MemoryStore]:
@@ -137,14 +151,79 @@ class MemoryStore:
         return Head(self._tip.tree.size, self._tip.tree.root())
 
     def read(
-        self, start: int = 0, stop: int | None = None, stream: str | None = None
+        self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]
     ) -> Iterator[Entry]:
-        """Entries [start, stop) in order."""
-        return iter([e for e in self._entries[start:stop] if stream is None or e.stream == stream])
+        """Entries [start, stop) of a stream and of some kinds, in either order."""
+        stream, kinds = chosen.get("stream"), chosen.get("kinds")
+        found = [
+            entry
+            for entry in self._entries[max(start, 0) : stop]
+            if stream in (None, entry.stream) and (not kinds or entry.kind in kinds)
+        ]
+        return iter(found[:: -1 if chosen.get("newest_first") else 1][: chosen.get("limit")])
+
+    def raw(
+        self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]
+    ) -> Iterator[RawEntry]:
+        """What ``read`` gives, undecoded."""
+        return map(_raw, self.read(start, stop, **chosen))
+
+    def entry(self, seq: int) -> Entry | None:
+        """The entry with this number, or None."""
+        return self._entries[seq] if 0 <= seq < self.size else None
+
+    def header(self, seq: int) -> bytes | None:
+        """The exact bytes of an entry's header, or None."""
+        entry = self.entry(seq)
+        return entry and entry.header
+
+    def raw_of(self, seqs: Sequence[int]) -> Iterator[RawEntry]:
+        """The entries with these numbers, undecoded."""
+        return (_raw(entry) for seq in seqs if (entry := self.entry(seq)) is not None)
+
+    def seq_of(self, entry_id: str) -> int | None:
+        """The number of the entry with this id, or None."""
+        entry = self._by_id.get(entry_id)
+        return None if entry is None else entry.seq
+
+    def raw_by_id(self, start: str, stop: str) -> Iterator[RawEntry]:
+        """The entries with ids in [start, stop), undecoded."""
+        return (_raw(entry) for entry in self._entries if start <= entry.id < stop)
+
+    def count_by_id(self, start: str, stop: str) -> int:
+        """How many entries have ids in [start, stop)."""
+        return len(list(self.raw_by_id(start, stop)))
+
+    def last_seq(
+        self, *, kind: str | None = None, stream: str | None = None, stop: int | None = None
+    ) -> int | None:
+        """The number of the newest entry of a kind, of a stream, below ``stop``, or None."""
+        kinds = () if kind is None else (kind,)
+        last = next(self.read(0, stop, stream=stream, kinds=kinds, newest_first=True), None)
+        return None if last is None else last.seq
+
+    def kinds(self, start: int = 0, stop: int | None = None) -> dict[str, Occurrences]:
+        """The kinds of the entries of a range, each with how many there are."""
+        found: dict[str, Occurrences] = {}
+        for entry in self.read(start, stop):
+            number, first, _ = found.get(entry.kind, (0, entry.seq, entry.seq))
+            found[entry.kind] = Occurrences(number + 1, first, entry.seq)
+        return found
+
+    def names_in_body(self, kind: str, text: bytes) -> bool:
+        """Whether the stored body of an entry of this kind contains these bytes."""
+        return any(text in (entry.body or b"") for entry in self.read(kinds=(kind,)))
 
     def blob(self, digest: bytes) -> bytes | None:
         """The blob with this SHA-256, or None."""
         return self._blobs.get(digest)
+
+    def hashes(self, level: int, start: int, stop: int) -> list[bytes]:
+        """The roots of full subtrees of 256^level entries, numbers [start, stop)."""
+        tree = Tree()
+        for entry in self._entries:
+            tree.append(leaf_hash(entry.header))
+        return [h for of, n, h in sorted(tree.full) if of == level and start <= n < stop]
 
     def wait(self, size: int, timeout: float) -> int:
         """Give the size: nobody else can append to this process's memory while we wait."""
@@ -159,3 +238,7 @@ class MemoryStore:
     def close(self) -> None:
         """Forget everything."""
         self.db.close()
+
+
+def _raw(entry: Entry) -> RawEntry:
+    return RawEntry(*entry[:4], *entry[6:9], entry.auth)

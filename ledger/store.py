@@ -1,4 +1,8 @@
-"""The protocol of a store: a handful of methods that every store implements; head and guards.
+"""The protocol of a store: what it must do, so that no other module asks its tables.
+
+``LedgerReader`` is everything that can be asked of a ledger's entries. A ``Store`` answers it, and
+so does an open ``Transaction`` (with its own entries), a connection that may only read, and an
+export that was loaded into a database. SQL above this package asks the tables of projections only.
 
 The caller states a guard on a *stream*; only the store knows the head and queues on it, since
 callers that compare-and-swap one global head collapse as soon as several write (spec: store 4.2).
@@ -7,9 +11,9 @@ One contract suite (``tests/core/store_contract.py``) runs against every impleme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
 
 from tripod.ledger.entry import Draft, Entry
 
@@ -28,30 +32,160 @@ class Guard(NamedTuple):
     size: int
 
 
-# Store ------------------------------------------------------------------------------------------
+class Cursors(NamedTuple):
+    """How far the projections are, beside the ledger's ``size``; each counts entries from 0.
+
+    The store moves ``tables`` itself, in each append's transaction; the team moves ``files``, once
+    they show that many entries.
+    """
+
+    size: int
+    tables: int
+    files: int
+
+
+class RawEntry(NamedTuple):
+    """An entry as it is stored, nothing decoded: for programs that judge or copy its bytes.
+
+    ``salt`` and ``body`` are None where they were erased, ``auth`` where nobody signed.
+    """
+
+    seq: int
+    id: str
+    kind: str
+    stream: str
+    header: bytes
+    salt: bytes | None
+    body: bytes | None
+    auth: bytes | None
+
+
+class Occurrences(NamedTuple):
+    """How many entries of a kind there are in a range, and the first and the last of them."""
+
+    number: int
+    first: int
+    last: int
+
+
+class Selection(TypedDict, total=False):
+    """Which entries of a range are read, and how; by default all, in the order of ``seq``."""
+
+    stream: str | None
+    """Of this stream only."""
+    kinds: Collection[str]
+    """Of these kinds only."""
+    newest_first: bool
+    """Backwards."""
+    limit: int | None
+    """At most so many."""
+
+
+# Reading ----------------------------------------------------------------------------------------
+
+
+class LedgerReader(Protocol):
+    """What can be asked of a ledger's entries.
+
+    An entry never changes, except that its body may be erased; so whatever is read below a size
+    that was read before is the same for every reader, however many entries follow it meanwhile.
+    A digest is 32 bytes, a ``seq`` counts from 0, a range is ``[start, stop)``; without ``stop`` it
+    goes up to the newest entry.
+
+    Raises:
+        LedgerDamagedError: from any method, where the ledger's database is damaged.
+    """
+
+    @property
+    def tables(self) -> Any:
+        """DB-API connection to the tables of the projections, for their own SQL."""
+
+    @property
+    def origin(self) -> str:
+        """The ledger's own name, unique for ever ('' before ``ledger.opened``)."""
+
+    @property
+    def size(self) -> int:
+        """How many entries the ledger holds."""
+
+    @property
+    def at(self) -> str:
+        """Time of the newest entry ('' before there is one)."""
+
+    def head(self) -> Head:
+        """Size and root as of now."""
+
+    def cursors(self) -> Cursors:
+        """The size, and how far the projections are; all of one moment."""
+
+    def read(
+        self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]
+    ) -> Iterator[Entry]:
+        """Entries of a range, without gaps, with their exact bytes and their decoded bodies."""
+
+    def raw(
+        self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]
+    ) -> Iterator[RawEntry]:
+        """What ``read`` gives, undecoded: where the bytes are judged, or most are passed over."""
+
+    def entry(self, seq: int) -> Entry | None:
+        """The entry with this number, or None."""
+
+    def header(self, seq: int) -> bytes | None:
+        """The exact bytes of an entry's header, or None."""
+
+    def raw_of(self, seqs: Sequence[int]) -> Iterator[RawEntry]:
+        """The entries with these numbers, undecoded, in any order; those that are missing are not.
+
+        One request for all of them: nothing asks for entries one after the other.
+        """
+
+    def seq_of(self, entry_id: str) -> int | None:
+        """The number of the entry with this id, or None."""
+
+    def raw_by_id(self, start: str, stop: str) -> Iterator[RawEntry]:
+        """The entries with ids in ``[start, stop)``, undecoded, in the order of ``seq``.
+
+        Ids that begin alike are found without a look at all others.
+        """
+
+    def count_by_id(self, start: str, stop: str) -> int:
+        """How many entries have ids in ``[start, stop)``."""
+
+    def last_seq(
+        self, *, kind: str | None = None, stream: str | None = None, stop: int | None = None
+    ) -> int | None:
+        """The number of the newest entry of a kind, of a stream, below ``stop``, or None."""
+
+    def kinds(self, start: int = 0, stop: int | None = None) -> Mapping[str, Occurrences]:
+        """The kinds of the entries of a range, each with how many there are."""
+
+    def names_in_body(self, kind: str, text: bytes) -> bool:
+        """Whether the stored body of an entry of this kind contains these bytes."""
+
+    def blob(self, digest: bytes) -> bytes | None:
+        """The blob with this SHA-256, or None."""
+
+    def hashes(self, level: int, start: int, stop: int) -> list[bytes]:
+        """The stored roots of full subtrees of 256^level entries, numbers [start, stop), in order.
+
+        Those that are not stored are left out.
+        """
+
+
+# Writing ----------------------------------------------------------------------------------------
 
 
 Fold: TypeAlias = Callable[[Any, Sequence[Entry]], None]
 """Called inside the append's transaction with the table connection and the new entries."""
 
 
-class Transaction(Protocol):
+class Transaction(LedgerReader, Protocol):
     """The one place where a decision and its entries are made together.
 
-    ``tables`` is a DB-API connection that sees the table projections as of ``size``.
+    What it reads includes the entries that were appended in it, and ``tables`` shows the table
+    projections as of ``size``. A new entry is never dated before ``at``.
     """
-
-    @property
-    def size(self) -> int:
-        """How many entries the ledger holds, those appended in this transaction included."""
-
-    @property
-    def at(self) -> str:
-        """Time of the newest entry; a new one is never dated earlier."""
-
-    @property
-    def tables(self) -> Any:
-        """Connection to the table projections, inside this transaction."""
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """Append drafts, all or none.
@@ -77,16 +211,12 @@ class Transaction(Protocol):
             LedgerError: there is no such entry, or it was erased before; nothing was changed.
         """
 
+    def tables_folded(self) -> None:
+        """The caller folded the tables anew, up to the newest entry: the cursor says so."""
 
-class Store(Protocol):
+
+class Store(LedgerReader, Protocol):
     """What a ledger needs from a database."""
-
-    @property
-    def origin(self) -> str:
-        """The ledger's own name, unique for ever ('' before ``ledger.opened``)."""
-
-    def head(self) -> Head:
-        """Size and root as of now."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Take the writer's place; leave with an exception and nothing has happened."""
@@ -94,13 +224,8 @@ class Store(Protocol):
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """One transaction that appends ``drafts``; see ``Transaction.append``."""
 
-    def read(
-        self, start: int = 0, stop: int | None = None, stream: str | None = None
-    ) -> Iterator[Entry]:
-        """Entries [start, stop) in order, without gaps, with their exact bytes."""
-
-    def blob(self, digest: bytes) -> bytes | None:
-        """The blob with this SHA-256, or None."""
+    def set_files(self, size: int) -> None:
+        """The files show the first ``size`` entries: move that cursor, which never moves back."""
 
     def wait(self, size: int, timeout: float) -> int:
         """Wait until the ledger holds more than ``size`` entries or ``timeout`` seconds passed.

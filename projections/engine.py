@@ -22,8 +22,10 @@ import orjson
 
 from tripod.ledger.entry import Entry, commit
 from tripod.ledger.errors import LedgerDamagedError
+from tripod.ledger.places import CHAT as CHATS
+from tripod.ledger.places import EVENTS, PLACE_IDS, added_problem, places_problem
 from tripod.ledger.progress import over
-from tripod.ledger.sqlite.erase import kept
+from tripod.ledger.store import LedgerReader, RawEntry, Transaction
 from tripod.projections import BUS, CHAT, FILES, OWN, PROJECTIONS, manifest
 from tripod.projections.disk import RACY_NS, Disk, UnreadableError
 from tripod.projections.manifest import Manifest, ManifestEntry
@@ -104,17 +106,18 @@ def drop_tables(db: sqlite3.Connection) -> None:
         db.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def tables_current(db: sqlite3.Connection) -> bool:
+def tables_current(ledger: LedgerReader) -> bool:
     """Whether the tables are there, of this version, and folded up to the head."""
+    db = ledger.tables
     try:
         if db.execute(_COUNT_TABLES).fetchone()[0] != len(TABLES) + 2:
             return False  # a view in the place of one may never end: it is not asked
         row = db.execute("SELECT versions FROM folds").fetchone()
-        head = db.execute("SELECT size, tables FROM head").fetchone()
+        cursors = ledger.cursors()
     except sqlite3.OperationalError:
         return False
     whole = row is not None and row[0] == versions()
-    return whole and (head is None or head[0] == head[1])
+    return whole and cursors.tables == cursors.size
 
 
 def fold_into(
@@ -208,20 +211,20 @@ def bulk(db: sqlite3.Connection) -> Iterator[None]:
         db.execute(sql)
 
 
-def refold(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
-    """Fold all entries into fresh tables of ``db``, inside the caller's transaction.
+def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
+    """Fold all entries of the ledger into fresh tables, inside the caller's transaction.
 
     What was known of the files is forgotten: it was noted when they agreed with other tables.
     """
+    db = transaction.tables
     drop_tables(db)
     create_tables(db)
     manifest.forget(db)
-    row = db.execute("SELECT size FROM head").fetchone()
-    entries = over(entries, "folding entries", row[0] if row else 0)
+    entries = over(entries, "folding entries", transaction.size)
     with bulk(db):
         for batch in batches(entries, BATCH):
             fold_into(db, batch)
-    db.execute("UPDATE head SET tables = size")
+    transaction.tables_folded()
 
 
 def batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
@@ -236,47 +239,88 @@ def batches(entries: Iterable[Entry], size: int) -> Iterator[list[Entry]]:
         yield batch
 
 
-def source_of(db: sqlite3.Connection) -> Source:
-    """Serve renders from a ledger's own database."""
+def source_of(ledger: LedgerReader) -> Source:
+    """Serve renders from a ledger and its own tables."""
 
     def body(seq: int) -> dict[str, Any]:
-        sql = "SELECT kind, header, salt, body FROM entries WHERE seq = ?"
-        row = db.execute(sql, (seq,)).fetchone()
-        if row is None:
+        found = next(ledger.raw(seq, seq + 1), None)
+        if found is None:
             raise LedgerDamagedError(f"entry {seq} is missing: see `tripod verify`")
-        kind, header, salt, data = row
-        if salt is None and data is None:
-            keep = kept(db, seq)
-            if not keep:
+        if found.salt is None and found.body is None:
+            erased = ledger.entry(seq)
+            if erased is None or not erased.data:
                 raise LedgerDamagedError(
                     f"entry {seq} lost its body, and no entry says why: see `tripod verify`"
                 )
-            return keep
+            return erased.data
         # What goes into a file must be what was committed to: a false body is not spread.
-        if commit(salt, kind, data) != orjson.loads(header)["body"]:
+        if not _is_committed(found):
             raise LedgerDamagedError(
                 f"entry {seq} has a body that it did not commit to: see `tripod verify`"
             )
-        return orjson.loads(data)  # type: ignore[no-any-return]
+        return orjson.loads(found.body or b"")  # type: ignore[no-any-return]
 
     def bodies(seqs: Sequence[int]) -> dict[int, dict[str, Any]]:
-        sql = (
-            "SELECT seq, kind, header, salt, body FROM entries"
-            " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
-        )
         return {
-            seq: orjson.loads(data)
-            for seq, kind, header, salt, data in db.execute(sql, (orjson.dumps(seqs).decode(),))
-            if commit(salt, kind, data) == orjson.loads(header)["body"]
+            found.seq: orjson.loads(found.body)
+            for found in ledger.raw_of(seqs)
+            if found.body is not None and _is_committed(found)
         }
 
     def blob(digest: str) -> bytes:
-        row = db.execute(
-            "SELECT bytes FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),)
-        ).fetchone()
-        return row[0]  # type: ignore[no-any-return]
+        found = ledger.blob(bytes.fromhex(digest))
+        if found is None:
+            raise LedgerDamagedError(f"blob {digest[:12]}… is missing: see `tripod verify`")
+        return found
 
-    return Source(db, body, blob, bodies)
+    return Source(ledger.tables, body, blob, bodies, ledger)
+
+
+def _is_committed(found: RawEntry) -> bool:
+    """Whether a body is the one that the entry's header commits to."""
+    said = commit(found.salt or b"", found.kind, found.body or b"")
+    return bool(said == orjson.loads(found.header)["body"])
+
+
+def recorded(ledger: LedgerReader) -> dict[str, str]:
+    """Where the entries say that events and chats are; {} in a ledger without entries.
+
+    Raises:
+        ValueError: one does not say so in a way that we would have written.
+    """
+    first = next(ledger.raw(0, 1), None)
+    if first is None:
+        return {}
+    body = _body(first.body)
+    events, chat = body.get(EVENTS), body.get(CHATS)
+    if not isinstance(events, str) or not isinstance(chat, str):
+        raise ValueError("entry 0 does not say where the events and the chats are")  # noqa: TRY004 - it is the value in the ledger that is wrong
+    problem = places_problem(events, chat)
+    if problem is not None:
+        raise ValueError(f"entry 0: {problem}")
+    places = {EVENTS: events, CHATS: chat}
+    # By their ids: what is read here costs nothing in a ledger of a million entries.
+    for added in ledger.raw_by_id(*PLACE_IDS):
+        if added.kind != "place.added":
+            continue
+        seq, body = added.seq, _body(added.body)
+        holds, name, path = (body.get(key) for key in ("holds", "name", "path"))
+        if not (isinstance(holds, str) and isinstance(name, str) and isinstance(path, str)):
+            raise ValueError(f"entry {seq} does not say which folder was added")  # noqa: TRY004 - as above
+        problem = added_problem(holds, name, path)
+        if problem is not None:
+            raise ValueError(f"entry {seq}: {problem}")
+        places[f"{holds}/{name}"] = path
+    return places
+
+
+def _body(data: bytes | None) -> dict[str, object]:
+    """A decoded body; empty if it is not one, or erased."""
+    try:
+        body = orjson.loads(data or b"")
+    except (ValueError, TypeError):
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 # Rebuild ----------------------------------------------------------------------------------------

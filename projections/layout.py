@@ -13,11 +13,8 @@ decision logs of other folders than ``scribe/`` in ``scribe/<name>/``.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
-
-import orjson
 
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.places import (
@@ -26,14 +23,11 @@ from tripod.ledger.places import (
     COUNTS,
     EVENTS,
     LOGS,
-    PLACE_IDS,
     PROCESSED,
     RECORD,
     SEARCH,
     SPOOL,
     WORKERS,
-    added_problem,
-    places_problem,
 )
 
 MIB = 1024 * 1024
@@ -265,46 +259,3 @@ def _joined(root: str, place: str) -> str:
     if place.startswith("/"):
         return place
     return os.path.normpath(f"{root}/{place}") if place in (".", "..") else f"{root}/{place}"
-
-
-def recorded(db: sqlite3.Connection) -> dict[str, str]:
-    """Where the entries say that events and chats are; {} in a ledger without entries.
-
-    Raises:
-        ValueError: one does not say so in a way that we would have written.
-    """
-    row = db.execute("SELECT body FROM entries WHERE seq = 0").fetchone()
-    if row is None:
-        return {}
-    body = _body(row[0])
-    events, chat = body.get(EVENTS), body.get(CHAT)
-    if not isinstance(events, str) or not isinstance(chat, str):
-        raise ValueError("entry 0 does not say where the events and the chats are")  # noqa: TRY004 - it is the value in the ledger that is wrong
-    problem = places_problem(events, chat)
-    if problem is not None:
-        raise ValueError(f"entry 0: {problem}")
-    places = {EVENTS: events, CHAT: chat}
-    # By the index of ids: what is read here costs nothing in a ledger of a million entries.
-    sql = (
-        "SELECT seq, body FROM entries WHERE id >= ? AND id < ? AND kind = 'place.added'"
-        " ORDER BY seq"
-    )
-    for seq, data in db.execute(sql, PLACE_IDS):
-        body = _body(data)
-        holds, name, path = (body.get(key) for key in ("holds", "name", "path"))
-        if not (isinstance(holds, str) and isinstance(name, str) and isinstance(path, str)):
-            raise ValueError(f"entry {seq} does not say which folder was added")  # noqa: TRY004 - as above
-        problem = added_problem(holds, name, path)
-        if problem is not None:
-            raise ValueError(f"entry {seq}: {problem}")
-        places[f"{holds}/{name}"] = path
-    return places
-
-
-def _body(data: bytes | None) -> dict[str, object]:
-    """A decoded body; empty if it is not one, or erased."""
-    try:
-        body = orjson.loads(data or b"")
-    except (ValueError, TypeError):
-        return {}
-    return body if isinstance(body, dict) else {}

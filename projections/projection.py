@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tripod.ledger.entry import Entry
+from tripod.ledger.store import LedgerReader
 
 TOGETHER = 500
 """How many bodies are fetched at once."""
@@ -42,14 +43,16 @@ Render: TypeAlias = Callable[[], File | None]
 class Source(NamedTuple):
     """Where a render finds what it needs: the tables, bodies by seq, blobs by digest in hex.
 
-    ``bodies`` fetches many at once, for a fraction of the price: it gives those that can be had,
-    and ``body`` says of each of the others why it cannot.
+    ``ledger`` answers what is asked of the entries themselves. ``bodies`` fetches many at once, for
+    a fraction of the price: it gives those that can be had, and ``body`` says of each of the others
+    why it cannot.
     """
 
     db: sqlite3.Connection
     body: Callable[[int], dict[str, Any]]
     blob: Callable[[str], bytes]
     bodies: Callable[[Sequence[int]], dict[int, dict[str, Any]]]
+    ledger: LedgerReader
 
     def each_body(self, seqs: Sequence[int]) -> Iterator[dict[str, Any]]:
         """The bodies of entries, one after the other; raises as ``body`` does."""

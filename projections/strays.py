@@ -107,7 +107,7 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     if stray.is_open:  # its writer may be at it: a state is kept once, whole
         return Taken([], is_news=False, is_done=False)
     entry_id = observed_id(stray.kept, 0, stray.data)
-    if _is_known(source, entry_id):
+    if source.ledger.seq_of(entry_id) is not None:
         return Taken([], is_news=False, is_done=True)
     shown, places = withhold(source, path, stray.data)
     reason = "another program changed it at the moment when we replaced it"
@@ -135,7 +135,7 @@ def _lines(reader: Reader, stray: Stray, new: bytes, channel: Channel) -> bool:
     torn = stray.is_open and not new.endswith(b"\n")
     for number, line in enumerate(lines[:-1] if torn else lines):
         entry_id = observed_id(stray.kept, number, line)
-        if not _is_known(reader.source, entry_id):
+        if reader.source.ledger.seq_of(entry_id) is None:
             channel.line(line, readable(line))
             _identify(reader, entry_id)
     return not torn
@@ -151,7 +151,7 @@ def _pieces(reader: Reader, stray: Stray, new: bytes) -> bool:
     parts = [text, *pieces] if text else list(pieces)
     for number, part in enumerate(parts[:-1] if stray.is_open else parts):
         entry_id = observed_id(stray.kept, number, part)
-        if not _is_known(reader.source, entry_id):
+        if reader.source.ledger.seq_of(entry_id) is None:
             taker.add(part)
             _identify(reader, entry_id)
     return not stray.is_open
@@ -160,7 +160,7 @@ def _pieces(reader: Reader, stray: Stray, new: bytes) -> bool:
 def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     """A worker's file is kept a state at a time: the one of today, and what was added to this."""
     entry_id = observed_id(stray.kept, 0, new)
-    if _is_known(reader.source, entry_id):
+    if reader.source.ledger.seq_of(entry_id) is not None:
         return True
     want = desired(reader.source, stray.path)
     if want is None:
@@ -177,8 +177,3 @@ def _identify(reader: Reader, entry_id: str) -> None:
     """Give the newest piece its id."""
     last = reader.found.pieces[-1]
     reader.found.pieces[-1] = last._replace(draft=last.draft._replace(id=entry_id))
-
-
-def _is_known(source: Source, entry_id: str) -> bool:
-    found = source.db.execute("SELECT 1 FROM entries WHERE id = ?", (entry_id,)).fetchone()
-    return found is not None

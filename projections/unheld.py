@@ -8,7 +8,6 @@ ledger holds is no piece of its own: the ledger's stands again.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -26,12 +25,11 @@ _QUEUE, _DONE, _CHAT, _LOG = EVENTS, f"{PROCESSED}/", CHAT, LOGS
 _RULE = b"---"
 
 
-def unheld(source: Source, entries: sqlite3.Connection, path: str, data: bytes) -> list[str]:
+def unheld(source: Source, path: str, data: bytes) -> list[str]:
     """Name each valid piece of ``data``, the bytes of a file at ``path``, that no entry holds.
 
     Args:
-        source: the ledger's tables, at the head.
-        entries: the ledger's database.
+        source: the ledger's tables, at the head, and its entries.
         path: the file's path within the team directory; of any other file there are no pieces.
         data: its bytes.
     """
@@ -43,7 +41,7 @@ def unheld(source: Source, entries: sqlite3.Connection, path: str, data: bytes) 
         return _messages(source, name.removesuffix(".chat"), data)
     if front == _QUEUE and name.endswith(".event"):
         name = name.removeprefix(_DONE)
-        is_new = parse_event(data) is not None and not _published(source, entries, name)
+        is_new = parse_event(data) is not None and not _published(source, name)
         return [f"event {name}"] if is_new else []
     return []
 
@@ -126,16 +124,12 @@ def _messages(source: Source, stem: str, data: bytes) -> list[str]:
     return found
 
 
-def _published(source: Source, entries: sqlite3.Connection, name: str) -> bool:
+def _published(source: Source, name: str) -> bool:
     """Whether the ledger has, or had, an event of this name; a prune takes it off the table."""
     if source.db.execute("SELECT 1 FROM events WHERE name = ?", (name,)).fetchone():
         return True
     sql = "SELECT 1 FROM redactions WHERE place = ?"
     if source.db.execute(sql, (f"{_QUEUE}/{name}",)).fetchone():
         return True
-    sql = (
-        "SELECT 1 FROM entries WHERE stream = 'bus' AND kind = 'bus.published'"
-        " AND instr(CAST(body AS TEXT), ?) LIMIT 1"
-    )
     wanted = f'"name":{json.dumps(name, ensure_ascii=False)}'
-    return entries.execute(sql, (wanted,)).fetchone() is not None
+    return source.ledger.names_in_body("bus.published", wanted.encode())

@@ -30,7 +30,7 @@ from tripod.ledger.ids import change_id
 from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.team import evidence_kept
 from tripod.ledger.merkle import Tree
-from tripod.ledger.sqlite.reader import read_entries
+from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
@@ -206,7 +206,7 @@ def forge(
         _insert(db, rows, keep, spell)
         drop_tables(db)
         create_tables(db)
-        for batch in batches(read_entries(db), 1000):
+        for batch in batches(SQLiteReader(db).read(), 1000):
             fold_into(db, batch, lambda _entry, _error: None)
         manifest.forget(db)
     with closing(sqlite3.connect(database(root))) as db:
@@ -221,9 +221,10 @@ def _unchecked(db: sqlite3.Connection) -> Source:
     """What serves renders, also from bodies that were not committed to."""
 
     def body(seq: int) -> dict[str, Any]:
-        return next(read_entries(db, seq, seq + 1)).data
+        return next(SQLiteReader(db).read(seq, seq + 1)).data
 
-    return Source(db, body, source_of(db).blob, lambda _: {})
+    ledger = SQLiteReader(db)
+    return Source(db, body, source_of(ledger).blob, lambda _: {}, ledger)
 
 
 def _insert(

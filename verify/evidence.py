@@ -23,14 +23,13 @@ from tripod.ledger.ids import now_us
 from tripod.ledger.locator import DATABASE, no_team, team_of
 from tripod.ledger.places import COUNTS, LOGS, RECORD, WORKERS
 from tripod.ledger.progress import over
-from tripod.ledger.sqlite.reader import keeps_log, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, keeps_log, read_only
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections import LOG, manifest
 from tripod.projections.decisions.format import log_name_problem
 from tripod.projections.disk import Disk, TooBigError
-from tripod.projections.engine import compare, desired, own_files
-from tripod.projections.layout import recorded
+from tripod.projections.engine import compare, desired, own_files, recorded
 from tripod.projections.projection import Source
 from tripod.projections.team import tables as team_tables
 from tripod.projections.team.tables import ahead_of
@@ -47,7 +46,7 @@ from tripod.verify.finding import (
     outcome,
 )
 from tripod.verify.fold import Compared, Folded, fold_evidence
-from tripod.verify.rows import RENDER_ERRORS, one, schema_of, untouchable
+from tripod.verify.rows import RENDER_ERRORS, EvidenceReader, head_row, schema_of, untouchable
 from tripod.verify.scan.roots import Heads
 
 NEARBY = 50  # lines: how far an approximate chat reference may be off
@@ -105,6 +104,11 @@ class Evidence:
             self.outside.history,
         )
 
+    @property
+    def ledger(self) -> EvidenceReader | None:
+        """What can be asked of the entries; None where there is no ledger."""
+        return None if self.db is None else EvidenceReader(self.db)
+
     # Tables and bodies -------------------------------------------------------------------------
 
     def fold(self, beside: Callable[[], Compared | None] = lambda: None) -> None:
@@ -142,18 +146,14 @@ class Evidence:
 
     def leaf(self, seq: int) -> str:
         """The leaf hash of an entry in hex, '' where there is no such entry."""
-        row = None
-        if self.db is not None:
-            row = one(self.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
-        return leaf_hash(row[0]).hex() if row is not None and type(row[0]) is bytes else ""
+        header = None if self.ledger is None else self.ledger.header(seq)
+        return leaf_hash(header).hex() if type(header) is bytes else ""
 
     def at(self, seq: int) -> str:
         """The time of the append that an entry came with, '' where no ledger holds it yet."""
-        row = None
-        if self.db is not None:
-            row = one(self.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
+        header = None if self.ledger is None else self.ledger.header(seq)
         try:
-            return "" if row is None else parse_header(row[0]).at
+            return "" if header is None else parse_header(header).at
         except (LedgerError, TypeError):
             return f"unreadable {seq}"  # equal to no other
 
@@ -242,7 +242,7 @@ class Evidence:
         """Which entry the files count that the ledger does not hold, in words; None: none."""
         disk = self.disk
         try:
-            return None if disk is None or self.db is None else ahead_of(self.db, disk)
+            return None if disk is None or self.db is None else ahead_of(self.ledger, disk)
         except sqlite3.DatabaseError:
             return None  # no table of entries: `ledger-missing` names that
 
@@ -313,16 +313,14 @@ class Evidence:
     def cursors(self) -> list[tuple[str, int, int]]:
         """(what, cursor, size) of the projections' cursors in the head row."""
         assert self.db is not None
-        row = one(self.db, "SELECT tables, files, size FROM head")
-        if row is None or any(type(value) is not int for value in row):
+        row = head_row(self.db)
+        if row is None or any(type(value) is not int for value in (row.size, *row[3:])):
             return []
-        return [("tables", row[0], row[2]), ("files", row[1], row[2])]
+        return [("tables", row.tables, row.size), ("files", row.files, row.size)]
 
     def unswept(self) -> int:
         """How many erased entries may still lie in the pages of the database's file."""
-        sql = "SELECT count(*) FROM (SELECT 1 FROM unswept LIMIT 1000000)"
-        row = None if self.db is None else one(self.db, sql)
-        return 0 if row is None else int(row[0])
+        return 0 if self.ledger is None else self.ledger.unswept()
 
     # The past ----------------------------------------------------------------------------------
 
@@ -431,17 +429,16 @@ def look_outside(evidence: Evidence, asked: AnchorOptions) -> None:
 
 def _logs_elsewhere(evidence: Evidence) -> dict[str, str]:
     """The paths of the decision logs in folders that were added, by their names in the entries."""
-    disk, db = evidence.disk, evidence.db
-    if disk is None or db is None or not any(f.startswith(f"{LOGS}/") for f in evidence.places):
+    disk, ledger = evidence.disk, evidence.ledger
+    if disk is None or ledger is None or not any(f.startswith(f"{LOGS}/") for f in evidence.places):
         return {}
     found = {}
     # From the entries, not the tables: a changed table could hide a log from its history.
-    with suppress(sqlite3.Error):  # other checks name what is wrong
-        for (data,) in db.execute("SELECT body FROM entries WHERE kind = 'log.begun'"):
-            with suppress(ValueError, TypeError, AttributeError):
-                name = orjson.loads(data or b"").get("file", "")
-                if log_name_problem(name) is None and "/" in name:
-                    found[name] = os.path.normpath(disk.full(f"{LOG.folder}/{name}"))
+    for entry in ledger.raw(kinds=("log.begun",)):
+        with suppress(ValueError, TypeError, AttributeError):  # other checks name what is wrong
+            name = orjson.loads(entry.body or b"").get("file", "")
+            if log_name_problem(name) is None and "/" in name:
+                found[name] = os.path.normpath(disk.full(f"{LOG.folder}/{name}"))
     return found
 
 
@@ -484,10 +481,8 @@ def begin(evidence: Evidence) -> None:
         )
         return
     with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
-        evidence.places = recorded(db)
-    # Not counted: pages of an index that lead back to each other would never end.
-    last = one(db, "SELECT max(seq) + 1 FROM entries")
-    evidence.rows = last[0] or 0 if last else 0
+        evidence.places = recorded(EvidenceReader(db))
+    evidence.rows = EvidenceReader(db).size
 
 
 def traces(path: str, root: str) -> list[str]:
@@ -529,8 +524,8 @@ def _grew(evidence: Evidence) -> bool:
     with suppress(LedgerError, sqlite3.Error), closing(read_only(evidence.database)) as db:
         # One step down an index. A view in the table's place may never end: it is cut off.
         db.set_progress_handler(lambda: 1, _STEPS)
-        last = db.execute("SELECT max(seq) + 1 FROM entries").fetchone()[0] or 0
-        return bool(last != evidence.rows)
+        last = SQLiteReader(db).last_seq()
+        return evidence.rows != (0 if last is None else last + 1)
     return False
 
 

@@ -42,7 +42,14 @@ from tripod.projections.pieces import Found, sort_pieces
 from tripod.projections.projection import File, Render, Source
 from tripod.projections.team.intake import CONFIG
 from tripod.verify.advice import may_decide
-from tripod.verify.rows import RENDER_ERRORS, one, readable_entries, source_over
+from tripod.verify.rows import (
+    RENDER_ERRORS,
+    EvidenceReader,
+    head_row,
+    one,
+    readable_entries,
+    source_over,
+)
 
 
 class Compared(NamedTuple):
@@ -52,7 +59,7 @@ class Compared(NamedTuple):
     agree, ``queue`` says whether every event file does.
     """
 
-    head: tuple[object, ...] | None
+    head: tuple[object, ...]
     chats: Manifest
     queue: bool
 
@@ -66,18 +73,13 @@ def compare_own(path: str, disk: Disk) -> Compared | None:
         source = source_over(db, db, {}, {})
         chats = agreed_chats(source, disk, RENDER_ERRORS)
         queue = all(_agrees(disk, at, render()) for at, render in BUS.renders(source))
-        return Compared(head_of(db), chats, queue)
+        return Compared((head_row(db) or ())[:2], chats, queue)
     except (*RENDER_ERRORS, OSError):
         return None
 
 
 def _agrees(disk: Disk, path: str, want: File | None) -> bool:
     return want is not None and compare(disk, path, want) is None
-
-
-def head_of(db: sqlite3.Connection) -> tuple[object, ...] | None:
-    """What the head row says of size and newest entry."""
-    return one(db, "SELECT size, last FROM head")
 
 
 # Folded -----------------------------------------------------------------------------------------
@@ -88,10 +90,6 @@ OLDER = "an older version of tripod folded the tables"
 """What is said of the table ``folds`` then: the tables are another version's, and not compared."""
 _NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted")
 _HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
-_BODIES = (
-    "SELECT seq, body FROM entries"
-    " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
-)
 
 
 @dataclass
@@ -156,8 +154,7 @@ def fold_evidence(
     blobs: dict[str, bytes] = {}
     folded = Folded(source_over(scratch, db, drafts, blobs), 0, None, Found(), drafts=drafts)
     if db is not None:
-        size = one(db, "SELECT max(seq) + 1 FROM entries")
-        folded.size = size[0] or 0 if size else 0
+        folded.size = EvidenceReader(db).size
         with bulk(scratch):
             _fold(folded, over(readable_entries(db), "folding entries", folded.size))
         adopted = one(scratch, "SELECT adopted FROM team")
@@ -171,7 +168,7 @@ def fold_evidence(
     if disk is not None:
         own = derived and not folded.tables and not folded.unfolded
         compared = beside() if own else None
-        if compared is not None and db is not None and compared.head != head_of(db):
+        if compared is not None and db is not None and compared.head != (head_row(db) or ())[:2]:
             compared = None
         _add_files(folded, disk, db, blobs, compared)
     return folded
@@ -236,8 +233,8 @@ def _add_files(
     def broken(part: str, error: Exception) -> None:
         folded.unread.append((part, f"{type(error).__name__}: {error}"))
 
-    cursor = None if db is None else one(db, "SELECT files FROM head")
-    files = cursor[0] if cursor is not None and type(cursor[0]) is int else 2**62
+    head = None if db is None else head_row(db)
+    files = head.files if head is not None and type(head.files) is int else 2**62
     known: Manifest = {} if compared is None else compared.chats
     if db is not None and compared is None:
         known = agreed_chats(folded.source, disk, RENDER_ERRORS)
@@ -254,9 +251,8 @@ def _add_files(
     # What was added to a chat is compared once it is folded.
     folded.agreed = known.keys() - {CHAT.live(p.draft.stream) for p in folded.found.pieces}
     numbers = count(folded.size)
-    newest = None if db is None else one(db, "SELECT at FROM head")
     # They have no time yet; that of the newest entry is the earliest that they can get.
-    at = newest[0] if newest is not None and type(newest[0]) is str else format_at(0)
+    at = head.at if head is not None and type(head.at) is str else format_at(0)
 
     def entries() -> Iterator[Entry]:
         for draft in sort_pieces(folded.found.pieces):
@@ -297,8 +293,7 @@ def _restored(folded: Folded, files: int) -> frozenset[str]:
 
 def _held(db: sqlite3.Connection | None, draft: Draft) -> bool:
     """Whether the ledger has this very piece: taking it in again would append nothing."""
-    sql = "SELECT 1 FROM entries WHERE id = ?"
-    return db is not None and one(db, sql, (draft.id or "",)) is not None
+    return db is not None and EvidenceReader(db).seq_of(draft.id or "") is not None
 
 
 # The ledger's own tables -----------------------------------------------------------------------

@@ -11,7 +11,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -19,6 +20,7 @@ from tripod.ledger.entry import Draft, Entry
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.sqlite.erase import REDACTED, redaction_id
+from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate
 from tripod.projections.engine import create_tables
 from tripod.projections.projection import Source
@@ -141,6 +143,61 @@ def one(db: sqlite3.Connection, sql: str, values: tuple[Any, ...] = ()) -> tuple
     return None if row is None else tuple(row)
 
 
+class EvidenceReader(SQLiteReader):
+    """A ledger that nobody vouches for: what cannot be asked, or read, is not there.
+
+    Values come as they are stored, whatever their type. ``read`` and ``entry`` trust what they
+    decode and are not for evidence; ``raw`` is.
+    """
+
+    def _one(self, sql: str, values: Sequence[object] = ()) -> Any:
+        return next(self._rows(sql, values), None)
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> Iterator[Any]:
+        given = 0
+        while True:
+            try:
+                for row in islice(self.db.execute(sql, values), given, None):
+                    yield row
+                    given += 1
+            except (sqlite3.Error, OverflowError) as error:
+                if "decode" not in str(error) or self.db.text_factory is _lenient:
+                    return
+                self.db.text_factory = _lenient
+            else:
+                return
+
+    @property
+    def size(self) -> int:
+        """One more than the newest row's number: the head's row is judged, and not believed.
+
+        Rows are not counted: pages of an index that lead back to each other would never end.
+        """
+        last = self.last_seq()
+        return 0 if last is None else last + 1
+
+    def unswept(self) -> int:
+        """How many erased entries may still lie in the pages of the database's file."""
+        row = self._one("SELECT count(*) FROM (SELECT 1 FROM unswept LIMIT 1000000)")
+        return 0 if row is None else int(row[0])
+
+
+class HeadRow(NamedTuple):
+    """The head's row as it is stored: size, hash and time of the newest entry, two cursors."""
+
+    size: Any
+    last: Any
+    at: Any
+    tables: Any
+    files: Any
+
+
+def head_row(db: sqlite3.Connection) -> HeadRow | None:
+    """The head's row, or None; also None where the table cannot be asked."""
+    row = one(db, "SELECT size, last, at, tables, files FROM head")
+    return None if row is None else HeadRow(*row)
+
+
 def kept_of(db: sqlite3.Connection, seq: int) -> tuple[int, dict[str, Any]] | None:
     """The entry that says that ``seq`` was erased, and what it says; None where none does."""
     sql = "SELECT seq, body FROM entries WHERE id = ? AND kind = ?"
@@ -219,11 +276,6 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
 
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
-_BODIES = (
-    "SELECT seq, body FROM entries"
-    " WHERE seq IN (SELECT value FROM json_each(?)) AND body IS NOT NULL"
-)
-
 
 def source_over(
     tables: sqlite3.Connection,
@@ -236,6 +288,7 @@ def source_over(
     Bodies and blobs come from the ledger and from what was found on disk: ``drafts`` by the seq
     that they would get, ``blobs`` by digest. What is not there is a LookupError.
     """
+    ledger = EvidenceReader(tables if db is None else db)
 
     def body(seq: int) -> dict[str, Any]:
         if seq in drafts:
@@ -252,18 +305,17 @@ def source_over(
         if db is None or not drafts.keys().isdisjoint(seqs):
             return {}
         try:
-            rows = db.execute(_BODIES, (orjson.dumps(seqs).decode(),))
-            return {seq: orjson.loads(data) for seq, data in rows}
-        except (sqlite3.Error, orjson.JSONDecodeError, TypeError):
+            found = [entry for entry in ledger.raw_of(seqs) if entry.body is not None]
+            return {entry.seq: orjson.loads(entry.body or b"") for entry in found}
+        except (orjson.JSONDecodeError, TypeError):
             return {}
 
     def blob(digest: str) -> bytes:
         if digest in blobs:
             return blobs[digest]
-        sql = "SELECT bytes FROM blobs WHERE sha256 = ?"
-        row = None if db is None else one(db, sql, (bytes.fromhex(digest),))
-        if row is None or type(row[0]) is not bytes:
+        found = ledger.blob(bytes.fromhex(digest))
+        if type(found) is not bytes:
             raise LookupError(f"blob {digest[:12]}… is not there")
-        return row[0]
+        return found
 
-    return Source(tables, body, blob, bodies)
+    return Source(tables, body, blob, bodies, ledger)

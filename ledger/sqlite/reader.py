@@ -1,8 +1,10 @@
-"""Reading a ledger's rows: strictly for programs that trust it, tolerantly for the verifier.
+"""Reads a ledger from SQLite: every SELECT on its own tables that trusts what they hold.
 
-Nothing here writes. ``read_only`` opens a database file without changing a byte of it (SQLite may
-leave its ``-wal`` and ``-shm`` beside it). It refuses a file that has two readings: one that a
-reader sees, and another that the next writer makes of it (``side_problem``).
+Nothing here writes. ``SQLiteReader`` answers ``tripod.ledger.store.LedgerReader`` over any
+connection; the store and its transactions are such readers too. ``read_only`` opens a database
+file without changing a byte of it (SQLite may leave its ``-wal`` and ``-shm`` beside it). It
+refuses a file that has two readings: one that a reader sees, and another that the next writer
+makes of it (``side_problem``).
 """
 
 from __future__ import annotations
@@ -11,15 +13,18 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any, Unpack
 
 import orjson
 
 from tripod.ledger.entry import GENESIS, Entry, commit, leaf_hash
 from tripod.ledger.errors import LedgerDamagedError, NoLedgerError
-from tripod.ledger.merkle import Nodes, node_hash
+from tripod.ledger.merkle import Nodes, Tree, node_hash
 from tripod.ledger.sqlite.erase import kept
+from tripod.ledger.store import Cursors, Head, Occurrences, RawEntry, Selection
 
 _BLOCK = 256
 _TILES = 64  # kept at once
@@ -208,27 +213,201 @@ def parsed() -> Iterator[None]:
         raise damaged from error
 
 
-def read_entries(
-    db: sqlite3.Connection, start: int = 0, stop: int | None = None, stream: str | None = None
-) -> Iterator[Entry]:
-    """Entries [start, stop) with their decoded bodies, for folds that trust the ledger.
+def split_stack(stack: bytes) -> list[bytes]:
+    """Cut the head's stored stack into its 32-byte hashes."""
+    return [stack[at : at + 32] for at in range(0, len(stack), 32)]
 
-    An erased one comes with what its redaction keeps, wherever that stands: a fold gives the same
-    tables before and after it.
+
+def stored_tree(size: int, stack: bytes) -> Tree:
+    """The tree that the head's row describes.
+
+    Raises:
+        LedgerDamagedError: its size and its stack do not fit each other.
     """
-    where = "" if stream is None else " AND stream = ?"
-    arguments: tuple[object, ...] = (start, 2**62 if stop is None else stop)
-    if stream is not None:
-        arguments += (stream,)
-    for seq, entry_id, kind, of, header, salt, body, auth in db.execute(
-        "SELECT seq, id, kind, stream, header, salt, body, auth FROM entries"
-        f" WHERE seq >= ? AND seq < ?{where} ORDER BY seq",
-        arguments,
-    ):
-        head = orjson.loads(header)
-        data = kept(db, seq) if body is None else orjson.loads(body)
-        actor, at = head["actor"], head["at"]
-        yield Entry(seq, entry_id, kind, of, actor, at, header, salt, body, data, auth)
+    try:
+        return Tree(size, split_stack(stack))
+    except ValueError as error:
+        raise LedgerDamagedError(
+            f"the head row is damaged ({error}); run `tripod verify`"
+        ) from error
+
+
+COLUMNS = "seq, id, kind, stream, header, salt, body, auth"
+"""Those of a raw entry, in the order of its fields."""
+_ALL = 2**62  # more entries than any ledger has
+
+
+class SQLiteReader:
+    """A ledger's entries over a connection; see ``tripod.ledger.store.LedgerReader``.
+
+    Where the file is damaged, the errors of SQLite come through: who opened it explains them.
+    """
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        """Read over this connection; it stays the caller's."""
+        self.db = db
+
+    def _one(self, sql: str, values: Sequence[object] = ()) -> Any:
+        """The first row, or None. Together with ``_rows`` the only way to the tables."""
+        return self.db.execute(sql, values).fetchone()
+
+    def _value(self, sql: str, values: Sequence[object] = (), *, default: Any = None) -> Any:
+        """The first column of the first row."""
+        row = self._one(sql, values)
+        return row[0] if row else default
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> Iterator[Any]:
+        return self.db.execute(sql, values)
+
+    @cached_property
+    def _columns(self) -> str:
+        """Those of a raw entry; the file of an older version, opened to be read, lacks the last."""
+        there = {row[1] for row in self._rows("PRAGMA table_info(entries)")}
+        return COLUMNS if "auth" in there else COLUMNS.replace("auth", "NULL")
+
+    # The head ----------------------------------------------------------------------------------
+
+    @property
+    def tables(self) -> sqlite3.Connection:
+        """Connection to the tables of the projections."""
+        return self.db
+
+    @property
+    def origin(self) -> str:
+        """The ledger's own name ('' before it is opened)."""
+        return self._value("SELECT origin FROM head", default="")  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        """How many entries the ledger holds."""
+        return self._value("SELECT size FROM head", default=0)  # type: ignore[no-any-return]
+
+    @property
+    def at(self) -> str:
+        """Time of the newest entry ('' before there is one)."""
+        return self._value("SELECT at FROM head", default="")  # type: ignore[no-any-return]
+
+    def head(self) -> Head:
+        """Size and root as of now."""
+        row = self._one("SELECT size, stack FROM head")
+        size, stack = row or (0, b"")
+        return Head(size, stored_tree(size, stack).root())
+
+    def cursors(self) -> Cursors:
+        """The size, and how far the projections are."""
+        return Cursors(*(self._one("SELECT size, tables, files FROM head") or (0, 0, 0)))
+
+    # Entries -----------------------------------------------------------------------------------
+
+    def read(
+        self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]
+    ) -> Iterator[Entry]:
+        """Entries [start, stop) with their decoded bodies, for programs that trust the ledger.
+
+        An erased one comes with what its redaction keeps, wherever that stands: a fold gives the
+        same tables before and after it.
+        """
+        rows = self._chosen(start, stop, **chosen)
+        for seq, entry_id, kind, of, header, salt, body, auth in rows:
+            head = orjson.loads(header)
+            data = kept(self.db, seq) if body is None else orjson.loads(body)
+            actor, at = head["actor"], head["at"]
+            yield Entry(seq, entry_id, kind, of, actor, at, header, salt, body, data, auth)
+
+    def raw(
+        self, start: int = 0, stop: int | None = None, **chosen: Unpack[Selection]
+    ) -> Iterator[RawEntry]:
+        """What ``read`` gives, undecoded."""
+        return map(RawEntry._make, self._chosen(start, stop, **chosen))
+
+    def _chosen(
+        self,
+        start: int,
+        stop: int | None,
+        stream: str | None = None,
+        kinds: Collection[str] = (),
+        *,
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Any]:
+        """Rows of a range, by a walk along the primary key: it decodes no row that it passes."""
+        sql = f"SELECT {self._columns} FROM entries WHERE seq >= ? AND seq < ?"
+        values: list[object] = [start, _ALL if stop is None else stop]
+        if stream is not None:
+            sql += " AND stream = ?"
+            values.append(stream)
+        if kinds:
+            sql += f" AND kind IN ({', '.join('?' * len(kinds))})"
+            values += kinds
+        sql += " ORDER BY seq DESC" if newest_first else " ORDER BY seq"
+        if limit is not None:
+            sql += " LIMIT ?"
+            values.append(limit)
+        return self._rows(sql, values)
+
+    def entry(self, seq: int) -> Entry | None:
+        """The entry with this number, or None."""
+        return next(self.read(seq, seq + 1), None)
+
+    def header(self, seq: int) -> bytes | None:
+        """The exact bytes of an entry's header, or None."""
+        return self._value("SELECT header FROM entries WHERE seq = ?", (seq,))  # type: ignore[no-any-return]
+
+    def raw_of(self, seqs: Sequence[int]) -> Iterator[RawEntry]:
+        """The entries with these numbers, undecoded, by one statement."""
+        sql = f"SELECT {self._columns} FROM entries WHERE seq IN (SELECT value FROM json_each(?))"
+        return map(RawEntry._make, self._rows(sql, (orjson.dumps(seqs).decode(),)))
+
+    def seq_of(self, entry_id: str) -> int | None:
+        """The number of the entry with this id, or None."""
+        return self._value("SELECT seq FROM entries WHERE id = ?", (entry_id,))  # type: ignore[no-any-return]
+
+    def raw_by_id(self, start: str, stop: str) -> Iterator[RawEntry]:
+        """The entries with ids in [start, stop), undecoded, found by the index of ids."""
+        sql = f"SELECT {self._columns} FROM entries WHERE id >= ? AND id < ? ORDER BY seq"
+        return map(RawEntry._make, self._rows(sql, (start, stop)))
+
+    def count_by_id(self, start: str, stop: str) -> int:
+        """How many entries have ids in [start, stop)."""
+        sql = "SELECT count(*) FROM entries WHERE id >= ? AND id < ?"
+        return self._value(sql, (start, stop), default=0)  # type: ignore[no-any-return]
+
+    def last_seq(
+        self, *, kind: str | None = None, stream: str | None = None, stop: int | None = None
+    ) -> int | None:
+        """The number of the newest entry of a kind, of a stream, below ``stop``, or None."""
+        tests = {"kind = ?": kind, "stream = ?": stream, "seq < ?": stop}
+        values = {test: value for test, value in tests.items() if value is not None}
+        where = f" WHERE {' AND '.join(values)}" if values else ""
+        sql = f"SELECT max(seq) FROM entries{where}"
+        return self._value(sql, tuple(values.values()))  # type: ignore[no-any-return]
+
+    def kinds(self, start: int = 0, stop: int | None = None) -> dict[str, Occurrences]:
+        """The kinds of the entries of a range, each with how many there are."""
+        sql = (
+            "SELECT kind, count(*), min(seq), max(seq) FROM entries"
+            " WHERE seq >= ? AND seq < ? GROUP BY kind"
+        )
+        rows = self._rows(sql, (start, _ALL if stop is None else stop))
+        return {kind: Occurrences(*rest) for kind, *rest in rows}
+
+    def names_in_body(self, kind: str, text: bytes) -> bool:
+        """Whether the stored body of an entry of this kind contains these bytes."""
+        sql = "SELECT 1 FROM entries WHERE kind = ? AND instr(body, ?) LIMIT 1"
+        return self._one(sql, (kind, text)) is not None
+
+    # Beside the entries ------------------------------------------------------------------------
+
+    def blob(self, digest: bytes) -> bytes | None:
+        """The blob with this SHA-256, or None."""
+        return self._value("SELECT bytes FROM blobs WHERE sha256 = ?", (digest,))  # type: ignore[no-any-return]
+
+    def hashes(self, level: int, start: int, stop: int) -> list[bytes]:
+        """The stored roots of full subtrees of 256^level entries, numbers [start, stop)."""
+        sql = (
+            "SELECT hash FROM nodes WHERE level = ? AND number >= ? AND number < ? ORDER BY number"
+        )
+        return [row[0] for row in self._rows(sql, (level, start, stop))]
 
 
 def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:

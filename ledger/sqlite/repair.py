@@ -1,5 +1,7 @@
 """Copies a ledger's rows into a new file, where pages of the old file are damaged.
 
+``add_entries``, ``add_blob`` and ``add_head`` fill a new file from elsewhere, as from an export.
+
 Damage often hits the folded tables, or an index: the entries are sound and can be read from their
 own pages. They are copied unchanged, checked in the copy, and compared with the head row of the old
 file, so that a loss is noticed. The old file is not changed.
@@ -8,7 +10,7 @@ file, so that a loss is noticed. The old file is not changed.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from hashlib import sha256
 from typing import Any
@@ -17,7 +19,7 @@ from tripod.ledger.entry import GENESIS, leaf_hash, parse_header
 from tripod.ledger.errors import LedgerDamagedError
 from tripod.ledger.merkle import Tree
 from tripod.ledger.progress import over
-from tripod.ledger.sqlite.reader import read_entries, read_only, sound_entries
+from tripod.ledger.sqlite.reader import COLUMNS, SQLiteReader, read_only, sound_entries
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_ours, migrate
 
 _NEXT = (
@@ -78,6 +80,48 @@ def copy_rows(path: str, fresh: str) -> int:
     return tree.size
 
 
+def add_entries(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add the next entries of a ledger to a new file, as rows of ``COLUMNS``.
+
+    Raises:
+        sqlite3.IntegrityError: an entry has the id of one before it; those up to it were added.
+    """
+    sql = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    db.execute("SAVEPOINT bundle")
+    try:
+        db.executemany(sql, rows)
+    except sqlite3.IntegrityError:
+        db.execute("ROLLBACK TO bundle")
+        for row in rows:
+            try:
+                db.execute(sql, row)
+            except sqlite3.IntegrityError as error:
+                raise sqlite3.IntegrityError(
+                    f"entry {row[0]} has an id that stands before it"
+                ) from error
+    finally:
+        db.execute("RELEASE bundle")
+
+
+def add_blob(db: sqlite3.Connection, digest: bytes, data: bytes) -> None:
+    """Add a blob, which is not there yet, to a new file."""
+    db.execute("INSERT INTO blobs (sha256, bytes) VALUES (?, ?)", (digest, data))
+
+
+def add_head(db: sqlite3.Connection, tree: Tree, origin: str, at: str) -> None:
+    """Add the stored roots, and the head's row with name and time of the newest entry."""
+    db.executemany("INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tree.full)
+    newest = SQLiteReader(db).header(tree.size - 1)
+    if newest is None:
+        return
+    last, stack = leaf_hash(newest).hex(), b"".join(tree.stack)
+    db.execute(
+        "INSERT INTO head (only, size, origin, last, at, stack, tables, files)"
+        " VALUES (0, ?1, ?2, ?3, ?4, ?5, ?1, ?1)",
+        (tree.size, origin, last, at, stack),
+    )
+
+
 def _opened(path: str) -> sqlite3.Connection:
     try:
         return read_only(path)
@@ -131,7 +175,7 @@ def _sound_rows(table: str, rows: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
 def _judged(path: str, new: sqlite3.Connection) -> Tree:
     """The tree over the copied entries, which are sound and all that the head row counts."""
     tree, last, newest = Tree(), GENESIS, b""
-    for entry in sound_entries(read_entries(new)):
+    for entry in sound_entries(SQLiteReader(new).read()):
         leaf = leaf_hash(entry.header)
         tree.append(leaf)
         last, newest = leaf.hex(), entry.header

@@ -36,48 +36,34 @@ from tripod.ledger.errors import (
 )
 from tripod.ledger.files import FileLock
 from tripod.ledger.ids import fresh_ids, now_at
-from tripod.ledger.merkle import Tree
 from tripod.ledger.progress import over, tell
 from tripod.ledger.sqlite.erase import erasable, erase, sweep, unswept
-from tripod.ledger.sqlite.reader import block_nodes, odd_beside, parsed, read_entries
+from tripod.ledger.sqlite.reader import (
+    COLUMNS,
+    SQLiteReader,
+    block_nodes,
+    odd_beside,
+    parsed,
+    stored_tree,
+)
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, check_guards, check_ours, migrate
-from tripod.ledger.store import Guard, Head
+from tripod.ledger.store import Guard
 
 if TYPE_CHECKING:
     from tripod.ledger.store import Fold
 
 
-_INSERT = (
-    "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_INSERT = f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-def split_stack(stack: bytes) -> list[bytes]:
-    """Cut the head's stored stack into its 32-byte hashes."""
-    return [stack[at : at + 32] for at in range(0, len(stack), 32)]
-
-
-def stored_tree(size: int, stack: bytes) -> Tree:
-    """The tree that the head's row describes.
-
-    Raises:
-        LedgerDamagedError: its size and its stack do not fit each other.
-    """
-    try:
-        return Tree(size, split_stack(stack))
-    except ValueError as error:
-        raise LedgerDamagedError(
-            f"the head row is damaged ({error}); run `tripod verify`"
-        ) from error
-
-
-class SQLiteTransaction:
+class SQLiteTransaction(SQLiteReader):
     """One open append: see ``tripod.ledger.store.Transaction``."""
+
+    _columns = COLUMNS  # the store has migrated the file
 
     def __init__(self, db: sqlite3.Connection, fold: Fold | None) -> None:
         """Read the head inside the transaction that the store has begun."""
-        self.tables = db
+        super().__init__(db)
         self._fold = fold
         row = db.execute("SELECT size, origin, last, at, stack, tables FROM head").fetchone()
         self._folded = 0  # how many entries the tables show; behind the head, they are left so
@@ -95,7 +81,7 @@ class SQLiteTransaction:
         Raises:
             LedgerError: nothing of this transaction can be recorded any more.
         """
-        if not (self._whole and self.tables.in_transaction):
+        if not (self._whole and self.db.in_transaction):
             raise LedgerError(
                 "an append of this transaction failed half way: nothing of it was recorded"
             )
@@ -105,14 +91,15 @@ class SQLiteTransaction:
         """How many entries the ledger holds, those of this transaction included."""
         return self._tip.tree.size
 
-    def tables_changed(self) -> None:
-        """The caller folded the tables itself: read again how many entries they show."""
-        self._folded = self.tables.execute("SELECT tables FROM head").fetchone()[0]
+    def tables_folded(self) -> None:
+        """The caller folded the tables anew; see ``tripod.ledger.store.Transaction``."""
+        self.db.execute("UPDATE head SET tables = size")
+        self._folded = self.size
 
     @property
     def at(self) -> str:
-        """Time of the newest entry."""
-        return self._tip.at
+        """Time of the newest entry ('' before there is one)."""
+        return self._tip.at if self.size else ""
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """Append drafts, all or none; see ``tripod.ledger.store.Transaction.append``."""
@@ -137,26 +124,26 @@ class SQLiteTransaction:
         The trigger that holds the head's origin fast is away for the length of this append.
         """
         sql = "SELECT sql FROM sqlite_schema WHERE name = 'head_forward_only'"
-        trigger = self.tables.execute(sql).fetchone()[0]
-        self.tables.execute("DROP TRIGGER head_forward_only")
+        trigger = self.db.execute(sql).fetchone()[0]
+        self.db.execute("DROP TRIGGER head_forward_only")
         self._tip.origin = origin
         entry = self.append([draft])[0]
-        self.tables.execute(trigger)
+        self.db.execute(trigger)
         return entry
 
     def erase(self, redaction: Draft) -> Entry:
         """Append a redaction and carry it out; see ``tripod.ledger.store.Transaction.erase``."""
         self.check_whole()
         seq = redaction.body["seq"]
-        body = erasable(self.tables, seq)
+        body = erasable(self.db, seq)
         entry = self.append([redaction])[0]
         self._whole = False
-        erase(self.tables, seq, body)
+        erase(self.db, seq, body)
         self._whole = True
         return entry
 
     def _insert(self, fresh: list[Entry], blobs: dict[bytes, bytes]) -> None:
-        db = self.tables
+        db = self.db
         tip = self._tip
         rows = [(e.seq, e.id, e.kind, e.stream, e.header, e.salt, e.body, e.auth) for e in fresh]
         if len(rows) == 1:
@@ -193,17 +180,14 @@ class SQLiteTransaction:
             self._stored = True
 
     def _known(self, entry_id: str) -> Entry | None:
-        row = self.tables.execute("SELECT seq FROM entries WHERE id = ?", (entry_id,)).fetchone()
-        if row is None:
-            return None
-        return next(read_entries(self.tables, row[0], row[0] + 1))
+        seq = self.seq_of(entry_id)
+        return None if seq is None else self.entry(seq)
 
     def _stands(self, entry_id: str) -> bool:
-        row = self.tables.execute("SELECT 1 FROM entries WHERE id = ?", (entry_id,)).fetchone()
-        return row is not None
+        return self.seq_of(entry_id) is not None
 
     def _check_guard(self, guard: Guard) -> None:
-        row = self.tables.execute(
+        row = self.db.execute(
             "SELECT seq FROM entries WHERE seq >= ? AND stream = ? LIMIT 1",
             (guard.size, guard.stream),
         ).fetchone()
@@ -336,8 +320,10 @@ _PRAGMAS = (
 )
 
 
-class SQLiteStore:
+class SQLiteStore(SQLiteReader):
     """A ledger in one SQLite file; see ``tripod.ledger.store.Store``."""
+
+    _columns = COLUMNS  # it migrates the file when it opens it
 
     def __init__(self, path: str, *, fold: Fold | None = None, create: bool = False) -> None:
         """Open the ledger at ``path``; ``fold`` keeps table projections in each append.
@@ -357,9 +343,8 @@ class SQLiteStore:
         if odd is not None:
             raise LedgerDamagedError(f"{path}: {odd}")
         with _errors(path):
-            self._db = sqlite3.connect(
-                path, timeout=30, isolation_level=None, cached_statements=256
-            )
+            db = sqlite3.connect(path, timeout=30, isolation_level=None, cached_statements=256)
+            super().__init__(db)
             try:
                 with parsed():
                     self._begin()
@@ -369,35 +354,24 @@ class SQLiteStore:
 
     def _begin(self) -> None:
         """Look whose file it is before a byte of it changes; one process makes it, others wait."""
-        if check_ours(self._db) == SCHEMA_VERSION:
+        if check_ours(self.db) == SCHEMA_VERSION:
             self._set_pragmas()
             return
         with self._lock:
             self._set_pragmas()
-            check_guards(self._db)
-            migrate(self._db)
+            check_guards(self.db)
+            migrate(self.db)
 
     def _check_guards(self) -> None:
         """Refuse to fire a trigger that is not ours; looked at again where the schema changed."""
-        cookie = self._db.execute("PRAGMA schema_version").fetchone()[0]
+        cookie = self.db.execute("PRAGMA schema_version").fetchone()[0]
         if cookie != self._guarded:
-            check_guards(self._db)
+            check_guards(self.db)
             self._guarded = cookie
 
     def _set_pragmas(self) -> None:
         for pragma in _PRAGMAS:
-            self._db.execute(pragma)
-
-    @property
-    def db(self) -> sqlite3.Connection:
-        """The connection, for reading table projections outside a transaction."""
-        return self._db
-
-    @property
-    def origin(self) -> str:
-        """The ledger's own name ('' before it is opened)."""
-        row = self._db.execute("SELECT origin FROM head").fetchone()
-        return row[0] if row else ""
+            self.db.execute(pragma)
 
     @contextmanager
     def derived(self) -> Iterator[sqlite3.Connection]:
@@ -405,7 +379,7 @@ class SQLiteStore:
 
         The next append's sync carries it; what a power cut takes of it is redone.
         """
-        db = self._db
+        db = self.db
         try:
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("BEGIN IMMEDIATE")
@@ -434,48 +408,33 @@ class SQLiteStore:
             LedgerDamagedError: on entering, where a trigger is not ours.
         """
         check = None if mends else self._check_guards
-        return Writing(self.path, self._db, self._lock, self._fold, after, check=check)
+        return Writing(self.path, self.db, self._lock, self._fold, after, check=check)
 
     def append(self, drafts: Sequence[Draft], guard: Guard | None = None) -> list[Entry]:
         """One transaction that appends ``drafts``."""
         with self.transaction() as transaction:
             return transaction.append(drafts, guard)
 
-    def head(self) -> Head:
-        """Size and root as of now."""
-        row = self._db.execute("SELECT size, stack FROM head").fetchone()
-        if row is None:
-            return Head(0, Tree().root())
-        return Head(row[0], stored_tree(row[0], row[1]).root())
-
-    def read(
-        self, start: int = 0, stop: int | None = None, stream: str | None = None
-    ) -> Iterator[Entry]:
-        """Entries [start, stop) in order, with their exact bytes."""
-        return read_entries(self._db, start, stop, stream)
-
-    def blob(self, digest: bytes) -> bytes | None:
-        """The blob with this SHA-256, or None."""
-        row = self._db.execute("SELECT bytes FROM blobs WHERE sha256 = ?", (digest,)).fetchone()
-        return row[0] if row else None
+    def set_files(self, size: int) -> None:
+        """The files show the first ``size`` entries; in the transaction that is open, if any."""
+        self.db.execute("UPDATE head SET files = ?", (size,))
 
     def node(self, height: int, index: int) -> bytes:
         """Root of a perfect subtree, from the stored nodes and at most 256 leaves."""
-        return block_nodes(self._db)(height, index)
+        return block_nodes(self.db)(height, index)
 
     def wait(self, size: int, timeout: float) -> int:
         """Wait for more than ``size`` entries, at most ``timeout`` seconds; give the size."""
         until = time.monotonic() + timeout
         while True:
-            row = self._db.execute("SELECT size FROM head").fetchone()
-            now = row[0] if row else 0
+            now = self.size
             if now > size or time.monotonic() >= until:
                 return now
             time.sleep(0.02)
 
     def unswept(self) -> list[int]:
         """Erased entries whose bytes may still lie in the file or beside it."""
-        return unswept(self._db)
+        return unswept(self.db)
 
     def sweep(self, wait_ms: int = 10_000) -> bool:
         """Write the file anew without what was erased; False: somebody reads, do it again later.
@@ -487,17 +446,17 @@ class SQLiteStore:
             UnwritableError: the disk has no room for a copy, or refuses.
         """
         with self._lock, _errors(self.path):
-            check_guards(self._db)
-            return sweep(self._db, wait_ms)
+            check_guards(self.db)
+            return sweep(self.db, wait_ms)
 
     def durability(self) -> str:
         """``fsync`` where SQLite syncs each commit, else ``none``."""
-        level = self._db.execute("PRAGMA synchronous").fetchone()[0]
+        level = self.db.execute("PRAGMA synchronous").fetchone()[0]
         return "fsync" if level >= 2 else "none"  # 2 is FULL
 
     def close(self) -> None:
         """Close the database."""
-        self._db.close()
+        self.db.close()
         self._lock.close()
 
 

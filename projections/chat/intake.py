@@ -425,8 +425,7 @@ def _pictures(
     """What the live file shows, or is about to; and the number below which it shows all."""
     db = source.db
     now = _Picture(db.execute(_NOW, (channel, live_from)).fetchall(), lines)
-    sql = "SELECT seq FROM entries WHERE stream = ? AND seq >= ?"
-    seqs = [seq for (seq,) in db.execute(sql, (f"chat/{channel}", files))]
+    seqs = [entry.seq for entry in source.ledger.raw(files, stream=f"chat/{channel}")]
     ours = [seq for seq, body in source.bodies(seqs).items() if "observed" not in body]
     if not ours:
         return [now], lines

@@ -22,13 +22,13 @@ refuses old bytes at those places, from a backup or an editor (``tripod.projecti
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tripod.ledger.entry import Entry
 from tripod.ledger.sqlite.erase import REDACTED
+from tripod.ledger.store import LedgerReader
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.layout import COUNTS_FILE, WORKER
@@ -380,8 +380,8 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
 # Ahead ------------------------------------------------------------------------------------------
 
 
-def ahead_of(db: sqlite3.Connection | None, disk: Disk) -> str | None:
-    """Say which entry the files show that the ledger ``db`` (None: there is none) does not hold."""
+def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
+    """Say which entry the files show that the ledger (None: there is none) does not hold."""
     try:
         data = disk.read(PATH, COUNTS_FILE.limit)
     except UnreadableError:
@@ -390,10 +390,7 @@ def ahead_of(db: sqlite3.Connection | None, disk: Disk) -> str | None:
     if counted is None:
         return None
     seq, entry_id = counted
-    row = None
-    if db is not None and 0 <= seq < 2**62:
-        row = db.execute("SELECT id FROM entries WHERE seq = ?", (seq,)).fetchone()
-    if row is not None and row[0] == entry_id:
+    if ledger is not None and ledger.seq_of(entry_id) == seq:
         return None
-    where = "there is no ledger here" if db is None else "this ledger does not hold it"
+    where = "there is no ledger here" if ledger is None else "this ledger does not hold it"
     return f"{PATH} counts entry {seq} ({entry_id}), and {where}"

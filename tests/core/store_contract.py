@@ -1,16 +1,32 @@
-"""What any store must do, whatever it keeps its entries in: ``test_stores.py`` runs it for each."""
+"""What any store must do, whatever it keeps its entries in: ``test_stores.py`` runs it for each.
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+``StoreContract`` is for every store, ``SharedStoreContract`` for one that several programs open at
+once: a networked store has to pass both.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from hashlib import sha256
 from itertools import count
 from typing import Any, TypeAlias
 
+import naive_tree
 import pytest
 from drafts import redacted
 from sample_ledger import ORIGIN, faults, opening, said
 
-from tripod.ledger.entry import MAX_BODY, MAX_HEADER, Draft, Entry, auth_of, parse_header
+from tripod.ledger.entry import (
+    MAX_BODY,
+    MAX_HEADER,
+    Draft,
+    Entry,
+    auth_of,
+    leaf_hash,
+    parse_header,
+)
 from tripod.ledger.errors import (
     ConflictError,
     IdReusedError,
@@ -21,7 +37,16 @@ from tripod.ledger.errors import (
 )
 from tripod.ledger.ids import format_at
 from tripod.ledger.merkle import EMPTY_ROOT
-from tripod.ledger.store import Fold, Guard, Head, Store
+from tripod.ledger.store import (
+    Cursors,
+    Fold,
+    Guard,
+    Head,
+    LedgerReader,
+    Occurrences,
+    RawEntry,
+    Store,
+)
 
 Make: TypeAlias = Callable[[Fold | None], Store]
 """Makes an empty store that keeps its tables by this fold; the fixture closes it."""
@@ -95,6 +120,88 @@ def signed(text: str, **fields: Any) -> Draft:
     return said(text, **({"id": "signed", "salt": b"s" * 32, "auth": b"record"} | fields))
 
 
+BLOB = b"a long text" * 1000
+
+
+def several(store: Store) -> list[Entry]:
+    """Fill a ledger with entries of some kinds and streams, one of them erased; all of them."""
+    kinds = ("chat.sent", "bus.published", "chat.sent", "decision.logged")
+    store.append([said(str(n), "ab"[n % 2], kind=kinds[n % 4], id=f"x-{n:03}") for n in range(300)])
+    store.append([holding(BLOB), signed("signed", id="y-1")])
+    with store.transaction() as transaction:
+        transaction.erase(erasing(next(store.read(7, 8))))
+    return list(store.read())
+
+
+def raw(entry: Entry) -> RawEntry:
+    """An entry without what is decoded of it."""
+    return RawEntry(*entry[:4], *entry[6:9], entry.auth)
+
+
+def answers_for(reader: LedgerReader, entries: Sequence[Entry]) -> None:
+    """A reader says of each thing that can be asked what a look at all the entries says."""
+    size = len(entries)
+    assert (reader.origin, reader.size, reader.at) == (ORIGIN, size, entries[-1].at)
+    root = naive_tree.root([naive_tree.leaf(entry.header) for entry in entries])
+    assert reader.head() == Head(size, root)
+    for start, stop, stream, kinds, back, limit in (
+        (0, None, None, (), False, None),
+        (0, None, None, (), True, None),
+        (0, None, None, (), True, 5),
+        (size - 9, None, None, (), False, None),
+        (size, None, None, (), False, None),
+        (-20, 3, None, (), False, None),
+        (40, 90, "chat/b", (), True, 4),
+        (40, 90, None, ("bus.published",), False, 4),
+        (40, None, "chat/a", ("bus.published", "chat.sent"), False, None),
+        (0, None, None, ("no.such",), True, 1),
+        (3, 9, None, (), False, 0),
+    ):
+        want = [
+            entry
+            for entry in entries
+            if start <= entry.seq < (size if stop is None else stop)
+            and stream in (None, entry.stream)
+            and (not kinds or entry.kind in kinds)
+        ]
+        want = want[:: -1 if back else 1][:limit]
+        found = reader.read(start, stop, stream=stream, kinds=kinds, newest_first=back, limit=limit)
+        assert list(found) == want
+        less = reader.raw(start, stop, stream=stream, kinds=kinds, newest_first=back, limit=limit)
+        assert list(less) == list(map(raw, want))
+    for seq in (0, 7, size - 1):
+        assert reader.entry(seq) == entries[seq]
+        assert reader.header(seq) == entries[seq].header
+        assert reader.seq_of(entries[seq].id) == seq
+    assert (reader.entry(size), reader.header(size), reader.seq_of("unknown")) == (None,) * 3
+    chosen = [size - 1, 7, size + 5, 2]
+    assert sorted(reader.raw_of(chosen)) == [raw(entries[seq]) for seq in (2, 7, size - 1)]
+    assert list(reader.raw_of([])) == []
+    with_x = [entry for entry in entries if "x-010" <= entry.id < "x-020"]
+    assert list(reader.raw_by_id("x-010", "x-020")) == list(map(raw, with_x))
+    assert reader.count_by_id("x-010", "x-020") == len(with_x) == 10
+    assert reader.count_by_id("z", "zz") == 0
+    assert reader.last_seq() == size - 1
+    sent = [entry.seq for entry in entries if entry.kind == "chat.sent"]
+    assert reader.last_seq(kind="chat.sent") == sent[-1]
+    assert reader.last_seq(kind="chat.sent", stop=sent[-1]) == sent[-2]
+    assert reader.last_seq(stream="chat/b", stop=9) == 8
+    assert reader.last_seq(kind="decision.logged", stream="chat/a") is None
+    assert reader.kinds(0, size)["chat.sent"] == Occurrences(len(sent), sent[0], sent[-1])
+    assert dict(reader.kinds(1, 5)) == {
+        "chat.sent": Occurrences(2, 1, 3),
+        "bus.published": Occurrences(1, 2, 2),
+        "decision.logged": Occurrences(1, 4, 4),
+    }
+    assert reader.names_in_body("decision.logged", b'"text":"3"')
+    assert not reader.names_in_body("chat.sent", b'"text":"3"')
+    assert reader.blob(sha256(BLOB).digest()) == BLOB
+    assert reader.blob(bytes(32)) is None
+    block = naive_tree.root([naive_tree.leaf(entry.header) for entry in entries[:256]])
+    assert reader.hashes(1, 0, 3) == [block]
+    assert reader.hashes(1, 1, 3) == reader.hashes(2, 0, 1) == []
+
+
 class StoreContract:
     """Subclass it, and give the fixture ``make``."""
 
@@ -122,7 +229,7 @@ class StoreContract:
         assert store.wait(0, 0) == 0
         assert store.blob(bytes(32)) is None
         with store.transaction() as transaction:
-            assert transaction.size == 0
+            assert (transaction.size, transaction.at) == (0, "")
 
     def test_the_first_entry_opens_the_ledger(self, make: Make) -> None:
         store = make(None)
@@ -216,8 +323,8 @@ class StoreContract:
     def test_ranges_and_streams(self, store: Store) -> None:
         store.append([said(channel="ab"[number % 2]) for number in range(10)])
 
-        def seqs(*where: Any) -> list[int]:
-            return [entry.seq for entry in store.read(*where)]
+        def seqs(start: int = 0, stop: int | None = None, stream: str | None = None) -> list[int]:
+            return [entry.seq for entry in store.read(start, stop, stream=stream)]
 
         assert seqs() == list(range(11))
         assert seqs(4) == list(range(4, 11))
@@ -519,6 +626,65 @@ class StoreContract:
         assert store.blob(b"") is None
         assert faults(store) == []
 
+    # Reading
+
+    def test_every_question_has_the_answer_that_the_entries_give(self, make: Make) -> None:
+        store = make(None)
+        store.append([opening()])
+        answers_for(store, several(store))
+
+    def test_a_transaction_answers_with_its_own_entries(self, make: Make) -> None:
+        store = make(None)
+        store.append([opening()])
+        entries = several(store)
+        with store.transaction() as transaction:
+            answers_for(transaction, entries)
+            more = transaction.append([said(), said(channel="b")])
+            answers_for(transaction, [*entries, *more])
+
+    def test_an_empty_ledger_has_no_answers(self, make: Make) -> None:
+        store = make(None)
+        assert (store.size, store.at, store.cursors()) == (0, "", Cursors(0, 0, 0))
+        assert list(store.raw()) == list(store.raw_of([0])) == list(store.raw_by_id("", "z")) == []
+        assert (store.entry(0), store.header(0), store.seq_of("x"), store.last_seq()) == (None,) * 4
+        assert dict(store.kinds()) == {}
+        assert store.hashes(1, 0, 9) == []
+
+    def test_what_is_read_below_a_size_stays(self, store: Store) -> None:
+        """Only a body may go; so a reader that remembers a size can go on from it for ever."""
+        store.append([said("one"), said("two")])
+        head = store.head()
+        before = list(store.read(0, head.size))
+        tail = store.read(head.size)
+        assert list(tail) == []
+        store.append([said("three", id="three")])
+        assert list(store.read(0, head.size)) == before
+        assert [entry.id for entry in store.read(head.size)] == ["three"]
+
+    # Cursors
+
+    def test_the_tables_follow_each_append(self, make: Make) -> None:
+        store = make(Table())
+        store.append([opening(), said()])
+        assert store.cursors()[:2] == (2, 2)
+        with store.transaction() as transaction:
+            transaction.append([said()])
+            assert transaction.cursors()[:2] == (3, 3)
+            transaction.tables_folded()
+        assert store.cursors()[:2] == (3, 3)
+
+    def test_the_files_follow_when_they_show_the_entries_and_never_go_back(
+        self, store: Store
+    ) -> None:
+        store.append([said(), said()])
+        assert store.cursors().files == 0
+        store.set_files(2)
+        assert store.cursors().files == 2
+        for wrong in (1, 4):
+            with suppress(sqlite3.IntegrityError):
+                store.set_files(wrong)
+            assert 2 <= store.cursors().files <= 3
+
     # Waiting
 
     def test_waiting_ends_at_once_when_there_is_more(self, store: Store) -> None:
@@ -575,7 +741,7 @@ class StoreContract:
         assert redaction == entry
         assert redaction.id == f"redacted-{first.seq}"
         assert faults(store) == []
-        assert [e.seq for e in store.read(0, None, "chat/general")] == [first.seq]
+        assert [e.seq for e in store.read(stream="chat/general")] == [first.seq]
 
     def test_blobs_go_with_it_unless_another_body_names_them(self, store: Store) -> None:
         alone, shared = b"a" * 20_000, b"b" * 20_000
@@ -618,3 +784,143 @@ class StoreContract:
             raise KeyboardInterrupt
         assert all_of(store) == before
         assert store.blob(sha256(blob).digest()) == blob
+
+
+# Several programs -------------------------------------------------------------------------------
+
+
+Again: TypeAlias = Callable[[Store], Store]
+"""Opens the ledger of a store once more, as another program does; the caller closes it."""
+
+WRITERS, READERS, ROUNDS = 3, 3, 12
+
+
+class SharedStoreContract(StoreContract):
+    """Subclass it, and give the fixtures ``make`` and ``again``."""
+
+    @pytest.fixture
+    def other(self, store: Store, again: Again) -> Iterator[Store]:
+        """The ledger of ``store``, opened once more."""
+        other = again(store)
+        yield other
+        other.close()
+
+    def test_two_stores_take_turns(self, store: Store, other: Store) -> None:
+        for number in range(10):
+            (store, other)[number % 2].append([said(str(number), id=str(number))])
+        assert store.head() == other.head()
+        assert list(store.read()) == list(other.read())
+        assert store.append([said("7", id="7")]) == other.append([said("7", id="7")])
+        assert faults(store) == []
+
+    def test_an_answer_that_was_lost_is_asked_for_by_id(self, store: Store, other: Store) -> None:
+        """The connection breaks behind the commit: who tries again gets the first entry."""
+        draft = said("once", id="mine")
+        store.append([draft])
+        assert other.seq_of("mine") == 1
+        other.append([said("between")])
+        assert [entry.seq for entry in other.append([draft])] == [1]
+        assert other.size == 3
+        assert faults(other) == []
+
+    def test_a_guard_sees_what_the_other_appended(self, store: Store, other: Store) -> None:
+        size = store.head().size
+        other.append([said(channel="a")])
+        with pytest.raises(ConflictError):
+            store.append([said(channel="a")], Guard("chat/a", size))
+        store.append([said(channel="b")], Guard("chat/b", size))
+        assert faults(other) == []
+
+    def test_a_reader_is_not_kept_waiting_and_sees_nothing_half_done(
+        self, store: Store, other: Store
+    ) -> None:
+        with store.transaction() as transaction:
+            transaction.append([said()])
+            assert other.head().size == other.size == 1
+            assert len(list(other.read())) == 1
+            assert other.last_seq() == 0
+        assert other.head().size == 2
+
+    def test_what_is_read_is_of_one_size(self, store: Store, other: Store) -> None:
+        store.append([said(str(number)) for number in range(20)])
+        head = store.head()
+        begun = store.read(0, head.size)
+        first = next(begun)
+        other.append([said("meanwhile")])
+        entries = [first, *begun]
+        assert len(entries) == head.size
+        assert naive_tree.root([leaf_hash(entry.header) for entry in entries]) == head.root
+
+    def test_waiting_ends_when_the_other_appends(self, store: Store, again: Again) -> None:
+        def wait() -> int:
+            with closing(again(store)) as reader:
+                return reader.wait(1, 60)
+
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(wait)
+            store.append([said()])
+            assert waiting.result(timeout=60) == 2
+
+    def test_writers_at_once_make_one_ledger(self, store: Store, again: Again) -> None:
+        """Also where all of them try the same act: it happens once."""
+
+        def write(writer: int) -> list[int]:
+            with closing(again(store)) as own:
+                seqs = []
+                for number in range(ROUNDS):
+                    drafts = [said(id=f"{writer}-{number}"), said("all", id=f"all-{number}")]
+                    seqs += [entry.seq for entry in own.append(drafts)]
+                return seqs
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            made = list(pool.map(write, range(WRITERS), timeout=60))
+        assert store.size == 1 + ROUNDS * (WRITERS + 1)
+        assert {seq for seqs in made for seq in seqs} == set(range(1, store.size))
+        assert len({tuple(seqs[1::2]) for seqs in made}) == 1
+        assert faults(store) == []
+
+    def test_of_writers_who_expect_the_same_head_one_wins(self, store: Store, again: Again) -> None:
+        """Each takes the next number of a stream; a guard tells who was too late to read again."""
+
+        def take(writer: int) -> None:
+            with closing(again(store)) as own:
+                taken = 0
+                while taken < ROUNDS:
+                    size = own.size
+                    number = len(list(own.raw(0, size, stream="chat/numbers")))
+                    with suppress(ConflictError):
+                        draft = said(str(number), "numbers", actor=f"w{writer}")
+                        own.append([draft], Guard("chat/numbers", size))
+                        taken += 1
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(take, range(WRITERS), timeout=60))
+        texts = [entry.data["text"]["text"] for entry in store.read(1)]
+        assert texts == [str(number) for number in range(ROUNDS * WRITERS)]
+        assert faults(store) == []
+
+    def test_readers_beside_a_writer_see_each_entry_once_and_in_order(
+        self, store: Store, again: Again
+    ) -> None:
+        total, ready = 1 + sum(range(ROUNDS)), threading.Barrier(READERS + 1)
+
+        def follow() -> list[str]:
+            with closing(again(store)) as own:
+                ready.wait(60)
+                seen: list[Entry] = []
+                while len(seen) < total:
+                    own.wait(len(seen), 60)
+                    head = own.head()
+                    seen += own.read(len(seen), head.size)
+                    leaves = [leaf_hash(entry.header) for entry in seen]
+                    assert naive_tree.root(leaves) == head.root
+                    assert [entry.seq for entry in seen] == list(range(head.size))
+                return [entry.id for entry in seen]
+
+        with ThreadPoolExecutor(READERS) as pool:
+            following = [pool.submit(follow) for _ in range(READERS)]
+            ready.wait(60)
+            for number in range(ROUNDS):
+                store.append([said(str(number))] * number)
+            seen = {tuple(one.result(timeout=60)) for one in following}
+        assert seen == {tuple(entry.id for entry in store.read())}

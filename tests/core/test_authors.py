@@ -469,7 +469,7 @@ def test_a_proof_of_a_body_carries_the_signature(signed: str, tmp_path: Path) ->
     path = tmp_path / "proof"
     path.write_bytes(proof)
     with Team(signed) as team:
-        vkey = sealing.in_force(team.store.db) or ""
+        vkey = sealing.in_force(team.store) or ""
     from tripod.ledger.tlog.note import VerifierKey
 
     key = VerifierKey.parse(vkey)
@@ -501,7 +501,7 @@ def test_ids_and_signatures_do_not_depend_on_where_an_entry_stands(signed: str) 
     """What is signed says neither seq, nor prev, nor time: so nobody waits for the head to sign."""
     key = private(signed, "alex")
     with Team(signed) as team:
-        signing = authors.Signing(team.store.db)
+        signing = authors.Signing(team.store)
         from drafts import acked
 
         (draft,) = signing.sign([acked("x.event", "alex")])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_ledger import entry_faults
 
-from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.output import safe
 
 # The demonstration takes no arguments to go wrong over, and takes seconds; a server never ends,
@@ -105,7 +105,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = begin(tmp_path_factory.mktemp("random"))
     yield folder
     with closing(read_only(str(folder / ".nbs/ledger.db"))) as db:
-        entries = list(read_entries(db))
+        entries = list(SQLiteReader(db).read())
         origin = db.execute("SELECT origin FROM head").fetchone()[0]
     assert entry_faults(entries, origin) == []
 

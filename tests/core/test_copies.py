@@ -15,7 +15,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NoTeamError, RefusedError
 from tripod.ledger.entry import parse_header
-from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import tables_current
 from tripod.recovery import backup as copies
@@ -71,7 +71,7 @@ def test_a_backup_is_one_file_for_its_owner_that_verifies(root: str, tmp_path: P
     assert os.stat(path).st_mode & 0o777 == 0o600
     with closing(read_only(path)) as db, Team(root) as team:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        assert tables_current(db)
+        assert tables_current(SQLiteReader(db))
         assert copies.backup(team, str(tmp_path / "again.db")) == team.store.head()
     assert failures(path) == []
     assert judge(path).head == judge(root).head
@@ -160,7 +160,7 @@ def test_the_new_line_has_a_key_of_its_own(root: str) -> None:
     old = sealing.last_note(FIRST)
     done = copies.restore(root, backup_of(root), discard="lost")
     with Team(root) as team:
-        vkey = sealing.in_force(team.store.db)
+        vkey = sealing.in_force(team.store)
         assert vkey is not None
         assert sealing.name_of(vkey) == done.origin
         newest = sealing.newest(team.store.db)

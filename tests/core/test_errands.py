@@ -334,7 +334,7 @@ def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
     assert kinds == {"agent.requested", "agent.ended", "delivered"}
     assert done.left == []
     with Team(team.root) as other:
-        assert source_of(other.store.db).body(ordered.seq)["spec"] == {"text": "[redacted]"}
+        assert source_of(other.store).body(ordered.seq)["spec"] == {"text": "[redacted]"}
         assert jobs.recorded(other, ordered).status == "nonzero"
     with collect(team.root) as evidence:
         assert judge(evidence).exit_code == 0

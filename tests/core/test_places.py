@@ -15,8 +15,11 @@ from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NoTeamError
 from tripod.ledger.canonical import format_value
 from tripod.ledger.places import place_problem, places_problem
+from tripod.ledger.sqlite.reader import SQLiteReader
+from tripod.ledger.sqlite.schema import migrate
 from tripod.projections.disk import Disk
-from tripod.projections.layout import Places, recorded
+from tripod.projections.engine import recorded
+from tripod.projections.layout import Places
 from tripod.projections.projection import File
 from tripod.team import adopt
 from tripod.team.team import Team
@@ -105,8 +108,9 @@ def test_no_link_is_followed_there(tmp_path: Path, *, steady: bool) -> None:
 
 def first_entry(body: object) -> sqlite3.Connection:
     db = sqlite3.connect(":memory:")
-    db.execute("CREATE TABLE entries (seq INTEGER PRIMARY KEY, body BLOB)")
-    db.execute("INSERT INTO entries VALUES (0, ?)", (body,))
+    migrate(db)
+    sql = "INSERT INTO entries VALUES (0, 'first', 'ledger.opened', 'ledger', x'', x'', ?, NULL)"
+    db.execute(sql, (body,))
     return db
 
 
@@ -121,7 +125,7 @@ def first_entry(body: object) -> sqlite3.Connection:
 def test_a_first_entry_that_says_it_otherwise_is_not_followed(body: object) -> None:
     db = first_entry(body)
     with pytest.raises(ValueError, match="entry 0"):
-        recorded(db)
+        recorded(SQLiteReader(db))
     db.close()
 
 
@@ -165,7 +169,7 @@ def test_a_link_to_a_folder_is_recorded_as_what_it_leads_to(tmp_path: Path) -> N
     (tmp_path / "link").symlink_to(tmp_path / "project/bus")
     root = adopt.init(str(tmp_path / "project"), events=str(tmp_path / "link")).root
     with Team(root) as team:
-        assert recorded(team.store.db) == {"events": "../bus", "chat": "chat"}
+        assert recorded(team.store) == {"events": "../bus", "chat": "chat"}
 
 
 def test_a_project_may_be_moved_with_its_folders(tmp_path: Path) -> None:

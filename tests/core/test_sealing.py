@@ -188,9 +188,9 @@ def test_a_locked_key_is_told_of_at_a_decision_alone(
 
 
 def test_a_rotated_key_seals_on(team: Team) -> None:
-    first = sealing.in_force(team.store.db)
+    first = sealing.in_force(team.store)
     second = sealing.rotate_key(team, keys.never, None)
-    assert sealing.in_force(team.store.db) == second != first
+    assert sealing.in_force(team.store) == second != first
     decisions_log.log(team, REQUEST)
     assert len(seals(team)) == 3
     clean(team)
@@ -201,7 +201,7 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
     class StopError(Exception):
         pass
 
-    first = sealing.in_force(team.store.db)
+    first = sealing.in_force(team.store)
     calls = {"n": 0}
     places = {"store": keys, "append_apart": team, "settle": keys}
     real = getattr(places[step], step)
@@ -214,11 +214,11 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
 
     with mock.patch.object(places[step], step, stop), pytest.raises(StopError):
         sealing.rotate_key(team, keys.never, None)
-    assert (sealing.in_force(team.store.db) == first) == (step != "settle")
+    assert (sealing.in_force(team.store) == first) == (step != "settle")
     decisions_log.log(team, REQUEST)
     assert seals(team)[-1][2] == "decision"
     second = sealing.rotate_key(team, keys.never, None)
-    assert sealing.in_force(team.store.db) == second
+    assert sealing.in_force(team.store) == second
     clean(team)
 
 

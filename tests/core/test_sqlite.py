@@ -31,7 +31,7 @@ from tripod.ledger.merkle import (
     root_of,
 )
 from tripod.ledger.merkle import list_nodes as nodes_of
-from tripod.ledger.sqlite.reader import block_nodes, read_entries, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.sqlite.store import SQLiteStore, explained
 
@@ -418,7 +418,7 @@ def test_a_ledger_in_a_read_only_folder_can_be_read_alone(folder: Path) -> None:
     with pytest.raises(UnwritableError, match="nothing was recorded"):
         SQLiteStore(path)
     with closing(read_only(path)) as db:
-        assert len(list(read_entries(db))) == 2
+        assert len(list(SQLiteReader(db).read())) == 2
     assert snapshot(folder) == before
     folder.chmod(0o700)
     with closing(SQLiteStore(path)) as store:
@@ -458,7 +458,7 @@ def test_a_log_left_in_a_read_only_folder_is_not_read_past(folder: Path) -> None
         read_only(str(copy / "ledger.db"))
     copy.chmod(0o700)
     with closing(read_only(str(copy / "ledger.db"))) as db:
-        assert len(list(read_entries(db))) == 2
+        assert len(list(SQLiteReader(db).read())) == 2
 
 
 def test_another_program_that_holds_the_database(path: str, store: SQLiteStore) -> None:
@@ -625,8 +625,7 @@ def test_tables_that_are_behind_are_left_behind(path: str) -> None:
         assert store.db.execute(cursor).fetchone() == (SIZE + 2, 0)
         with store.transaction() as transaction:
             count_texts(store.db, list(store.read()))
-            store.db.execute("UPDATE head SET tables = size")
-            transaction.tables_changed()
+            transaction.tables_folded()
             transaction.append([said("this"), said("and this")])
             transaction.append([said("and this too")])
         assert store.db.execute(cursor).fetchone() == (SIZE + 5, SIZE + 5)
@@ -742,7 +741,7 @@ def test_proofs_out_of_the_store_lead_to_its_head(store: SQLiteStore) -> None:
 def test_read_only_reads_only(path: str) -> None:
     before = Path(path).read_bytes()
     with closing(read_only(path)) as db:
-        assert len(list(read_entries(db, stream="chat/general"))) == SIZE - 1
+        assert len(list(SQLiteReader(db).read(stream="chat/general"))) == SIZE - 1
         assert db.execute("PRAGMA trusted_schema").fetchone() == (0,)
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             db.execute("CREATE TABLE x (y)")
@@ -752,7 +751,7 @@ def test_read_only_reads_only(path: str) -> None:
 def test_read_only_takes_any_name(sample: Path, tmp_path: Path) -> None:
     path = str(shutil.copy(sample, tmp_path / "a b?mode=rw#é%41.db"))
     with closing(read_only(path)) as db:
-        assert len(list(read_entries(db))) == SIZE
+        assert len(list(SQLiteReader(db).read())) == SIZE
 
 
 def test_read_only_refuses_what_is_no_database(tmp_path: Path) -> None:

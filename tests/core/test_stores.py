@@ -2,17 +2,29 @@
 
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from core.store_contract import Make, StoreContract
-from sample_ledger import faults, opening, said
+from core.store_contract import (
+    Again,
+    Make,
+    SharedStoreContract,
+    StoreContract,
+    answers_for,
+    several,
+)
+from plain_export import files_of, key_of, write_files
+from sample_ledger import ORIGIN, faults, opening, said
 
-from tripod.ledger.errors import ConflictError
+from tripod.ledger.entry import Entry
 from tripod.ledger.memory import MemoryStore
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
+from tripod.ledger.sqlite.schema import migrate
 from tripod.ledger.sqlite.store import SQLiteStore
-from tripod.ledger.store import Fold, Guard, Store
+from tripod.ledger.store import Fold, Store
+from tripod.verify.export.files import load
+from tripod.verify.rows import EvidenceReader
 
 
 class TestMemoryStore(StoreContract):
@@ -39,7 +51,7 @@ class TestMemoryStore(StoreContract):
             tables.execute("SELECT 1")
 
 
-class TestSQLiteStore(StoreContract):
+class TestSQLiteStore(SharedStoreContract):
     """The store in a database file."""
 
     @pytest.fixture
@@ -55,6 +67,14 @@ class TestSQLiteStore(StoreContract):
         for store in made:
             store.close()
 
+    @pytest.fixture
+    def again(self) -> Again:
+        def again(store: Store) -> Store:
+            assert isinstance(store, SQLiteStore)
+            return SQLiteStore(store.path)
+
+        return again
+
     def test_what_is_answered_is_on_disk(self, store: Store) -> None:
         assert store.durability() == "fsync"
 
@@ -66,15 +86,6 @@ def path(tmp_path: Path) -> str:
     store.append([opening()])
     store.close()
     return path
-
-
-@pytest.fixture
-def two(path: str) -> Iterator[tuple[SQLiteStore, SQLiteStore]]:
-    """Two stores on one file, as two programs have them."""
-    one, other = SQLiteStore(path), SQLiteStore(path, create=True)
-    yield one, other
-    one.close()
-    other.close()
 
 
 def test_a_reopened_store_holds_the_same_and_goes_on(path: str) -> None:
@@ -91,47 +102,68 @@ def test_a_reopened_store_holds_the_same_and_goes_on(path: str) -> None:
     again.close()
 
 
-def test_two_stores_take_turns(two: tuple[SQLiteStore, SQLiteStore]) -> None:
-    for number in range(10):
-        two[number % 2].append([said(str(number), id=str(number))])
-    assert two[0].head() == two[1].head()
-    assert list(two[0].read()) == list(two[1].read())
-    assert two[0].append([said("7", id="7")]) == two[1].append([said("7", id="7")])
-    assert faults(two[0]) == []
+# Readers without a store ------------------------------------------------------------------------
 
 
-def test_a_guard_sees_what_the_other_appended(two: tuple[SQLiteStore, SQLiteStore]) -> None:
-    one, other = two
-    size = one.head().size
-    other.append([said(channel="a")])
-    with pytest.raises(ConflictError):
-        one.append([said(channel="a")], Guard("chat/a", size))
-    one.append([said(channel="b")], Guard("chat/b", size))
-    assert faults(other) == []
+@pytest.fixture
+def several_at(path: str) -> list[Entry]:
+    """The entries of a ledger at ``path``, of several kinds."""
+    with closing(SQLiteStore(path)) as store:
+        return several(store)
 
 
-def test_a_reader_is_not_kept_waiting_and_sees_nothing_half_done(
-    two: tuple[SQLiteStore, SQLiteStore],
+@pytest.mark.parametrize("reader", [SQLiteReader, EvidenceReader])
+def test_a_connection_that_only_reads_gives_the_same_answers(
+    path: str, several_at: list[Entry], reader: type[SQLiteReader]
 ) -> None:
-    one, other = two
-    with one.transaction() as transaction:
-        transaction.append([said()])
-        assert other.head().size == 1
-        assert len(list(other.read())) == 1
-    assert other.head().size == 2
+    with closing(read_only(path)) as db:
+        answers_for(reader(db), several_at)
 
 
-def test_waiting_ends_when_the_other_appends(path: str) -> None:
-    def wait() -> int:
-        reader = SQLiteStore(path)
-        try:
-            return reader.wait(1, 60)
-        finally:
-            reader.close()
+def test_an_export_that_was_loaded_gives_the_same_answers(
+    path: str, several_at: list[Entry], tmp_path: Path
+) -> None:
+    write_files(str(tmp_path / "export"), files_of(path))
+    scratch = str(tmp_path / "scratch.db")
+    loaded = load(str(tmp_path / "export"), scratch, [key_of(ORIGIN).verifier()])
+    assert loaded.tally.found == {}
+    with closing(read_only(scratch)) as db:
+        answers_for(SQLiteReader(db), several_at)
 
-    writer = SQLiteStore(path)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(wait)
-        writer.append([said()])
-        assert waiting.result(timeout=60) == 2
-    writer.close()
+
+def test_the_file_of_an_older_version_is_read_without_its_newest_column(tmp_path: Path) -> None:
+    path = str(tmp_path / "older.db")
+    with closing(sqlite3.connect(path)) as db:
+        migrate(db, 2)
+        db.execute("INSERT INTO entries VALUES (0, 'a', 'k', 's', x'7b7d', x'01', x'7b7d')")
+        db.commit()
+    with closing(read_only(path)) as db:
+        (entry,) = SQLiteReader(db).raw()
+    assert entry == (0, "a", "k", "s", b"{}", b"\x01", b"{}", None)
+
+
+def test_nothing_but_kinds_texts_and_newest_is_found_by_a_walk(path: str) -> None:
+    """Each statement goes by the primary key or by the index of ids, but for three."""
+    with closing(SQLiteStore(path)) as store:
+        asked: list[str] = []
+        store.db.set_trace_callback(asked.append)
+        for found in (
+            store.read(3, 5, stream="chat/a", kinds=("chat.sent",), newest_first=True, limit=1),
+            store.raw_of([1, 2]),
+            store.raw_by_id("a", "b"),
+        ):
+            list(found)
+        store.count_by_id("a", "b")
+        store.header(1)
+        store.seq_of("id")
+        store.last_seq(kind="chat.sent", stream="chat/a", stop=9)
+        store.kinds(1, 5)
+        store.blob(bytes(32))
+        store.hashes(1, 0, 1)
+        store.db.set_trace_callback(None)
+        plans = [
+            (sql, row[3]) for sql in asked for row in store.db.execute(f"EXPLAIN QUERY PLAN {sql}")
+        ]
+    walks = [f"{sql}: {step}" for sql, step in plans if step.startswith("SCAN")]
+    assert [walk for walk in walks if "json_each" not in walk] == []
+    assert any("USING COVERING INDEX sqlite_autoindex_entries_1" in step for _, step in plans)

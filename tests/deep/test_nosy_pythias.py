@@ -12,8 +12,7 @@ from reviewed import folder_alone
 from story import folder
 
 from tripod.demo import nosy, review
-from tripod.demo.data import data_file
-from tripod.demo.review import SAID, DemoReview, ask, begin, order_of
+from tripod.demo.review import SAID, DemoReview, ask, begin, data_file, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.pythia import reviewer as pythia_run

@@ -14,7 +14,7 @@ from doors.inside import TRIPOD, run
 from sample_ledger import entry_faults
 
 from tripod.ledger.entry import Entry
-from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 
 LOOP = """
 import os, signal, sys
@@ -63,7 +63,7 @@ def together(folder: Path, *commands: tuple[str, ...]) -> list[tuple[int, str]]:
 def entries(folder: Path) -> list[Entry]:
     """Every entry, once the chain of them all has been judged."""
     with closing(read_only(str(folder / ".nbs/ledger.db"))) as db:
-        found = list(read_entries(db))
+        found = list(SQLiteReader(db).read())
         origin = db.execute("SELECT origin FROM head").fetchone()[0]
     assert entry_faults(found, origin) == []
     return found

@@ -159,7 +159,7 @@ class Twins(RuleBasedStateMachine):
     @rule(start=st.integers(0, 20), stop=st.none() | st.integers(0, 20), at=st.integers(-1, 2))
     def read(self, start: int, stop: int | None, at: int) -> None:
         stream = None if at < 0 else STREAMS[at]
-        self.both(lambda store: shape(list(store.read(start, stop, stream))))
+        self.both(lambda store: shape(list(store.read(start, stop, stream=stream))))
 
     @rule()
     def reopen(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tripod.cli import main, nbs
 from tripod.cli.tree import cli
-from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.team.team import Team
 from tripod.trust.seal import new_key
 
@@ -140,7 +140,7 @@ def state(folder: Path) -> tuple[list[bytes], dict[str, bytes]]:
     team = folder / ".nbs"
     db = read_only(str(team / "ledger.db"))
     try:
-        entries = [entry.header for entry in read_entries(db)]
+        entries = [entry.header for entry in SQLiteReader(db).read()]
     finally:
         db.close()
     files = {

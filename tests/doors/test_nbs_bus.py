@@ -116,10 +116,10 @@ def test_the_program_says_the_same_as_a_process(tmp_path: Path) -> None:
 
 
 def actors(project: Path) -> list[tuple[str, str]]:
-    from tripod.ledger.sqlite.reader import read_entries, read_only
+    from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 
     db = read_only(str(project / ".nbs/ledger.db"))
-    found = [(entry.kind, entry.actor) for entry in read_entries(db)]
+    found = [(entry.kind, entry.actor) for entry in SQLiteReader(db).read()]
     db.close()
     return found
 

@@ -18,7 +18,7 @@ from story import Clock, Original, folder
 from strategies import FEWER
 
 from tripod.ledger.locator import LEDGER
-from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.projections.bus.format import MAX_WORD
 
 PROGRAM = Path(sys.executable).with_name("nbs-bus")
@@ -264,7 +264,7 @@ def test_what_is_published_is_synced_and_chained(team: Path) -> None:
         publish(team, "ann", "note", "low")
     assert len(synced) >= 2  # the file, and its folder
     db = read_only(str(team / ".nbs/ledger.db"))
-    headers = [entry.header for entry in read_entries(db)]
+    headers = [entry.header for entry in SQLiteReader(db).read()]
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
     assert b'"prev":"' in headers[-1]
@@ -277,7 +277,9 @@ def test_a_clock_that_goes_back_reorders_nothing_in_the_ledger(team: Path) -> No
         clock.move(-3600)
         second = publish(team, "bob", "note", "low")
     db = read_only(str(team / ".nbs/ledger.db"))
-    told = [entry.data["name"] for entry in read_entries(db) if entry.kind == "bus.published"]
+    told = [
+        entry.data["name"] for entry in SQLiteReader(db).read() if entry.kind == "bus.published"
+    ]
     db.close()
     assert told == [first, second]
 
@@ -342,8 +344,8 @@ def test_who_acknowledged_and_pruned_is_recorded(team: Path) -> None:
     bus(team, "ack", name, "--as=bob")
     bus(team, "prune", "--max-bytes=1", "--as=cy")
     db = read_only(str(team / ".nbs/ledger.db"))
-    told = [(entry.kind, entry.actor) for entry in read_entries(db)][-2:]
-    published = [e.data["name"] for e in read_entries(db) if e.kind == "bus.published"]
+    told = [(entry.kind, entry.actor) for entry in SQLiteReader(db).read()][-2:]
+    published = [e.data["name"] for e in SQLiteReader(db).read() if e.kind == "bus.published"]
     db.close()
     assert told == [("bus.acked", "bob"), ("bus.pruned", "cy")]
     assert published == [name]
@@ -361,7 +363,9 @@ def test_an_acknowledgement_writes_over_nothing(team: Path, *, many: bool) -> No
     assert answer.code == 0
     assert names(team) == []
     db = read_only(str(team / ".nbs/ledger.db"))
-    kept = [str(entry.data) for entry in read_entries(db) if "source: evil" in str(entry.data)]
+    kept = [
+        str(entry.data) for entry in SQLiteReader(db).read() if "source: evil" in str(entry.data)
+    ]
     db.close()
     assert kept
 

@@ -19,7 +19,7 @@ from story import BEGIN, Clock, Original, folder
 from strategies import FEWER
 
 from tripod.ledger.locator import LEDGER
-from tripod.ledger.sqlite.reader import read_entries, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log
 
 PROGRAM = Path(sys.executable).with_name("nbs-scribe-log")
@@ -82,7 +82,7 @@ class Desk:
         """The kinds of what is recorded."""
         db = read_only(str(self.project / ".nbs/ledger.db"))
         try:
-            return [entry.kind for entry in read_entries(db)]
+            return [entry.kind for entry in SQLiteReader(db).read()]
         finally:
             db.close()
 

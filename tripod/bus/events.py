@@ -279,7 +279,7 @@ def _lost(team: Team, act: Act, names: list[str], events: Mapping[str, int]) -> 
     """
     if not names:
         return []
-    shown = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+    shown = act.transaction.cursors().files
     queue, done = BUS.folder, f"{BUS.folder}/processed"
     return [
         name

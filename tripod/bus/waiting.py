@@ -136,7 +136,7 @@ def unseen(team: Team, reader: str) -> Unseen:
     key = team.queue + reader  # in each queue a reader has a place of its own
     row = db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
     seen = -1 if row is None else int(row[0])
-    size = db.execute("SELECT size FROM head").fetchone()[0]
+    size = team.store.size
     where, values = queue_of(team)
     rows = db.execute(
         "SELECT priority, name, us, source, type, acked FROM events"
@@ -150,14 +150,18 @@ def unseen(team: Team, reader: str) -> Unseen:
     acked = frozenset(name[skip:] for _, name, *_, acked in rows if acked is not None)
     pruned = 0
     if row is not None:
-        where, values = queue_of(team, "json_extract(CAST(body AS TEXT), '$.name')")
-        came = db.execute(
-            "SELECT count(*) FROM entries WHERE seq > ? AND seq < ? AND kind = 'bus.published'"
-            + where,
-            (seen, size, *values),
-        ).fetchone()[0]
-        pruned = came - len(rows)
+        pruned = _published(team, seen + 1, size) - len(rows)
     return Unseen(events, acked, pruned, size - 1)
+
+
+def _published(team: Team, start: int, stop: int) -> int:
+    """How many events of the queue that is worked on were published in a range of entries."""
+    if not (team.queue or team.disk.places.added):
+        found = team.store.kinds(start, stop).get("bus.published")
+        return 0 if found is None else found.number
+    entries = team.store.read(start, stop, kinds=("bus.published",))
+    fronts = (entry.data["name"].rpartition("/") for entry in entries)
+    return sum(front + slash == team.queue for front, slash, _ in fronts)
 
 
 def _check_reader(reader: str) -> None:
@@ -405,7 +409,7 @@ def recover(team: Team, handle: str) -> Recovery:
     """
     _check_holder(handle)
     with team.act(joins=True, by=handle) as act:
-        last = team.store.db.execute("SELECT at FROM head").fetchone()[0]
+        last = team.store.at
         pending = list(check(team))
         rows = _live(team, act.now_us)
         mine = [(event, name) for event, name, holder, *_ in rows if holder == handle]

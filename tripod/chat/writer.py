@@ -65,9 +65,8 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
 def _is_unwritten(act: Act, channel: str) -> bool:
     """Whether a channel has no file only because its file is still to be written."""
     tables = act.transaction.tables
-    sql = "SELECT seq >= (SELECT files FROM head) FROM channels WHERE channel = ?"
-    row = tables.execute(sql, (channel,)).fetchone()
-    return row is not None and bool(row[0])
+    row = tables.execute("SELECT seq FROM channels WHERE channel = ?", (channel,)).fetchone()
+    return row is not None and bool(row[0] >= act.transaction.cursors().files)
 
 
 # Sending ---------------------------------------------------------------------------------------

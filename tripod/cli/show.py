@@ -67,12 +67,9 @@ def _value(entry: Entry) -> dict[str, Any]:
 
 def _list(call: Call, team: Team) -> None:
     head = team.store.head()
-    where, values = ("", ()) if call.stream is None else (" WHERE stream = ?", (call.stream,))
-    rows = team.store.db.execute(
-        f"SELECT seq FROM entries{where} ORDER BY seq DESC LIMIT ?",
-        (*values, LISTED if call.last is None else call.last),
-    ).fetchall()
-    entries = [next(team.store.read(seq, seq + 1)) for (seq,) in rows[::-1]]
+    last = LISTED if call.last is None else call.last
+    newest = team.store.read(0, head.size, stream=call.stream, newest_first=True, limit=last)
+    entries = list(newest)[::-1]
     lines = [f"{e.seq:>7}  {e.at[:19]}Z  {e.kind:<16}  {e.stream}  {e.actor}" for e in entries]
     call.answers(
         (_value(entry) for entry in entries),
@@ -83,14 +80,10 @@ def _list(call: Call, team: Team) -> None:
 def _entry(call: Call, team: Team) -> None:
     # No ledger has an entry whose number takes more digits than these.
     what = call.what
-    column, value = ("id", what) if "-" in what else ("seq", what.lstrip("0")[:18] or "0")
-    row = team.store.db.execute(
-        f"SELECT seq FROM entries WHERE {column} = ?",
-        (value,),
-    ).fetchone()
-    if row is None:
+    seq = team.store.seq_of(what) if "-" in what else int(what.lstrip("0")[:18] or "0")
+    entry = None if seq is None else team.store.entry(seq)
+    if entry is None:
         raise NotFoundError(f"no entry {one_line(what[:80])}; `tripod show` lists the newest")
-    entry = next(team.store.read(row[0], row[0] + 1))
     if call.json:
         call.objects([_value(entry)])
     else:
@@ -115,11 +108,8 @@ def _said(team: Team, spawn: str) -> dict[str, Any]:
     """The texts that a run was given, by which channel, and what it wrote to standard output."""
     given: list[dict[str, Any]] = []
     answer: dict[str, Any] = {"status": None, "answer": None}
-    stream = (f"agents/{spawn}",)
-    rows = team.store.db.execute("SELECT seq FROM entries WHERE stream = ? ORDER BY seq", stream)
-    for (seq,) in rows.fetchall():
-        entry = next(team.store.read(seq, seq + 1))
-        body = entry.data
+    for entry in team.store.read(stream=f"agents/{spawn}"):
+        seq, body = entry.seq, entry.data
         if entry.kind == "delivered":
             text = _text(team, body.get("content")) if entry.body is not None else None
             given.append({"channel": body.get("channel"), "seq": seq, "text": text})

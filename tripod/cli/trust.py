@@ -47,7 +47,7 @@ def _show(call: Call) -> None:
     with call.team() as team:
         team.refresh()
         db = team.store.db
-        vkey, last = sealing.in_force(db), sealing.newest(db)
+        vkey, last = sealing.in_force(team.store), sealing.newest(db)
         earlier = [row[0] for row in db.execute("SELECT vkey FROM keys ORDER BY seq")]
     if vkey is None:
         raise NotFoundError("this ledger has no key: `tripod key new` makes one")

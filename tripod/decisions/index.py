@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.places import SEARCH
+from tripod.ledger.store import LedgerReader
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -39,13 +40,13 @@ Texts = Callable[[Sequence[int]], Iterable[str]]
 
 
 def likely(
-    db: sqlite3.Connection, ledger: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
+    ledger: LedgerReader, database: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
 ) -> Sequence[int]:
     """Those of the decisions that may hold all the words, in order; all where that is not known.
 
     Args:
-        db: the ledger.
-        ledger: the path of its file.
+        ledger: the ledger.
+        database: the path of its file.
         seqs: the entries of all decisions, in order.
         words: what is looked for, in one case.
         texts: gives what is searched in an entry.
@@ -55,15 +56,15 @@ def likely(
         return seqs
     from sqlite_utils import Database
 
-    root = os.path.dirname(ledger)
+    root = os.path.dirname(database)
     path = f"{root}/{SEARCH}"
     try:
         # A user who may not read the ledger may not read this either.
-        mode = os.stat(ledger).st_mode & 0o777
+        mode = os.stat(database).st_mode & 0o777
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode))
         with closing(sqlite3.connect(path, _WAIT_S, isolation_level=None)) as connection:
             index = Database(connection, execute_plugins=False)
-            upto = _caught_up(index, db, seqs, texts)
+            upto = _caught_up(index, ledger, seqs, texts)
             found = index.query("SELECT rowid FROM said WHERE said MATCH ?", [" ".join(phrases)])
             hits = {row["rowid"] for row in found}
     except (OSError, sqlite3.OperationalError):
@@ -75,18 +76,18 @@ def likely(
     return [seq for seq in seqs if seq > upto or seq in hits]
 
 
-def _caught_up(index: Database, db: sqlite3.Connection, seqs: Sequence[int], texts: Texts) -> int:
+def _caught_up(index: Database, ledger: LedgerReader, seqs: Sequence[int], texts: Texts) -> int:
     """Bring the index up to date if it lacks much; give the last entry that it holds.
 
     The file is there before any text is read for it: a redaction that comes meanwhile takes it
     away from under us, and nothing is left of what it erased.
     """
-    upto = _upto(index, db)
+    upto = _upto(index, ledger)
     missing = [seq for seq in seqs if seq > upto]
     if len(missing) <= MANY:
         return upto
     index.execute("BEGIN IMMEDIATE")
-    upto = _upto(index, db)
+    upto = _upto(index, ledger)
     if upto < 0:
         index.table("said").drop(ignore=True)
         index.execute(_SCHEMA)
@@ -94,25 +95,25 @@ def _caught_up(index: Database, db: sqlite3.Connection, seqs: Sequence[int], tex
     missing = [seq for seq in seqs if seq > upto]
     rows = zip(missing, texts(missing), strict=True)
     index.table("said").insert_all({"rowid": seq, "text": text} for seq, text in rows)
-    leaf = {"seq": missing[-1], "leaf": _leaf(db, missing[-1])}
+    leaf = {"seq": missing[-1], "leaf": _leaf(ledger, missing[-1])}
     index.table("cursor").drop(ignore=True)
     index.table("cursor").insert(leaf)
     index.commit()
     return missing[-1]
 
 
-def _upto(index: Database, db: sqlite3.Connection) -> int:
+def _upto(index: Database, ledger: LedgerReader) -> int:
     """The last entry that the index holds; -1 where it is not one of this ledger."""
     if next(index.query("PRAGMA user_version"))["user_version"] != _VERSION:
         return -1
     row = next(index.table("cursor").rows_where(limit=1), None)
-    return int(row["seq"]) if row is not None and _leaf(db, row["seq"]) == row["leaf"] else -1
+    return int(row["seq"]) if row is not None and _leaf(ledger, row["seq"]) == row["leaf"] else -1
 
 
-def _leaf(db: sqlite3.Connection, seq: int) -> bytes | None:
+def _leaf(ledger: LedgerReader, seq: int) -> bytes | None:
     """The leaf hash of an entry: the chain in it says that all before it are the same too."""
-    row = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
-    return None if row is None else leaf_hash(row[0])
+    header = ledger.header(seq)
+    return None if header is None else leaf_hash(header)
 
 
 def drop(root: str) -> None:

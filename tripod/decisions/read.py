@@ -231,7 +231,7 @@ def query(
         from tripod.decisions.index import likely
 
         texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
-        seqs = likely(team.store.db, team.store.path, seqs, words, texts)
+        seqs = likely(team.store, team.store.path, seqs, words, texts)
     if log is not None:
         of_it = set(_seqs(team, "AND log = ?", (log,)))
         seqs = [seq for seq in seqs if seq in of_it]

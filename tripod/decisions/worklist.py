@@ -12,6 +12,7 @@ import json
 from typing import NamedTuple
 
 from tripod.errors import BadArgumentError
+from tripod.ledger.entry import parse_header
 from tripod.ledger.kinds.bus import SEEN
 from tripod.projections.bus.format import PRIORITIES
 from tripod.projections.projection import content_bytes
@@ -21,14 +22,10 @@ TYPES = ("chat-message", "chat-mention", "task-complete", "assessment-posted")
 """What the Scribe subscribes to."""
 
 _ITEMS = """
-SELECT seq, priority, name, us, source, type, handle, acked IS NOT NULL
+SELECT seq, priority, name, us, source, type, handle, acked
 FROM events LEFT JOIN addressed USING (seq)
-WHERE seq > :place AND type IN (SELECT value FROM json_each(:types)) AND (
-    acked IS NULL
-    OR acked > (SELECT coalesce(adopted, -1) FROM team) AND :who <> (
-        SELECT json_extract(CAST(header AS TEXT), '$.actor') FROM entries WHERE seq = acked
-    )
-)
+WHERE seq > :place AND type IN (SELECT value FROM json_each(:types))
+AND (acked IS NULL OR acked > (SELECT coalesce(adopted, -1) FROM team))
 ORDER BY priority, handle IS NOT :who, us, name
 """
 
@@ -64,6 +61,9 @@ def inbox(team: Team, who: str | None = None) -> list[Item]:
     who = who or team.scribe or ""
     values = {"place": _place(team, who), "who": who, "types": json.dumps(TYPES)}
     rows = team.store.db.execute(_ITEMS, values).fetchall()
+    acks = [acked for *_, acked in rows if acked is not None]
+    own = {ack.seq for ack in team.store.raw_of(acks) if parse_header(ack.header).actor == who}
+    rows = [row for row in rows if row[-1] not in own]
     bodies = team.source.each_body([seq for seq, *_ in rows])
     items = []
     for row, body in zip(rows, bodies, strict=True):
@@ -71,7 +71,7 @@ def inbox(team: Team, who: str | None = None) -> list[Item]:
         payload = content_bytes(team.source, body["payload"]) if "payload" in body else b""
         text = payload.decode("utf-8", "replace")
         rank = PRIORITIES[priority]
-        items.append(Item(seq, rank, name, us, source, type_, to, bool(acked), text))
+        items.append(Item(seq, rank, name, us, source, type_, to, acked is not None, text))
     return items
 
 

@@ -328,7 +328,8 @@ def _bind(act: Act, request: DecisionRequest) -> tuple[list[Reference], list[str
             )
             raise MalformedEntryError(message)
         number, seq = line
-        header = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()[0]
+        header = act.transaction.header(seq)
+        assert header is not None  # the line was folded from this entry
         bound.append(
             {
                 "channel": shown.channel,
@@ -353,17 +354,13 @@ def _quotes_chat(act: Act, request: DecisionRequest) -> bool:
     ours = {run for text in texts for run in _runs(spoken(text))}
     if not ours:
         return False
-    rows = act.transaction.tables.execute(
-        "SELECT body FROM entries WHERE seq >= (SELECT size FROM head) - ? AND kind = 'chat.sent'"
-        " ORDER BY seq DESC",
-        (_LATELY,),
-    )
+    start = act.transaction.size - _LATELY
     left = _LOOKED_AT
-    for (body,) in rows:
-        left -= len(body or b"")
+    for entry in act.transaction.raw(start, kinds=("chat.sent",), newest_first=True):
+        left -= len(entry.body or b"")
         if left < 0:
             return False
-        text = orjson.loads(body or b"{}").get("text", {}).get("text", "")
+        text = orjson.loads(entry.body or b"{}").get("text", {}).get("text", "")
         if not ours.isdisjoint(_runs(spoken(text))):
             return True
     return False

@@ -5,12 +5,10 @@ Used by the demo; each works behind the tool's back, on files or with plain SQL.
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tripod.ledger.entry import commit
+from tripod.ledger.sqlite.damage import delete_middle_entry, rewrite_entry
 from tripod.projections.chat.format import format_line
 from tripod.projections.decisions.format import DecisionText, format_decision
 
@@ -23,15 +21,6 @@ class Tampering(NamedTuple):
     do: Callable[[str], None]
 
 
-def _open(root: str) -> sqlite3.Connection:
-    """The database without its guards: triggers stop accidents, not intent."""
-    db = sqlite3.connect(f"{root}/ledger.db", isolation_level=None)
-    rows = db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-    for (name,) in rows:
-        db.execute(f'DROP TRIGGER "{name}"')
-    return db
-
-
 def _edit_log(root: str) -> None:
     path = f"{root}/scribe/log.md"
     with open(path, encoding="utf-8") as file:
@@ -42,31 +31,11 @@ def _edit_log(root: str) -> None:
 
 def _edit_entry(root: str) -> None:
     """Change a decision's rationale, and make its own hashes fit again."""
-    db = _open(root)
-    seq, header, salt, body = db.execute(
-        "SELECT seq, header, salt, body FROM entries WHERE kind = 'decision.logged'"
-        " ORDER BY seq LIMIT 1 OFFSET 6"
-    ).fetchone()
-    value = json.loads(body)
-    value["rationale"] = "Everybody agreed."
-    forged = _canonical(value)
-    head = json.loads(header)
-    head["body"] = commit(salt, head["kind"], forged)
-    db.execute(
-        "UPDATE entries SET header = ?, body = ? WHERE seq = ?", (_canonical(head), forged, seq)
-    )
-    db.close()
-
-
-def _canonical(value: object) -> bytes:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode()
+    rewrite_entry(f"{root}/ledger.db", "decision.logged", 6, rationale="Everybody agreed.")
 
 
 def _delete_entry(root: str) -> None:
-    db = _open(root)
-    db.execute("DELETE FROM entries WHERE seq = (SELECT max(seq) / 2 FROM entries)")
-    db.close()
+    delete_middle_entry(f"{root}/ledger.db")
 
 
 def _post_assessment(root: str) -> None:

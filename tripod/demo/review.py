@@ -16,7 +16,7 @@ from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.demo import nosy
-from tripod.demo.data import data_file
+from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER
 from tripod.projections.projection import content_bytes
@@ -50,6 +50,8 @@ DECISIONS = (
     ("Drop the second replica", "accepted-risk", ("irreversible",)),
 )
 WANTED = 20  # decisions between two reviews
+
+_CHECKOUT = ("tests/golden", "examples")
 
 
 class DemoReview(NamedTuple):
@@ -240,3 +242,19 @@ def _told(what: str, told: DemoReview, tell: Tell, *, good: bool) -> int:
     if not good:
         tell("bad", f"    NEITHER refused nor caught: {told.outcome.reason}")
     return not good
+
+
+def data_file(name: str) -> str:
+    """The path of a file that the demo needs.
+
+    Raises:
+        RefusedError: it is in neither place.
+    """
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    places = [f"{here}/demo_data", *(f"{os.path.dirname(here)}/{place}" for place in _CHECKOUT)]
+    for place in places:
+        if os.path.isfile(f"{place}/{name}"):
+            return f"{place}/{name}"
+    raise RefusedError(
+        f"the demo's data ({name}) is neither in the package nor in {' or '.join(_CHECKOUT)}"
+    )

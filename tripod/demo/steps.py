@@ -13,7 +13,7 @@ from collections.abc import Callable
 from tripod.decisions import writer as decisions_log
 from tripod.demo import review
 from tripod.demo.damage import TAMPERINGS, Tampering
-from tripod.demo.data import data_file
+from tripod.demo.review import data_file
 from tripod.ledger.locator import FOLDER
 from tripod.projections import PROJECTIONS
 from tripod.recovery import rebuild as recover

@@ -38,11 +38,6 @@ _ACKED = (
     " WHERE e.acked > (SELECT coalesce(adopted, -1) FROM team) AND e.type = ?"
     " AND NOT EXISTS (SELECT 1 FROM assessments AS a WHERE a.event = e.seq)"
 )
-_SPOKEN = (  # a long text stands in a blob, which only a parse can judge
-    "SELECT seq FROM entries WHERE seq > ? AND kind = 'chat.sent' AND body IS NOT NULL AND"
-    " (instr(lower(CAST(body AS TEXT)), 'pythia checkpoint')"
-    " OR instr(CAST(body AS TEXT), '\"sha256\"'))"
-)
 _FRONT = "# Decision Log\n"
 MAX_GIVEN = 8_000
 """Decisions that one review is given at most: an entry names all of them, and has a limit."""
@@ -109,8 +104,7 @@ def _reviewed(team: Team, events: list[int]) -> set[int]:
     adopted = db.execute("SELECT coalesce(adopted, -1) FROM team").fetchone()[0]
 
     def at(seq: int) -> str:
-        row = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
-        return parse_header(row[0]).at
+        return parse_header(team.store.header(seq) or b"").at
 
     def together(one: int, other: int) -> bool:
         return max(one, other) < adopted or at(one) == at(other)
@@ -123,7 +117,7 @@ def _reviewed(team: Team, events: list[int]) -> set[int]:
     # What another program wrote may have been taken in before the event that it answers.
     start = -1 if any(dated.observed for dated, _ in left.values()) else min(events)
     found: set[int] = set()
-    for (seq,) in db.execute(_SPOKEN, (start,)).fetchall():
+    for seq in _spoken(team, start + 1):
         body = team.source.body(seq)
         said = parse_assessment(content_bytes(team.source, body["text"]).decode())
         if said is not None:
@@ -134,6 +128,17 @@ def _reviewed(team: Team, events: list[int]) -> set[int]:
                 if answers(posted, said, dated, wanted, together)
             }
     return found
+
+
+def _spoken(team: Team, start: int) -> list[int]:
+    """Messages from an entry on that may be assessments."""
+    messages = team.store.raw(start, kinds=("chat.sent",))
+    # A long text is in a blob: that message has to be parsed to be judged.
+    return [
+        entry.seq
+        for entry in messages
+        if entry.body and (b"pythia checkpoint" in entry.body.lower() or b'"sha256"' in entry.body)
+    ]
 
 
 def point_of(team: Team, event: int) -> Point:

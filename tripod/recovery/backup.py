@@ -31,16 +31,22 @@ from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import DATABASE, FOLDER, named, nearest, team_of
 from tripod.ledger.merkle import root_of
 from tripod.ledger.places import RECORD
-from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_ours, put_back
-from tripod.ledger.sqlite.store import SQLiteStore, stored_tree
-from tripod.ledger.store import Head
+from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.ledger.store import Head, LedgerReader
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import sign_fork as sign_fork_note
 from tripod.projections import CHAT, LOG, text
 from tripod.projections.disk import Disk
-from tripod.projections.engine import differences, fold_into, refold, source_of, tables_current
-from tripod.projections.layout import recorded
+from tripod.projections.engine import (
+    differences,
+    fold_into,
+    recorded,
+    refold,
+    source_of,
+    tables_current,
+)
 from tripod.projections.team.tables import ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.recovery.repair import close_log, copy_pages, put_in_place, remove
@@ -99,13 +105,13 @@ def backup(team: Team, path: str) -> Head:
 
 def _head(path: str) -> Head:
     with closing(read_only(path)) as db:
-        return _head_of(db)
+        return _ours(db).head()
 
 
-def _head_of(db: sqlite3.Connection) -> Head:
+def _ours(db: sqlite3.Connection) -> SQLiteReader:
+    """The ledger of a database, which is shown to be one of ours (else LedgerDamagedError)."""
     check_ours(db)
-    row = db.execute("SELECT size, stack FROM head").fetchone()
-    return Head(0, b"") if row is None else Head(row[0], stored_tree(row[0], row[1]).root())
+    return SQLiteReader(db)
 
 
 # Back ------------------------------------------------------------------------------------------
@@ -228,12 +234,13 @@ def _take(path: str, fresh: str) -> None:
 def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
     """Under which name the backup goes on; see the module."""
     with closing(read_only(fresh)) as db:
-        old = _origin_of(db)
-        reason = _lacking(database, db)
+        ledger = SQLiteReader(db)
+        old = ledger.origin
+        reason = _lacking(database, ledger)
         if reason is None and as_origin is None:
             return _Fork(old, old, "", None)
         used = {old}
-        if tables_current(db):
+        if tables_current(ledger):
             used |= {row[0] for row in db.execute("SELECT origin FROM forks")}
     new = as_origin
     if new is None:
@@ -246,26 +253,27 @@ def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
     return _Fork(old, new, reason or "another name was asked for", last_note(old))
 
 
-def _lacking(database: str, db: sqlite3.Connection) -> str | None:
+def _lacking(database: str, ledger: SQLiteReader) -> str | None:
     """Why a backup may lack entries of its line; None where it surely lacks none.
 
     Raises:
         RefusedError: in its place stands the ledger of another team.
     """
-    origin, size, nodes = _origin_of(db), _head_of(db).size, block_nodes(db)
+    check_ours(ledger.db)
+    origin, size, nodes = ledger.origin, ledger.size, block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
     first: bytes | None = None
     with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as live:
-        first = _first(live)
-        there = _head_of(live), _origin_of(live)
-    if there is not None and there[0].size and first != _first(db):
+        first = SQLiteReader(live).header(0)
+        there = _ours(live).head(), SQLiteReader(live).origin
+    if there is not None and there[0].size and first != ledger.header(0):
         raise RefusedError(
             f"{database} is the ledger {there[1]}, and the backup is of another one, {origin}: "
             "move the ledger away first if it is to go"
         )
     last = last_seal(origin)
     problem = None if last is None else continues(last, size, nodes)
-    problem = problem or ahead_of(db, Disk(os.path.dirname(database)))
+    problem = problem or ahead_of(ledger, Disk(os.path.dirname(database)))
     if problem is not None:
         return problem
     if there is None:
@@ -276,25 +284,14 @@ def _lacking(database: str, db: sqlite3.Connection) -> str | None:
     return f"the ledger in its place had gone on, to {head.size} entries as {name}"
 
 
-def _origin_of(db: sqlite3.Connection) -> str:
-    row = db.execute("SELECT origin FROM head").fetchone()
-    return "" if row is None else row[0]
-
-
-def _first(db: sqlite3.Connection) -> bytes | None:
-    row = db.execute("SELECT header FROM entries WHERE seq = 0").fetchone()
-    return None if row is None else row[0]
-
-
 def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
     """Make the copy ready to be the ledger; give how many entries it was restored with."""
     with closing(SQLiteStore(fresh, fold=fold_into)) as store:
         head = store.head()
         with store.transaction() as transaction:
-            refold(transaction.tables, store.read())
-            transaction.tables_changed()
+            refold(transaction, store.read())
             if fork.new != fork.old:
-                note = _signed(store.db, head, fork.new) if sign_fork else None
+                note = _signed(store, head, fork.new) if sign_fork else None
                 draft = FORKED_FROM.draft(
                     {
                         "origin": fork.old,
@@ -310,9 +307,9 @@ def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
     return head.size
 
 
-def _signed(db: sqlite3.Connection, head: Head, new: str) -> str:
+def _signed(ledger: LedgerReader, head: Head, new: str) -> str:
     """The note by which the old line's key leaves it (RefusedError: there is no such key here)."""
-    vkey = sealing.in_force(db)
+    vkey = sealing.in_force(ledger)
     if vkey is None:
         raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
     return sign_fork_note(keys.settle(vkey, keys.from_file), head.size, head.root, new)
@@ -325,13 +322,14 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
     """
     recover.check_reason(discard)
     with closing(read_only(fresh)) as db:
-        source = source_of(db)
-        disk = Disk(root, places=recorded(db))
-        if discard is not None or ahead_of(db, disk) is None:
+        ledger = SQLiteReader(db)
+        source = source_of(ledger)
+        disk = Disk(root, places=recorded(ledger))
+        if discard is not None or ahead_of(ledger, disk) is None:
             return
         paths = [path for name in (LOG, CHAT) for path in name.paths(source)]
         paths += recover.strangers(source, disk)
-        lost = recover.at_stake(source, db, disk, paths)
+        lost = recover.at_stake(source, disk, paths)
     if lost:
         raise RefusedError(recover.refusal(lost, "restore"))
 
@@ -393,12 +391,12 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
         _clear(scratch)
     with Team(root) as team:
         with team.store.transaction() as transaction:
-            refold(transaction.tables, team.store.read())
+            refold(transaction, team.store.read())
         # Git keeps no such modes: what has the ledger's bytes gets the ledger's mode again.
         for apart in differences(team.source, team.disk):
             if apart.have == apart.want.data:
                 team.disk.set_mode(apart.path, apart.want.mode)
-        return RestoredRecord(team.store.head().size, ahead_of(team.store.db, team.disk))
+        return RestoredRecord(team.store.head().size, ahead_of(team.store, team.disk))
 
 
 def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:

@@ -91,7 +91,7 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
             paths.update(strays)
         # Half of a merge is refused in any case, by `displace`.
         stakes = why.keys() - team.files.unmerged.keys()
-        lost = at_stake(team.source, team.store.db, team.disk, sorted(stakes))
+        lost = at_stake(team.source, team.disk, sorted(stakes))
         if lost and discard is None:
             raise RefusedError(refusal(lost, "rebuild"))
         for path, reason in why.items():
@@ -125,9 +125,7 @@ def check_reason(discard: str | None) -> None:
         raise BadArgumentError(problem)
 
 
-def at_stake(
-    source: Source, entries: sqlite3.Connection, disk: Disk, paths: Iterable[str]
-) -> dict[str, list[str]]:
+def at_stake(source: Source, disk: Disk, paths: Iterable[str]) -> dict[str, list[str]]:
     """The pieces that no entry holds in those of the files that have any, by path."""
     found = {}
     for path in paths:
@@ -135,7 +133,7 @@ def at_stake(
             data = disk.read(path, MAX_READ)
         except UnreadableError:
             continue  # it is not written over: it cannot be kept
-        pieces = [] if data is None else unheld(source, entries, path, data)
+        pieces = [] if data is None else unheld(source, path, data)
         if pieces:
             found[path] = pieces
     return found
@@ -194,7 +192,7 @@ def past(team: Team, seq: int | None) -> Iterator[Source]:
         create_tables(scratch)
         for batch in batches(islice(team.store.read(), seq + 1), 1000):
             fold_into(scratch, batch)
-        yield source_of(team.store.db)._replace(db=scratch)
+        yield source_of(team.store)._replace(db=scratch)
 
 
 def rendered(source: Source, name: str) -> list[tuple[str, File]]:

@@ -30,7 +30,6 @@ from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.erase import redaction_id
-from tripod.ledger.sqlite.reader import read_entries
 from tripod.projections import CHAT, LOG, manifest
 from tripod.projections.chat.format import parse_line
 from tripod.projections.engine import desired, refold
@@ -192,7 +191,7 @@ def redact(
         team.refresh()
         return _plan(team, request, pattern, [])[0]
     _judge(request)
-    again = [seq for seq in request.seqs if _redaction_of(team, seq) is not None] if folders else []
+    again = [seq for seq in request.seqs if folders and _redaction_of(team, seq) is not None]
     rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
     plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
     for folder in folders:
@@ -215,10 +214,8 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
             )
         for entry in entries:
             _erase_one(act, entry, request)
-        tables = act.transaction.tables
-        refold(tables, read_entries(tables))
-        manifest.save(tables, act.writer.known)
-        act.transaction.tables_changed()
+        refold(act.transaction, act.transaction.read())
+        manifest.save(act.transaction.tables, act.writer.known)
     plan.left = list(_left(team, searched))
     plan.cannot += [
         f"{path} is over {READ_LIMIT >> 20} MiB and was not searched" for path in _large(team)
@@ -255,10 +252,7 @@ def _erase_one(act: Act, entry: Entry, request: RedactionRequest) -> None:
 
 
 def _redaction_of(team: Team, seq: int) -> int | None:
-    row = team.store.db.execute(
-        "SELECT seq FROM entries WHERE id = ?", (redaction_id(seq),)
-    ).fetchone()
-    return None if row is None else int(row[0])
+    return team.store.seq_of(redaction_id(seq))
 
 
 # Finding ---------------------------------------------------------------------------------------

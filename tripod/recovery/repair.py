@@ -144,5 +144,5 @@ def renew(root: str) -> str:
 def _fold(fresh: str) -> None:
     with closing(SQLiteStore(fresh, fold=fold_into)) as store:
         with store.transaction() as transaction:
-            refold(transaction.tables, store.read())
+            refold(transaction, store.read())
         close_log(store.db)

@@ -60,7 +60,7 @@ class Context:
         self.root = root
         self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
         self.disk = Disk(root)
-        self.source: Source = source_of(self.store.db)
+        self.source: Source = source_of(self.store)
         self.files = Files(self.disk, self.store, self.source)
         self.warnings: list[str] = []
         self.queue = ""
@@ -74,8 +74,8 @@ class Context:
         with self.store.transaction() as transaction:
             size = transaction.size
             entries = transaction.append(make())
-            if entries:
-                transaction.tables.execute("UPDATE head SET files = size WHERE files = ?", (size,))
+            if entries and transaction.cursors().files == size:
+                self.store.set_files(transaction.size)
         return entries
 
 
@@ -227,13 +227,10 @@ class Act:
 
     def _is_kept(self, path: str, shown: bytes) -> bool:
         """Whether a writer kept just these bytes, and died or gave up before it replaced them."""
-        db = self.transaction.tables
-        sql = (
-            "SELECT seq FROM entries WHERE stream = ? AND kind = 'file.displaced'"
-            " AND seq >= (SELECT files FROM head)"
-        )
-        seqs = [seq for (seq,) in db.execute(sql, (f"files/{path}",)).fetchall()]
-        contents = (self.source.body(seq).get("content") for seq in seqs)
+        start = self.transaction.cursors().files
+        kept = self.transaction.raw(start, stream=f"files/{path}", kinds=("file.displaced",))
+        bodies = self.source.each_body([entry.seq for entry in kept])
+        contents = (body.get("content") for body in bodies)
         return any(c is not None and content_bytes(self.source, c) == shown for c in contents)
 
     def refuse_blocked(self) -> None:
@@ -270,7 +267,7 @@ class Act:
         """
         if self.conflicts:
             ours = [entry for entry in self.entries if "observed" not in entry.data]
-            shown = int(self.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+            shown = self.transaction.cursors().files
             first = self.entries[0].seq if self.entries else self.transaction.size
             behind = self.store.read(shown, first) if shown < first else ()
             touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
@@ -286,7 +283,7 @@ class Act:
             data = self.disk.read(path, MAX_DISPLACED)
         except UnreadableError:
             return  # it is refused in a moment
-        pieces = [] if data is None else unheld(self.source, self.transaction.tables, path, data)
+        pieces = [] if data is None else unheld(self.source, path, data)
         if pieces:
             self.warn(
                 f"{path}: {len(pieces)} of its pieces, which no entry holds, went as the file was "

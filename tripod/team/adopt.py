@@ -28,6 +28,7 @@ from tripod.ledger.places import ARCHIVE, PROCESSED, added_problem, place_proble
 from tripod.projections import BUS, CHAT, COUNTS, LOG, text
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import Disk, UnreadableError, in_the_way, merge_marker
+from tripod.projections.engine import recorded
 from tripod.projections.layout import (
     CHAT_FILE,
     CONFIG,
@@ -38,7 +39,6 @@ from tripod.projections.layout import (
     LOG_FILE,
     WORKER,
     Places,
-    recorded,
 )
 from tripod.projections.pieces import names_in_bodies
 from tripod.projections.projection import File
@@ -413,7 +413,7 @@ def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[
                 f"--{option}: this ledger records {have.get(option)!r}, which cannot change: "
                 "leave the option out"
             )
-    folders = recorded(team.store.db)
+    folders = recorded(team.store)
     for front, place in places.items():
         if folders.get(front) != place:
             raise RefusedError(

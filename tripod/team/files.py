@@ -439,11 +439,9 @@ class Files:
 
     def _was_written(self, name: str) -> bool:
         """Whether the file of an event stood in the queue once."""
-        sql = (
-            "SELECT 1 FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
-            " AND seq < (SELECT files FROM head)"
-        )
-        return self.store.db.execute(sql, (name_us(name), name)).fetchone() is not None
+        sql = "SELECT seq FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
+        row = self.store.db.execute(sql, (name_us(name), name)).fetchone()
+        return row is not None and bool(row[0] < self.store.cursors().files)
 
     def clear(self) -> None:
         """Remove what writers left that died before their rename: we are the sole writer."""

@@ -37,7 +37,7 @@ def take_in(act: Act) -> None:
     """Append what others wrote; what is missing is written again, what contradicts is told."""
     found = _look(act)
     _drop_known(act, found)
-    shown = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+    shown = act.transaction.cursors().files
     gone: dict[str, str] = {}
     if not act.disk.is_file(COUNTS_PATH):
         act.rewrite.add(COUNTS_PATH)
@@ -140,8 +140,7 @@ def _tell_positions(act: Act) -> None:
 def _look(act: Act) -> Found:
     from tripod.projections.intake import take_in
 
-    db = act.transaction.tables
-    files = int(db.execute("SELECT files FROM head").fetchone()[0])
+    files = act.transaction.cursors().files
     size = act.transaction.size
     late = list(act.store.read(files, size)) if files < size else []
     restored = frozenset(
@@ -189,10 +188,9 @@ def _is_just_written(disk: Disk, path: str) -> bool:
 
 def _drop_known(act: Act, found: Found) -> None:
     """A piece that the ledger holds already came back: from a backup, or after a prune."""
-    db = act.transaction.tables
     fresh = []
     for piece in found.pieces:
-        if db.execute("SELECT 1 FROM entries WHERE id = ?", (piece.draft.id,)).fetchone():
+        if piece.draft.id and act.transaction.seq_of(piece.draft.id) is not None:
             act.warn(f"{piece.path}: it was taken in before and is left as it is")
         else:
             fresh.append(piece)
@@ -219,8 +217,8 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
             told.update((path, gone[path]) for path in paths if gone[path] == CHECKPOINT_GONE)
         else:
             told.update((path, gone[path]) for path in paths)
-    sql = "SELECT stream FROM entries WHERE seq >= ? AND kind = 'file.displaced'"
-    before = {stream for (stream,) in act.transaction.tables.execute(sql, (shown,))}
+    displaced = act.transaction.raw(shown, kinds=("file.displaced",))
+    before = {entry.stream for entry in displaced}
     act.append(
         [
             DISPLACED.draft({"path": path, "reason": reason})
@@ -274,7 +272,7 @@ def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
     known = act.writer.known.get(COUNTS_PATH)
     if known is not None and known.stat == act.disk.stat(COUNTS_PATH):
         return False
-    ahead = ahead_of(act.transaction.tables, act.disk)
+    ahead = ahead_of(act.transaction, act.disk)
     if ahead is None or anew:
         return ahead is not None
     raise RefusedError(

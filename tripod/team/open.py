@@ -184,7 +184,7 @@ def _holding(root: str) -> Team | None:
     if os.path.exists(path) and os.path.getsize(path):
         team = Team(root)
         try:
-            if team.store.db.execute("SELECT 1 FROM head").fetchone() is not None:
+            if team.store.size:
                 return team
         except BaseException:
             team.close()

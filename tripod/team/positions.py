@@ -52,12 +52,16 @@ def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
 
     if not act.writer.is_accounted(path, digest):  # else another part of this act took it in
         act.writer.account(path, digest)
-        files = int(act.transaction.tables.execute("SELECT files FROM head").fetchone()[0])
+        files = act.transaction.cursors().files
         draft = seen_positions(act.source, act.disk, channel, data, files=files)
         if draft is not None:
             act.append([draft])
     if locked:
         show_positions(act, channel)
+
+
+_MOVING = ("chat.sent", "chat.rotated", "chat.deleted")
+"""Kinds of entries that move the lines of a live file."""
 
 
 def behind(act: Act) -> list[str]:
@@ -67,12 +71,8 @@ def behind(act: Act) -> list[str]:
     not behind that.
     """
     stop = act.entries[0].seq if act.entries else act.transaction.size
-    sql = (
-        "SELECT DISTINCT stream FROM entries WHERE seq >= (SELECT files FROM head) AND seq < ?"
-        " AND kind IN ('chat.sent', 'chat.rotated', 'chat.deleted')"
-    )
-    rows = act.transaction.tables.execute(sql, (stop,)).fetchall()
-    return sorted(stream.removeprefix("chat/") for (stream,) in rows)
+    unwritten = act.transaction.raw(act.transaction.cursors().files, stop, kinds=_MOVING)
+    return sorted({entry.stream.removeprefix("chat/") for entry in unwritten})
 
 
 def show_positions(act: Act, channel: str, handles: Collection[str] | None = None) -> None:

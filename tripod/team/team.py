@@ -37,8 +37,8 @@ from tripod.ledger.sqlite.reader import sound_entries
 from tripod.ledger.store import Head
 from tripod.projections import BUS, CHAT, COUNTS, OWN, manifest
 from tripod.projections.disk import RACY_NS
-from tripod.projections.engine import agreed_chats, refold, tables_current
-from tripod.projections.layout import Places, recorded
+from tripod.projections.engine import agreed_chats, recorded, refold, tables_current
+from tripod.projections.layout import Places
 from tripod.projections.manifest import is_quiet
 from tripod.team.act import Act, Context
 from tripod.team.files import has_foreign_lock, is_live_log
@@ -138,16 +138,15 @@ class Team(Context):
     def settle_places(self) -> None:
         """Look for events and chats where the ledger's entries say that they are."""
         try:
-            self.disk.places = Places(self.root, recorded(self.store.db))
+            self.disk.places = Places(self.root, recorded(self.store))
         except ValueError as error:
             raise LedgerDamagedError(
                 f"{self.root}/{DATABASE}: {error}; `tripod verify` says what else is wrong"
             ) from error
 
-    def _are_more_places(self, db: sqlite3.Connection) -> bool:
+    def _are_more_places(self) -> bool:
         """Whether another process added a folder since we looked."""
-        sql = "SELECT count(*) FROM entries WHERE id >= ? AND id < ?"
-        return db.execute(sql, PLACE_IDS).fetchone()[0] != len(self.disk.places.added)  # type: ignore[no-any-return]
+        return self.store.count_by_id(*PLACE_IDS) != len(self.disk.places.added)
 
     def _check_places(self) -> None:
         """A folder elsewhere that is gone may be a disk that is not there: it is not made anew."""
@@ -275,7 +274,7 @@ class Team(Context):
             if self.store.db.execute("SELECT 1 FROM actors LIMIT 1").fetchone():
                 from tripod.trust.actors import Signing
 
-                self._signs = self._signs or Signing(self.store.db)
+                self._signs = self._signs or Signing(self.store)
                 return self._signs
         return None
 
@@ -312,9 +311,8 @@ class Team(Context):
     def _settle_takes(self, act: Act) -> None:
         """Where a COMMIT failed, events that were taken go back to the queue."""
         if self.files.taken and act.entries:
-            sql = "SELECT 1 FROM entries WHERE id = ?"
             with suppress(sqlite3.Error):  # nobody knows: then the next command finds them moved
-                if self.store.db.execute(sql, (act.entries[-1].id,)).fetchone() is None:
+                if self.store.seq_of(act.entries[-1].id) is None:
                     self.files.give_back()
 
     def _lock_foreign(self, held: ExitStack, path: str) -> None:
@@ -334,9 +332,9 @@ class Team(Context):
         db = self.store.db
         now = time.time_ns()
         looked: list[str] = []
-        if self._are_more_places(db):
+        if self._are_more_places():
             self.settle_places()
-        folded = tables_current(db)
+        folded = tables_current(self.store)
         current = folded and not self._files_behind()
         known = manifest.load(db) if current else {}
         if not current or not self._is_quiet(known, looked=looked):
@@ -370,9 +368,9 @@ class Team(Context):
     ) -> None:
         transaction = act.transaction
         if transaction.size == 0 and opened:
-            refold(transaction.tables, ())
+            refold(transaction, ())
             act.append(opened)
-        if opened or self._are_more_places(transaction.tables):
+        if opened or self._are_more_places():
             self.settle_places()
         if transaction.size == 0:
             raise NoTeamError(f"{self.root}/{DATABASE} holds no entry: `tripod init` begins it")
@@ -388,10 +386,10 @@ class Team(Context):
             from tripod.ledger.sqlite.schema import put_back
 
             act.look.triggers = put_back(transaction.tables)
-        if anew or not tables_current(transaction.tables):
+        if anew or not tables_current(transaction):
             written = manifest.load_any(transaction.tables)
             entries = self.store.read()
-            refold(transaction.tables, sound_entries(entries) if anew else entries)
+            refold(transaction, sound_entries(entries) if anew else entries)
         signing = self._signing()
         act.sign = None if signing is None else signing.sign
         self.files.begin(manifest.load(transaction.tables), held)
@@ -416,15 +414,14 @@ class Team(Context):
         return self.disk.is_file(COUNTS.path) and is_quiet(self.store.db, self.disk, known, **lists)
 
     def _files_behind(self) -> bool:
-        row = self.store.db.execute("SELECT size, files FROM head").fetchone()
-        return row is not None and row[0] > row[1]
+        cursors = self.store.cursors()
+        return cursors.files < cursors.size
 
     # Files -------------------------------------------------------------------------------------
 
     def _write_files(self, act: Act, *, again: bool = False) -> None:
         """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
-        db = self.store.db
-        size, files = db.execute("SELECT size, files FROM head").fetchone()
+        size, _, files = self.store.cursors()
         first_new = act.entries[0].seq if act.entries else size
         behind = self.store.read(files, first_new) if files < first_new else iter(())
         healed = 0
@@ -455,7 +452,7 @@ class Team(Context):
             try:
                 with self.store.derived() as derived:
                     manifest.save(derived, noted, self.files.settled)
-                    derived.execute("UPDATE head SET files = ?", (shown,))
+                    self.store.set_files(shown)
             except sqlite3.DatabaseError as error:
                 # The entries are on the disk, and so are the files: only that is not noted.
                 act.warn(f"{DATABASE}: recorded, but its cursor could not be moved: {error}")

@@ -20,6 +20,7 @@ from tripod.ledger.actors import OBSERVED, sign_drafts
 from tripod.ledger.entry import Draft
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import ACTOR_ENROLLED, ACTOR_REVOKED
+from tripod.ledger.store import LedgerReader
 from tripod.team.act import Context
 
 if TYPE_CHECKING:
@@ -67,14 +68,14 @@ def _newest(db: sqlite3.Connection, handle: str) -> Actor | None:
 class Signing:
     """Signs what actors do who have a key, with the private keys that are on this host."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, ledger: LedgerReader) -> None:
         """Nothing is read yet."""
-        self._db = db
+        self._ledger = ledger
         self._keys: dict[str, SigningKey] = {}
 
     def fetch(self, handle: str) -> None:
         """Have the key of a handle ready, if it has one (RefusedError: it cannot be used here)."""
-        held = _newest(self._db, handle)
+        held = _newest(self._ledger.tables, handle)
         if held is not None and not held.revoked:
             self._key(held)
 
@@ -90,10 +91,10 @@ class Signing:
             if OBSERVED not in draft.body:  # whose word that is, nobody here can vouch for
                 places.setdefault(draft.actor, []).append(place)
         for handle, its in places.items():
-            held = _newest(self._db, handle)
+            held = _newest(self._ledger.tables, handle)
             if held is None or held.revoked:
                 continue
-            origin = self._db.execute("SELECT origin FROM head").fetchone()[0]
+            origin = self._ledger.origin
             signed = sign_drafts(
                 origin, [done[place] for place in its], fresh_ids(len(its)), self._key(held)
             )
@@ -274,7 +275,7 @@ def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
     from tripod.trust import seal as sealing
 
     db = team.store.db
-    held, log = _newest(db, handle), sealing.in_force(db)
+    held, log = _newest(db, handle), sealing.in_force(team.store)
     own = held is not None and (not held.revoked or log is None)
     if held is not None and own and os.path.exists(key_path(held.vkey)):
         return _private(held, ask)

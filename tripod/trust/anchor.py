@@ -412,7 +412,7 @@ def _refused(
             "both; `tripod verify` with the seal that the witness serves says from where"
         )
     if answer.status in {403, 404}:
-        vkey = in_force(team.store.db) or "VKEY"
+        vkey = in_force(team.store) or "VKEY"
         return RefusedError(
             f"{told}. If that is the right address, whoever runs it must get to know this "
             f"ledger: `tripod witness trust DIR {vkey}`"

@@ -23,7 +23,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,11 +32,12 @@ import orjson
 from tripod.errors import LedgerDamagedError, LedgerError, MalformedError, RefusedError
 from tripod.ledger.entry import auth_of, commit, leaf_hash
 from tripod.ledger.files import hold_folder, read_plain, sync_path
-from tripod.ledger.merkle import Tree, root_of
+from tripod.ledger.merkle import Nodes, Tree, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.erase import named_blobs
-from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
+from tripod.ledger.store import LedgerReader, RawEntry
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.seal import Seal, parse_seal
 from tripod.ledger.tlog.tiles import (
@@ -134,12 +134,9 @@ def _above(folder: str) -> list[str]:
 
 
 SEAL = "checkpoint"  # the name that the format gives the seal's file
-_ROWS = (
-    "SELECT seq, kind, header, salt, body, auth FROM entries"
-    " WHERE seq >= ? AND seq < ? ORDER BY seq"
-)
 _MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
 _HINT = "nothing of it was sealed; `tripod verify` says what is wrong"
+_UNSEALED = "nothing was exported; `tripod verify` judges the ledger"
 
 
 class Exported(NamedTuple):
@@ -167,17 +164,18 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
     """
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
-        _checked(db, seal)
+        ledger = SQLiteReader(db)
+        nodes_under(ledger, seal)
         os.makedirs(directory, exist_ok=True)
         with hold_folder(directory):
             # Begun here: what was erased since is erased for us, or waits to be forgotten.
             db.execute("BEGIN")
-            _checked(db, seal)
+            nodes_under(ledger, seal)
             disk = Disk(os.path.realpath(directory), steady=True)
             present = _present(disk, directory, bodies=bodies)
-            since = _grown(disk, directory, seal, db)
+            since = _grown(disk, directory, seal, ledger)
             staging = Staging(disk, present)
-            wanted = _write(_Work(db, seal.size, since, bodies, staging))
+            wanted = _write(_Work(ledger, seal.size, since, bodies, staging))
             staging.flush()
             if held_seal(disk) != note.encode():
                 disk.write(SEAL, File(note.encode(), PUBLIC))
@@ -224,19 +222,22 @@ def held_seal(disk: Disk) -> bytes | None:
 # What is there ----------------------------------------------------------------------------------
 
 
-def _checked(db: sqlite3.Connection, seal: Seal) -> None:
-    """Refuse a seal that is not one of this ledger."""
-    row = db.execute("SELECT size, origin FROM head").fetchone()
-    size, origin = row or (0, "")
+def nodes_under(ledger: SQLiteReader, seal: Seal, otherwise: str = _UNSEALED) -> Nodes:
+    """The nodes of the tree of a ledger, which is shown to be the one that was sealed.
+
+    Raises:
+        RefusedError: the seal is not one of this ledger; the message ends with ``otherwise``.
+    """
+    size, origin, nodes = ledger.size, ledger.origin, block_nodes(ledger.db)
     if seal.origin != origin:
         what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
     elif seal.size > size:
         what = f"the seal is of {seal.size} entries, the ledger holds {size}"
-    elif root_of(block_nodes(db), 0, seal.size) != seal.root:
+    elif root_of(nodes, 0, seal.size) != seal.root:
         what = f"the ledger has another root at {seal.size} entries than the seal"
     else:
-        return
-    raise RefusedError(f"{what}: nothing was exported; `tripod verify` judges the ledger")
+        return nodes
+    raise RefusedError(f"{what}: {otherwise}")
 
 
 def _present(disk: Disk, directory: str, *, bodies: bool) -> set[str]:
@@ -270,7 +271,7 @@ def _walk(disk: Disk, folder: str) -> Iterator[str]:
         yield from _walk(disk, f"{folder}/{name}")
 
 
-def _grown(disk: Disk, directory: str, seal: Seal, db: sqlite3.Connection) -> int:
+def _grown(disk: Disk, directory: str, seal: Seal, ledger: SQLiteReader) -> int:
     """How many entries the folder holds already; 0 where it holds no seal."""
     try:
         note = held_seal(disk)
@@ -283,21 +284,21 @@ def _grown(disk: Disk, directory: str, seal: Seal, db: sqlite3.Connection) -> in
         raise RefusedError(
             f"{directory}/{SEAL} is no seal of ours ({error}): give another folder"
         ) from error
-    if old.origin not in (seal.origin, _line_at(db, old.size)):
+    if old.origin not in (seal.origin, _line_at(ledger, old.size)):
         what = f"it holds another log, {old.origin!r}"
     elif old.size > seal.size:
         what = f"it holds {old.size} entries already, the seal is of {seal.size}: never back"
-    elif root_of(block_nodes(db), 0, old.size) != old.root:
+    elif root_of(block_nodes(ledger.db), 0, old.size) != old.root:
         what = f"it holds another history: at {old.size} entries its root is not this ledger's"
     else:
         return old.size
     raise RefusedError(f"{directory}: {what}; nothing was written")
 
 
-def _line_at(db: sqlite3.Connection, size: int) -> str:
+def _line_at(ledger: LedgerReader, size: int) -> str:
     """The name that the ledger had at a size: a restored copy goes on under another."""
-    row = db.execute("SELECT header FROM entries WHERE seq = ?", (size - 1,)).fetchone()
-    return "" if row is None else str(orjson.loads(row[0])["ledger"])
+    header = ledger.header(size - 1)
+    return "" if header is None else str(orjson.loads(header)["ledger"])
 
 
 # Writing ----------------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ def _line_at(db: sqlite3.Connection, size: int) -> str:
 class _Work(NamedTuple):
     """What is to be written: ``size`` entries, of which ``since`` may be there."""
 
-    db: sqlite3.Connection
+    ledger: LedgerReader
     size: int
     since: int
     bodies: bool
@@ -331,70 +332,62 @@ def _write(work: _Work) -> set[str]:
             wanted.add(path)
             full = work.since >> 8 * tile.level
             if (tile.number + 1) * WIDTH > full or path not in work.staging.present:
-                work.staging.put(path, _upper(work.db, tile), PUBLIC)
+                work.staging.put(path, _upper(work.ledger, tile), PUBLIC)
     return wanted
 
 
 def _write_bundle(work: _Work, tile: Tile, paths: list[str]) -> None:
     first = tile.number * WIDTH
-    rows = work.db.execute(_ROWS, (first, first + tile.width)).fetchall()
-    headers = [row[2] for row in rows]
+    entries = list(work.ledger.raw(first, first + tile.width))
+    headers = [entry.header for entry in entries]
     leaves = [leaf_hash(header) for header in headers]
-    if [row[0] for row in rows] != list(range(first, first + tile.width)):
+    if [entry.seq for entry in entries] != list(range(first, first + tile.width)):
         raise LedgerDamagedError(
             f"an entry from {first} to {first + tile.width - 1} is missing: {_HINT}"
         )
     if tile.width == WIDTH:
-        _check_stored(work.db, Tile(0, tile.number, WIDTH), leaves)
+        _check_stored(work.ledger, Tile(0, tile.number, WIDTH), leaves)
     put = work.staging.put
     put(paths[0], format_bundle(headers), PUBLIC)
     put(paths[1], b"".join(leaves), PUBLIC)
     if work.bodies:
-        lines = [_line(work, row) for row in rows]
+        lines = [_line(work, entry) for entry in entries]
         put(paths[2], b"".join(lines), PRIVATE)
 
 
-def _upper(db: sqlite3.Connection, tile: Tile) -> bytes:
+def _upper(ledger: LedgerReader, tile: Tile) -> bytes:
     """A tile above the leaves, from the stored roots."""
     first = tile.number * WIDTH
-    rows = db.execute(
-        "SELECT hash FROM nodes WHERE level = ? AND number >= ? AND number < ? ORDER BY number",
-        (tile.level, first, first + tile.width),
-    ).fetchall()
-    hashes = [row[0] for row in rows]
+    hashes = ledger.hashes(tile.level, first, first + tile.width)
     if len(hashes) != tile.width:
         raise LedgerDamagedError(
             f"a stored root of level {tile.level} from {first} on is missing: {_HINT}"
         )
     if tile.width == WIDTH:
-        _check_stored(db, tile, hashes)
+        _check_stored(ledger, tile, hashes)
     return b"".join(hashes)
 
 
-def _check_stored(db: sqlite3.Connection, tile: Tile, hashes: list[bytes]) -> None:
+def _check_stored(ledger: LedgerReader, tile: Tile, hashes: list[bytes]) -> None:
     """Hold the hashes of a full tile against the root that is stored for them."""
     tree = Tree()
     for digest in hashes:
         tree.append(digest)
-    row = db.execute(
-        "SELECT hash FROM nodes WHERE level = ? AND number = ?", (tile.level + 1, tile.number)
-    ).fetchone()
-    if row is None or row[0] != tree.root():
+    if ledger.hashes(tile.level + 1, tile.number, tile.number + 1) != [tree.root()]:
         raise LedgerDamagedError(
             f"the tile {format_path(tile)} is not that of the sealed tree: {_HINT}"
         )
 
 
-def _line(work: _Work, row: tuple[int, str, bytes, *tuple[bytes | None, ...]]) -> bytes:
+def _line(work: _Work, entry: RawEntry) -> bytes:
     """The line of a body that is the one committed to, or of one that was erased whole."""
-    seq, kind, header, *rest = row
-    said = LeafContent(*rest)
+    seq, said = entry.seq, LeafContent(entry.salt, entry.body, entry.auth)
     salt, body, auth = said
-    head = orjson.loads(header)
+    head = orjson.loads(entry.header)
     if (None if auth is None else auth_of(auth)) != head.get("auth"):
         raise LedgerDamagedError(f"entry {seq} lost its signature record, or has another: {_HINT}")
     if salt is not None and body is not None:
-        if commit(salt, kind, body) != head["body"] or b"\n" in body:
+        if commit(salt, entry.kind, body) != head["body"] or b"\n" in body:
             raise LedgerDamagedError(f"entry {seq} has a body that it did not commit to: {_HINT}")
         if _MARK in body:
             _write_blobs(work, seq, body)
@@ -408,14 +401,12 @@ def _write_blobs(work: _Work, seq: int, body: bytes) -> None:
         path = f"{BLOBS}/{digest}"
         if path in work.staging.present:
             continue
-        row = work.db.execute(
-            "SELECT bytes FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),)
-        ).fetchone()
-        if row is None:
+        blob = work.ledger.blob(bytes.fromhex(digest))
+        if blob is None:
             raise LedgerDamagedError(
                 f"blob {digest[:12]}… that entry {seq} names is not there: {_HINT}"
             )
-        work.staging.put(path, row[0], PRIVATE)
+        work.staging.put(path, blob, PRIVATE)
 
 
 def _sweep(disk: Disk, present: set[str], wanted: set[str]) -> int:

@@ -11,15 +11,14 @@ meanwhile. If we die here, the old pin or the new one stands there, whole.
 from __future__ import annotations
 
 import os
-import sqlite3
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
 
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
 from tripod.ledger.files import hold_folder, read_plain
-from tripod.ledger.merkle import Nodes, consistency_proof, inclusion_proof, root_of
-from tripod.ledger.sqlite.reader import block_nodes, read_only
+from tripod.ledger.merkle import consistency_proof, inclusion_proof
+from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof
 from tripod.ledger.tlog.seal import Seal
@@ -27,9 +26,11 @@ from tripod.ledger.tlog.tiles import LeafContent, format_line
 from tripod.ledger.tlog.witness import CosignRequest, format_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.export import read_seal
+from tripod.trust.export import nodes_under, read_seal
 from tripod.verify.anchors.collect import read_pin
 from tripod.verify.anchors.heads import parse_head
+
+_NOT_OURS = "this ledger was rolled back or rewritten, or the seal is another's"
 
 
 def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> bytes:
@@ -44,14 +45,14 @@ def prove_entry(database: str, seq: int, note: str, *, body: bool = False) -> by
     """
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
-        nodes = _checked(db, seal)
+        ledger = SQLiteReader(db)
+        nodes = nodes_under(ledger, seal, _NOT_OURS)
         if seq >= seal.size:
             raise NotFoundError(
                 f"entry {seq} is not under the newest seal, of {seal.size} entries: seal first"
             )
-        sql = "SELECT header, salt, body, auth FROM entries WHERE seq = ?"
-        header, *rest = db.execute(sql, (seq,)).fetchone()
-        said = LeafContent(*rest)
+        (entry,) = ledger.raw(seq, seq + 1)
+        header, said = entry.header, LeafContent(entry.salt, entry.body, entry.auth)
         if body and said.body is None:
             raise NotFoundError(f"the body of entry {seq} was erased: leave --body out")
         extra = header + b"\n" + format_line(seq, said) if body else header
@@ -67,32 +68,15 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
     """
     seal = read_seal(note.encode())
     with closing(read_only(database)) as db:
-        _checked(db, old)
-        nodes = _checked(db, seal)
+        ledger = SQLiteReader(db)
+        nodes_under(ledger, old, _NOT_OURS)
+        nodes = nodes_under(ledger, seal, _NOT_OURS)
         if old.size > seal.size:
             raise RefusedError(
                 f"the older seal is of {old.size} entries, the newest of {seal.size}"
             )
         hashes = consistency_proof(nodes, old.size, seal.size)
     return format_request(CosignRequest(old.size, tuple(hashes), parse_note(note.encode())))
-
-
-def _checked(db: sqlite3.Connection, seal: Seal) -> Nodes:
-    """The nodes of the ledger, which is shown to be the one that was sealed."""
-    row = db.execute("SELECT size, origin FROM head").fetchone()
-    size, origin = row or (0, "")
-    nodes = block_nodes(db)
-    if seal.origin != origin:
-        what = f"the seal is of {seal.origin!r}, the ledger is {origin!r}"
-    elif seal.size > size:
-        what = f"the seal is of {seal.size} entries, the ledger holds {size}"
-    elif root_of(nodes, 0, seal.size) != seal.root:
-        what = f"the ledger has another root at {seal.size} entries than the seal"
-    else:
-        return nodes
-    raise RefusedError(
-        f"{what}: this ledger was rolled back or rewritten, or the seal is another's"
-    )
 
 
 # Pin --------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
 from tripod.ledger.merkle import Nodes, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.erase import REDACTED
-from tripod.ledger.store import Head
+from tripod.ledger.store import Head, LedgerReader
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
 from tripod.team.act import Context
@@ -55,13 +55,11 @@ class Made(NamedTuple):
     note: str
 
 
-def in_force(db: sqlite3.Connection) -> str | None:
+def in_force(ledger: LedgerReader) -> str | None:
     """The vkey that seals the ledger now; None where it has none, or none since it forked."""
-    row = db.execute(
-        "SELECT vkey, origin FROM keys, head ORDER BY keys.seq DESC LIMIT 1"
-    ).fetchone()
+    row = ledger.tables.execute("SELECT vkey FROM keys ORDER BY seq DESC LIMIT 1").fetchone()
     # Another line's key, from before a fork, does not speak for this one.
-    return row[0] if row is not None and str(row[0]).startswith(f"{row[1]}+") else None
+    return row[0] if row is not None and str(row[0]).startswith(f"{ledger.origin}+") else None
 
 
 def newest(db: sqlite3.Connection) -> Made | None:
@@ -84,7 +82,7 @@ def seal(team: Context, reason: SealReason, passphrase: Passphrase | None = None
     Raises:
         RefusedError: the key cannot be used, or this host sealed another history already.
     """
-    vkey = in_force(team.store.db)
+    vkey = in_force(team.store)
     if vkey is None or not _is_here(vkey):
         return None
     return _seal(team, vkey, reason, passphrase)
@@ -96,7 +94,7 @@ def seal_now(team: Context, passphrase: Passphrase) -> str:
     Raises:
         RefusedError: there is no key, or it cannot be used.
     """
-    vkey = in_force(team.store.db)
+    vkey = in_force(team.store)
     if vkey is None:
         raise RefusedError("this ledger has no key: `tripod key new` makes one")
     return _seal(team, vkey, "asked", passphrase)
@@ -114,7 +112,7 @@ def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase |
             check_memory(key.name, head, team.store.node)
             made.append(last.note)
             return ()
-        if in_force(team.store.db) != vkey:
+        if in_force(team.store) != vkey:
             raise RefusedError("the key was rotated meanwhile: try again")
         made.append(sign_head(key, head, team.store.node))
         return (SEAL_MADE.draft({"note": made[0], "size": head.size, "reason": reason}),)
@@ -139,7 +137,7 @@ def _keep_record(team: Context, note: str) -> None:
 
 def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
     """Seal after an act (``entries`` are its own) if that is due; trouble becomes a warning."""
-    reason = _due(team.store.db, entries)
+    reason = _due(team.store, entries)
     if reason is None:
         return
     from tripod.trust.keys import LockedKeyError
@@ -153,13 +151,13 @@ def seal_if_due(team: Context, entries: Sequence[Entry]) -> None:
         team.warnings.append(f"recorded, but not sealed: {error}")
 
 
-def _due(db: sqlite3.Connection, entries: Sequence[Entry]) -> SealReason | None:
+def _due(ledger: LedgerReader, entries: Sequence[Entry]) -> SealReason | None:
     """Why a seal is due: each decision, each checkpoint, every so many entries or seconds."""
-    vkey = in_force(db)
+    vkey = in_force(ledger)
     if vkey is None or not _is_here(vkey):
         return None
-    size = db.execute("SELECT size FROM head").fetchone()[0]
-    last = newest(db)
+    size = ledger.size
+    last = newest(ledger.tables)
     if last is not None and size == last.seq + 1:
         return None
     for entry in entries:
@@ -169,15 +167,13 @@ def _due(db: sqlite3.Connection, entries: Sequence[Entry]) -> SealReason | None:
             return "policy"  # a clone must see why a body is gone from the record
     sealed = 0 if last is None else last.size
     # Also one of an act before, whose writer was stopped before it sealed.
-    decided = db.execute("SELECT max(seq) FROM pieces").fetchone()[0]
+    decided = ledger.tables.execute("SELECT max(seq) FROM pieces").fetchone()[0]
     if decided is not None and decided >= sealed:
         return "decision"
     if last is None or size - sealed >= EVERY:
         return "policy"
-    import orjson
-
-    header = db.execute("SELECT header FROM entries WHERE seq = ?", (last.seq,)).fetchone()[0]
-    old = orjson.loads(header)["at"] <= format_at(now_us() - LATEST_S * 1_000_000)
+    sealed_by = ledger.entry(last.seq)
+    old = sealed_by is None or sealed_by.at <= format_at(now_us() - LATEST_S * 1_000_000)
     return "policy" if old else None
 
 
@@ -221,7 +217,7 @@ def new_key(team: Context, passphrase: bytes | None = None) -> str:
     vkey = key.verifier().format()
 
     def begin() -> Sequence[Draft]:
-        have = in_force(team.store.db)
+        have = in_force(team.store)
         if have is not None:
             raise RefusedError(
                 f"a key is in force: {have}; `tripod key rotate` puts another in its place"
@@ -246,7 +242,7 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
     from tripod.ledger.tlog.seal import sign_rotation
     from tripod.trust import keys
 
-    vkey = in_force(team.store.db)
+    vkey = in_force(team.store)
     if vkey is None:
         raise RefusedError("no key is in force: `tripod key new` makes one")
     before = keys.settle(vkey, old)
@@ -256,7 +252,7 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
     note = sign_rotation(before.name, before, after)
 
     def change() -> Sequence[Draft]:
-        if in_force(team.store.db) != vkey:
+        if in_force(team.store) != vkey:
             raise RefusedError("the key was rotated meanwhile: look at `tripod key show`")
         return (KEY_SET.draft({"vkey": after.verifier().format(), "note": note}),)
 

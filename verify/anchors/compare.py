@@ -22,6 +22,7 @@ import orjson
 from tripod.ledger.entry import Entry
 from tripod.ledger.errors import LedgerError, MalformedError, MissingExtraError, NotVerifiedError
 from tripod.ledger.ids import parse_at
+from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, fork_signers, fork_text, format_seal, parse_seal
 from tripod.ledger.tlog.timestamp import open_receipt
@@ -45,7 +46,7 @@ from tripod.verify.anchors.heads import (
 from tripod.verify.checks import bodies_present, canonical_bytes
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Anchored, Scanned
-from tripod.verify.rows import all_rows, entry_of, one
+from tripod.verify.rows import all_rows, entry_of
 from tripod.verify.scan.roots import roots_at
 
 _NEWEST = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
@@ -119,11 +120,12 @@ def read_receipts(
     evidence: Evidence, db: sqlite3.Connection, told: TrustRows, outside: Outside
 ) -> None:
     """Add what the receipts remember to ``outside.known``, and what is wrong with them beside."""
-    source = source_of(db) if evidence.folded is None else evidence.source
+    ledger = SQLiteReader(db)
+    source = source_of(ledger) if evidence.folded is None else evidence.source
     for seq, method, name, size, root in told.anchors:
         where = f"the receipt of {method} {name} in entry {seq}"
         try:
-            seal = Seal(_line(db, seq), size, bytes.fromhex(root))
+            seal = Seal(_line(ledger, seq), size, bytes.fromhex(root))
             text = format_seal(seal)
         except (MalformedError, ValueError):
             continue  # `kinds-known` names it
@@ -164,16 +166,19 @@ def _opened(known: KnownHead, method: str, data: bytes, text: str, outside: Outs
 
 def _bytes(source: Source, seq: int) -> bytes:
     try:
-        return content_bytes(source, source.body(seq)["receipt"])
+        receipt = source.body(seq)["receipt"]
     except (ValueError, TypeError) as error:
+        raise LookupError(seq) from error
+    try:
+        return content_bytes(source, receipt)
+    except (ValueError, TypeError, LedgerError) as error:  # the blob is gone
         raise LookupError(seq) from error
 
 
-def _line(db: sqlite3.Connection, seq: int) -> str:
+def _line(ledger: SQLiteReader, seq: int) -> str:
     """The line that an entry belongs to, '' where that cannot be read."""
-    row = db.execute("SELECT header FROM entries WHERE seq = ?", (seq,)).fetchone()
     try:
-        return str(orjson.loads(row[0])["ledger"])
+        return str(orjson.loads(ledger.header(seq) or b"")["ledger"])
     except (TypeError, ValueError, LookupError):
         return ""
 
@@ -181,14 +186,11 @@ def _line(db: sqlite3.Connection, seq: int) -> str:
 # Comparing --------------------------------------------------------------------------------------
 
 
-# Seals and receipts only say what became of entries before them: no tail of these needs an anchor.
+_OF_HEADS = frozenset({"seal.made", "anchor.received"})
+"""Seals and receipts say what became of entries before them: no tail of these needs an anchor."""
 _KEPT = (
     "SELECT seq FROM seals WHERE seq >= ? UNION ALL SELECT seq FROM anchors WHERE seq >= ?"
     " ORDER BY 1"
-)
-_BEHIND = (
-    "SELECT count(*), min(seq) FROM entries"
-    " WHERE seq >= ? AND kind NOT IN ('seal.made', 'anchor.received')"
 )
 
 
@@ -307,8 +309,14 @@ def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) 
                 break
             first += 1
     else:
-        row = one(db, _BEHIND, (size,))
-        count, first = (scan.head[0] - size, size) if row is None else row
+        try:
+            kinds = SQLiteReader(db).kinds(size)
+        except (sqlite3.Error, OverflowError):
+            count, first = scan.head[0] - size, size
+        else:
+            others = [found for kind, found in kinds.items() if kind not in _OF_HEADS]
+            count = sum(found.number for found in others)
+            first = min((found.first for found in others), default=size)
     if count <= 0:
         return 0, 0
     try:

@@ -169,10 +169,9 @@ def _begun(evidence: Evidence, name: str) -> int | None:
     nobody can tell.
     """
     seq = 0 if evidence.adopted(0) else None
-    if "/" in name and evidence.db is not None:
-        sql = "SELECT seq FROM entries WHERE kind = 'log.begun' ORDER BY seq"
-        rows = evidence.db.execute(sql).fetchall()
-        seq = next((one for (one,) in rows if evidence.body(one).get("file") == name), seq)
+    if "/" in name and evidence.ledger is not None:
+        begun = [entry.seq for entry in evidence.ledger.raw(kinds=("log.begun",))]
+        seq = next((one for one in begun if evidence.body(one).get("file") == name), seq)
     if seq is None:
         return None
     try:

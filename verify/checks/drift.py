@@ -252,7 +252,7 @@ def _lost(evidence: Evidence) -> Iterator[Finding]:
         body = evidence.body(seq)
         try:
             data = content_bytes(evidence.source, body["content"])
-            pieces = unheld(evidence.source, evidence.db, str(body["path"]), data)
+            pieces = unheld(evidence.source, str(body["path"]), data)
         except RENDER_ERRORS:
             continue  # it has none, or was erased; `bodies-present` names what is gone
         if pieces:

@@ -35,7 +35,7 @@ from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
-from tripod.verify.rows import RENDER_ERRORS, one
+from tripod.verify.rows import RENDER_ERRORS
 
 NAME = "worker-lifecycle"
 REQUIRED = False
@@ -192,12 +192,13 @@ def _erased(evidence: Evidence, path: str, after: int, before: int) -> bool:
 
 def _kept(evidence: Evidence, path: str, seq: int, digest: str) -> bytes | None:
     """The bytes of a log as they were kept for an end; None where they were not, or erased."""
-    sql = "SELECT max(seq) FROM entries WHERE seq < ? AND stream = ? AND kind = 'evidence.kept'"
-    row = None if evidence.db is None else one(evidence.db, sql, (seq, f"files/{path}"))
-    if row is None or row[0] is None:
+    if evidence.ledger is None:
+        return None
+    kept = evidence.ledger.last_seq(kind="evidence.kept", stream=f"files/{path}", stop=seq)
+    if kept is None:
         return None
     try:
-        body = evidence.source.body(row[0])
+        body = evidence.source.body(kept)
         return content_bytes(evidence.source, body["content"]) if body["sha256"] == digest else None
     except RENDER_ERRORS:
         return None  # the ledger's checks name that

@@ -28,7 +28,8 @@ from tripod.ledger.merkle import Tree, root_of
 from tripod.ledger.places import RECORD
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.erase import named_blobs
-from tripod.ledger.sqlite.reader import block_nodes
+from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes
+from tripod.ledger.sqlite.repair import add_blob, add_entries, add_head
 from tripod.ledger.sqlite.schema import migrate
 from tripod.ledger.tlog.note import ED25519, MAX_NOTE, Note, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
@@ -57,7 +58,7 @@ from tripod.projections.engine import create_tables
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import FilesJudged, Finding, Severity, Tally
-from tripod.verify.rows import columns_of
+from tripod.verify.rows import EvidenceReader
 from tripod.verify.scan.roots import Heads
 
 SEAL = "checkpoint"
@@ -155,10 +156,6 @@ def belongs(path: str, size: int, named: Callable[[str], bool]) -> bool:
 # Exported ---------------------------------------------------------------------------------------
 
 
-_INSERT = (
-    "INSERT INTO entries (seq, id, kind, stream, header, salt, body, auth)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
 _MARK = b'"sha256"'
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -232,11 +229,10 @@ def load(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loa
 
 def own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
     """The key that the sealed entries set last for this log: good against others alone."""
-    sql = "SELECT body FROM entries WHERE kind = 'key.set' AND seq < ? ORDER BY seq DESC"
-    rows = db.execute(sql, (seal.size,))
-    for (body,) in rows:
+    entries = EvidenceReader(db).raw(0, seal.size, kinds=("key.set",), newest_first=True)
+    for entry in entries:
         try:
-            key = VerifierKey.parse(orjson.loads(body)["vkey"])
+            key = VerifierKey.parse(orjson.loads(entry.body or b"")["vkey"])
         except (LedgerError, ValueError, LookupError, TypeError, AttributeError):
             continue
         if key.name == seal.origin and key.kind == ED25519:
@@ -278,7 +274,7 @@ class _Loading:
                 whole = False
                 break
         self.to.entries = self.tree.size
-        self._finish()
+        add_head(self.db, self.tree, self.head.get("ledger", ""), self.head.get("at", ""))
         if whole:
             self._compare_tree()
         for path in self.files.strays(size, self.named.__contains__):
@@ -298,7 +294,7 @@ class _Loading:
             rows.append((seq, *self._columns(seq, header), header, *said))
             if said.body is not None and _MARK in said.body:
                 self._blobs(said.body)
-        self._insert(rows)
+        add_entries(self.db, rows)
         for leaf in leaves:
             self.tree.append(leaf)
 
@@ -313,22 +309,6 @@ class _Loading:
         except (orjson.JSONDecodeError, LookupError, TypeError):
             pass
         return (f"unreadable {seq}", "", "")
-
-    def _insert(self, rows: list[tuple[Any, ...]]) -> None:
-        self.db.execute("SAVEPOINT bundle")
-        try:
-            self.db.executemany(_INSERT, rows)
-        except sqlite3.IntegrityError:
-            self.db.execute("ROLLBACK TO bundle")
-            for row in rows:
-                try:
-                    self.db.execute(_INSERT, row)
-                except sqlite3.IntegrityError as error:
-                    raise sqlite3.IntegrityError(
-                        f"entry {row[0]} has an id that stands before it"
-                    ) from error
-        finally:
-            self.db.execute("RELEASE bundle")
 
     def _blobs(self, body: bytes) -> None:
         """Load the blobs that a body names; one that is not there is named by its own check."""
@@ -348,8 +328,7 @@ class _Loading:
             except FileError as error:
                 self.to.add(str(error), f"{BLOBS}/{digest}")
                 continue
-            sql = "INSERT INTO blobs (sha256, bytes) VALUES (?, ?)"
-            self.db.execute(sql, (bytes.fromhex(digest), data))
+            add_blob(self.db, bytes.fromhex(digest), data)
             self.to.blobs += 1
 
     def _expect(self, tile: Tile, want: bytes) -> None:
@@ -360,21 +339,6 @@ class _Loading:
             return
         if have != want:
             self.to.add("its hashes are not those of the entries", format_path(tile))
-
-    def _finish(self) -> None:
-        """What stands beside the rows in a ledger: the stored roots and the head."""
-        tree, head = self.tree, self.head
-        self.db.executemany("INSERT INTO nodes VALUES (?, ?, ?)", tree.full)
-        if not tree.size:
-            return
-        last = self.db.execute("SELECT header FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
-        self.db.execute(
-            "INSERT INTO head VALUES (0, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                tree.size, head.get("ledger", ""), leaf_hash(last[0]).hex(), head.get("at", ""),
-                b"".join(tree.stack), tree.size, tree.size,
-            ),
-        )  # fmt: skip
 
     def _compare_tree(self) -> None:
         """The tiles above the leaves, and the root, against those that the entries give."""
@@ -454,6 +418,7 @@ class _Holding:
 
     def __init__(self, db: sqlite3.Connection, files: ExportFiles, to: Loaded, seal: Seal) -> None:
         self.db = db
+        self.ledger = SQLiteReader(db)
         self.files = files
         self.to = to
         self.seal = seal
@@ -487,14 +452,14 @@ class _Holding:
 
     def _problem(self) -> str | None:
         try:
-            row = self.db.execute("SELECT size FROM head").fetchone() or (0,)
-            line = Heads(self.db).line(max(0, min(self.seal.size, row[0]) - 1))
+            size = self.ledger.size
+            line = Heads(self.db).line(max(0, min(self.seal.size, size) - 1))
             if self.seal.origin != line:
                 return f"the record is of the log {self.seal.origin!r}, the ledger is {line!r}"
-            if self.seal.size > row[0]:
+            if self.seal.size > size:
                 return (
                     f"the record was sealed at {self.seal.size} entries, and the ledger holds "
-                    f"{row[0]}: it was rolled back, or the record is another's"
+                    f"{size}: it was rolled back, or the record is another's"
                 )
             root = root_of(block_nodes(self.db), 0, self.seal.size)
         except _BROKEN as error:
@@ -508,43 +473,33 @@ class _Holding:
 
     def _bundle(self, tile: Tile) -> Iterator[tuple[str, bytes]]:
         first = tile.number * WIDTH
-        columns = columns_of(self.db, "header", "salt", "body", "auth")
-        rows = self.db.execute(
-            f"SELECT {columns} FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq",
-            (first, first + tile.width),
-        ).fetchall()
-        headers = [row[0] for row in rows]
+        entries = list(self.ledger.raw(first, first + tile.width))
+        headers = [entry.header for entry in entries]
         yield format_path(tile), format_bundle(headers)
         leaves = b"".join(leaf_hash(header) for header in headers)
         yield format_path(tile._replace(level=0)), leaves
-        self.to.entries += len(rows)
+        self.to.entries += len(entries)
         if not self.bodies:
             return
-        lines = [
-            format_line(seq, LeafContent(*row[1:])) + b"\n" for seq, row in enumerate(rows, first)
-        ]
+        said = [LeafContent(entry.salt, entry.body, entry.auth) for entry in entries]
+        lines = [format_line(seq, one) + b"\n" for seq, one in enumerate(said, first)]
         yield line_path(tile), b"".join(lines)
-        for _, _, body, _ in rows:
-            if body is not None and _MARK in body:
-                yield from self._blobs(body)
+        for entry in entries:
+            if entry.body is not None and _MARK in entry.body:
+                yield from self._blobs(entry.body)
 
     def _blobs(self, body: bytes) -> Iterator[tuple[str, bytes]]:
         for digest, _ in named_blobs(orjson.loads(body)):
             if digest not in self.named:
                 self.named.add(digest)
-                key = (bytes.fromhex(digest),)
-                row = self.db.execute("SELECT bytes FROM blobs WHERE sha256 = ?", key).fetchone()
-                if row is not None and len(row[0]) <= MAX_BLOB:
+                blob = self.ledger.blob(bytes.fromhex(digest))
+                if blob is not None and len(blob) <= MAX_BLOB:
                     self.to.blobs += 1
-                    yield f"{BLOBS}/{digest}", row[0]
+                    yield f"{BLOBS}/{digest}", blob
 
     def _upper(self, tile: Tile) -> bytes:
         first = tile.number * WIDTH
-        rows = self.db.execute(
-            "SELECT hash FROM nodes WHERE level = ? AND number >= ? AND number < ? ORDER BY number",
-            (tile.level, first, first + tile.width),
-        )
-        return b"".join(row[0] for row in rows)
+        return b"".join(self.ledger.hashes(tile.level, first, first + tile.width))
 
     def _compare(self, path: str, want: bytes) -> None:
         where = f"{RECORD}/{path}"

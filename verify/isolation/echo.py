@@ -38,7 +38,7 @@ from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
 from tripod.verify.evidence import Evidence
 from tripod.verify.isolation.runs import FILE, Review, ReviewText, assessments
-from tripod.verify.rows import RENDER_ERRORS, one
+from tripod.verify.rows import RENDER_ERRORS
 
 LONG = 24
 """Characters of a word from which on it may be a line of a chat file, which is base64."""
@@ -239,17 +239,16 @@ def hidden_among(
 
 def _header(evidence: Evidence, seq: int) -> tuple[str, int | None]:
     """The kind of an entry, and the entry that it follows from."""
-    if evidence.db is None:
+    ledger = evidence.ledger
+    if ledger is None:
         return "", None
-    row = one(evidence.db, "SELECT header FROM entries WHERE seq = ?", (seq,))
     try:
-        header = parse_header(b"" if row is None else row[0])
+        header = parse_header(ledger.header(seq) or b"")
     except (LedgerError, TypeError):
         return "", None
     if header.cause is None:
         return header.kind, None
-    found = one(evidence.db, "SELECT seq FROM entries WHERE id = ?", (header.cause,))
-    return header.kind, None if found is None else found[0]
+    return header.kind, ledger.seq_of(header.cause)
 
 
 def _place(evidence: Evidence, seq: int) -> str:

@@ -7,10 +7,9 @@ exception as well: a word that nobody understands promises nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from typing import Any
-
-from tripod.verify.isolation.reads import objects_in
 
 _TRUSTED = (
     "/usr/bin/bwrap",
@@ -123,3 +122,19 @@ def _servers(one: dict[str, Any]) -> Iterator[str]:
 def _list(value: Any) -> list[Any]:
     """A list of a body that nobody vouches for; empty if it is not one."""
     return value if isinstance(value, list) else []
+
+
+def objects_in(text: str) -> Any:
+    """A JSON object, or a list that holds one, which a text is; None where it is neither.
+
+    >>> objects_in(' [{"a": 1}]'), objects_in("[1]"), objects_in("[a]")
+    ([{'a': 1}], None, None)
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    listed = value if isinstance(value, list) else [value]
+    return value if any(isinstance(one, dict) for one in listed) else None

@@ -20,7 +20,8 @@ from tripod.projections import FILES, WORKERS
 from tripod.projections.projection import content_bytes
 from tripod.projections.workers.format import parse_worker
 from tripod.verify.evidence import Evidence
-from tripod.verify.rows import RENDER_ERRORS, one
+from tripod.verify.isolation.namespaces import objects_in
+from tripod.verify.rows import RENDER_ERRORS
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,
 # and two repetitions never stand around something that may be missing: a stranger writes the lines,
@@ -216,22 +217,6 @@ def calls_in(line: str) -> tuple[list[str], list[str]] | None:
     return None if value is None else (list(strings_in(value)), list(_calls(value)))
 
 
-def objects_in(text: str) -> Any:
-    """A JSON object, or a list that holds one, which a text is; None where it is neither.
-
-    >>> objects_in(' [{"a": 1}]'), objects_in("[1]"), objects_in("[a]")
-    ([{'a': 1}], None, None)
-    """
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    listed = value if isinstance(value, list) else [value]
-    return value if any(isinstance(one, dict) for one in listed) else None
-
-
 def _calls(value: Any) -> Iterator[str]:
     todo = [(value, 0)]
     while todo:
@@ -416,9 +401,8 @@ def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
     newest: int | None = rows[0][0] if rows else None
     if newest is None or evidence.adopted(newest):
         return 2**62, newest
-    if evidence.db is None or evidence.team.adopted is None:
+    if evidence.ledger is None or evidence.team.adopted is None:
         return 0, newest
-    sql = "SELECT max(seq) FROM entries WHERE seq < ? AND stream = ?"
-    row = one(evidence.db, sql, (evidence.team.adopted, f"files/{log}"))
-    size = None if row is None or row[0] is None else evidence.body(row[0]).get("size")
+    last = evidence.ledger.last_seq(stream=f"files/{log}", stop=evidence.team.adopted)
+    size = None if last is None else evidence.body(last).get("size")
     return size if type(size) is int else 0, newest
