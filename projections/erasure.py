@@ -6,7 +6,7 @@ its sources; an assessment what it answers and cites; a worker its name and stat
 ``[redacted]``. So every fold, render and check reads a tombstone like any body, projected files
 stay readable for the original tools, and counts still equal grep.
 
-``stand_in`` of a tombstone is that tombstone again: by this the verifier shows that a ``redacted``
+``tombstone`` of a tombstone is that tombstone again: by this the verifier shows that a ``redacted``
 entry keeps nothing else. Whether the kept fields are those of the erased body cannot be shown once
 the body is gone, except for what the header says too.
 
@@ -56,7 +56,7 @@ def is_erasable(kind: str) -> bool:
     return known is not None and known.erasure is not None
 
 
-def stand_in(kind: str, body: Body) -> Body:
+def tombstone(kind: str, body: Body) -> Body:
     """What is to stand for the body of an entry of this kind once it is erased.
 
     The declaration of the kind says which fields are erased, and what stands for each.
@@ -147,7 +147,7 @@ _WRITTEN: dict[str, Callable[[Body, Body], Body]] = {
     LOGGED.name: _decided,
     CONFIG_CHANGED.name: _config,
 }
-"""By kind: writes the fields that the declaration gives no mark for, and that a stand-in needs.
+"""By kind: writes the fields that the declaration gives no mark for, and that a tombstone needs.
 
 A function is given the body, and the fields that are kept of it.
 """

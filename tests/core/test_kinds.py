@@ -32,7 +32,7 @@ from tripod.ledger.kinds.models import body_fields, fields_of, model_of, part_mo
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
 from tripod.ledger.places import added_problem, places_problem
 from tripod.projections import PROJECTIONS
-from tripod.projections.erasure import is_erasable, stand_in
+from tripod.projections.erasure import is_erasable, tombstone
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 LONG = st.integers(INLINE_LIMIT - 2, INLINE_LIMIT + 2).flatmap(
@@ -188,16 +188,16 @@ def test_what_stands_for_an_erased_body_fits_and_stands_for_itself(
     assert is_erasable(kind.name) == (kind.erasure is not None)
     if kind.erasure is None:
         with pytest.raises(KeyError):
-            stand_in(kind.name, body)
+            tombstone(kind.name, body)
         return
     if kind is bus.PUBLISHED:  # its file names these: they are words
         body |= {"source": "ann", "type": "task-done"}
     if kind is chat.HEADER_SEEN:  # and its header is lines
         body |= {"last_writer": "ann", "last_write": "now", "participants": []}
-    keep = stand_in(kind.name, body)
+    keep = tombstone(kind.name, body)
     check_value(keep)
     model_of(kind).model_validate(keep)
-    assert stand_in(kind.name, keep) == keep
+    assert tombstone(kind.name, keep) == keep
     assert kind.erasure.place(keep) == kind.erasure.place(body)
     assert {name: keep[name] for name in keep if name not in {*kind.erasure.marks, "observed"}} == {
         name: body[name] for name in body if name not in {*kind.erasure.marks, "observed"}
@@ -411,7 +411,7 @@ SECRET = "no-one else may read this"
 def test_what_stands_for_an_erased_body_keeps_what_the_rules_need(
     draft: Draft, said: dict[str, Any]
 ) -> None:
-    keep = stand_in(draft.kind, draft.body)
+    keep = tombstone(draft.kind, draft.body)
     assert SECRET not in str(keep)
     assert MARK in str(keep)
     assert said.items() <= keep.items()

@@ -19,7 +19,7 @@ from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
 from tripod.projections.chat.format import parse_line
 from tripod.projections.decisions.format import parse_decision
-from tripod.projections.erasure import is_erasable, stand_in
+from tripod.projections.erasure import is_erasable, tombstone
 
 TEXT = "no-one else may read this"
 
@@ -50,10 +50,10 @@ def test_whatever_was_said_its_stand_in_fits_and_stands_for_itself(steps: list[S
         with story.team() as team:
             for entry in team.store.read():
                 if is_erasable(entry.kind):
-                    keep = stand_in(entry.kind, entry.data)
+                    keep = tombstone(entry.kind, entry.data)
                     check_value(keep)
                     model_of(BY_NAME[entry.kind]).model_validate(keep)
-                    assert stand_in(entry.kind, keep) == keep
+                    assert tombstone(entry.kind, keep) == keep
 
 
 OBSERVED = {"path": "a/b", "mode": 0o600, "raw": {"text": TEXT}}
@@ -115,10 +115,10 @@ BODIES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", BODIES)
 def test_nothing_of_the_text_is_kept(kind: str) -> None:
     body = BODIES[kind] | {"observed": OBSERVED, "v": 1}
-    keep = stand_in(kind, body)
+    keep = tombstone(kind, body)
     assert TEXT not in json.dumps(keep)
     assert keep["observed"]["path"] == "a/b"
-    assert stand_in(kind, keep) == keep
+    assert tombstone(kind, keep) == keep
     model_of(BY_NAME[kind]).model_validate(keep)
 
 
@@ -133,18 +133,18 @@ def test_nothing_of_the_text_is_kept(kind: str) -> None:
     ],
 )  # fmt: skip
 def test_nothing_of_what_she_said_is_kept(draft: Draft) -> None:
-    keep = stand_in(draft.kind, draft.body)
+    keep = tombstone(draft.kind, draft.body)
     assert TEXT not in json.dumps(keep)
     assert keep["event"] == 3
-    assert stand_in(draft.kind, keep) == keep
+    assert tombstone(draft.kind, keep) == keep
     model_of(BY_NAME[draft.kind]).model_validate(keep)
 
 
 def test_what_the_rules_need_is_kept() -> None:
-    decided = stand_in("decision.logged", BODIES["decision.logged"] | {"v": 1})
+    decided = tombstone("decision.logged", BODIES["decision.logged"] | {"v": 1})
     assert (decided["id"], decided["number"]) == ("D-7", 2)
     assert decided["chat_ref"] == "live.chat:~L7"
-    rotated = stand_in("chat.rotated", BODIES["chat.rotated"] | {"v": 1})
+    rotated = tombstone("chat.rotated", BODIES["chat.rotated"] | {"v": 1})
     assert "last-write: 2026-02-12T14:00:00+0000\n" in rotated["header"]["text"]
 
 
@@ -157,4 +157,4 @@ def test_the_mark_is_no_message_and_no_decision() -> None:
 def test_names_and_numbers_are_never_erased(kind: str) -> None:
     assert not is_erasable(kind)
     with pytest.raises(KeyError):
-        stand_in(kind, {"v": 1})
+        tombstone(kind, {"v": 1})

@@ -33,7 +33,7 @@ from tripod.ledger.sqlite.erase import redaction_id
 from tripod.projections import CHAT, LOG, manifest
 from tripod.projections.chat.format import parse_line
 from tripod.projections.engine import desired, refold
-from tripod.projections.erasure import is_erasable, places, stand_in
+from tripod.projections.erasure import is_erasable, places, tombstone
 from tripod.projections.projection import Source, content_bytes
 from tripod.projections.text import line_problem
 from tripod.team.act import Act
@@ -244,7 +244,7 @@ def _erase_one(act: Act, entry: Entry, request: RedactionRequest) -> None:
             "kind": entry.kind,
             "reason": request.reason,
             "by": request.by,
-            "keep": stand_in(entry.kind, entry.data),
+            "keep": tombstone(entry.kind, entry.data),
         },
         cause=entry.id,
     )
@@ -319,7 +319,7 @@ def _take_matching(
         if not found:
             continue
         problem = _hindrance(team, entry)
-        keep = stand_in(entry.kind, entry.data) if problem is None else {}
+        keep = tombstone(entry.kind, entry.data) if problem is None else {}
         kept = found.intersection(texts_of(team.source, keep))
         if problem is None and kept:
             plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")

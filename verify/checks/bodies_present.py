@@ -27,7 +27,7 @@ from typing import Any
 from tripod.ledger.entry import Header, commit
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.sqlite.erase import redaction_id
-from tripod.projections.erasure import stand_in
+from tripod.projections.erasure import tombstone
 from tripod.verify.evidence import Evidence
 from tripod.verify.finding import Outcome
 
@@ -89,7 +89,7 @@ def claim_problem(
         return f"it says that entry {named} was erased, and its body is there"
     keep = data["keep"]
     try:
-        least = stand_in(data["kind"], keep)
+        least = tombstone(data["kind"], keep)
     except (KeyError, TypeError, ValueError, AttributeError):
         least = None
     return None if keep == least else f"it keeps more of entry {named} than may stay"

@@ -142,7 +142,7 @@ FRONT = re.compile(
 """A header in front of its id, with nothing to escape: time, auth, body, cause."""
 
 
-class Usual(NamedTuple):
+class FastPath(NamedTuple):
     """A kind as the fast path needs it."""
 
     fits: Callable[[bytes], object]
@@ -159,14 +159,14 @@ def stands(kind: str, stream: str, place: str, body: bytes) -> bool:
     return stream == BY_NAME[kind].stream_of(orjson.loads(body))
 
 
-def _usual() -> dict[object, Usual]:
-    usual: dict[object, Usual] = {}
+def _usual() -> dict[object, FastPath]:
+    usual: dict[object, FastPath] = {}
     for kind in KINDS:
         expression = pattern(model_of(kind))
         if expression is not None and not kind.is_placed:
             fits = re.compile(expression).fullmatch
             name = kind.name.encode() + b"\x00"
-            usual[kind.name] = Usual(fits, name, kind.stream, kind.stream.endswith("/"))
+            usual[kind.name] = FastPath(fits, name, kind.stream, kind.stream.endswith("/"))
     return usual
 
 
