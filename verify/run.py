@@ -15,6 +15,7 @@ from types import ModuleType
 from tripod.ledger.ids import parse_at
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.progress import tell
+from tripod.projections import TRUST
 from tripod.verify.anchors.compare import hold
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.checks import (
@@ -238,7 +239,7 @@ def _sealed(evidence: Evidence) -> tuple[int, str, int] | None:
     """Of the newest seal: how many entries it covers, its time, how many seconds ago that was."""
     if evidence.db is None or evidence.folded is None:
         return None
-    newest = evidence.query("SELECT seq, size FROM seals ORDER BY seq DESC LIMIT 1")
+    newest = [(seq, size) for seq, size, *_ in evidence.query(TRUST.newest_seal)]
     if evidence.loaded:  # its seal covers all of it; when it was made, no entry of it says
         newest = [(evidence.rows - 1, evidence.rows)] if evidence.rows else []
     for seq, size in newest:

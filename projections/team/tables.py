@@ -261,6 +261,7 @@ class Trust(TableAlone):
     name = "trust"
     version = 2
     tables = ("keys", "seals", "anchors", "forks", "actors")
+    newest_seal = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
     ddl = """
 CREATE TABLE keys (
     seq INTEGER PRIMARY KEY,

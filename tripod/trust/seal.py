@@ -36,6 +36,7 @@ from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.store import Head, LedgerReader
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
+from tripod.projections import TRUST
 from tripod.team.act import Context
 from tripod.trust.keys import place_of, write_private
 
@@ -64,8 +65,8 @@ def in_force(ledger: LedgerReader) -> str | None:
 
 def newest(db: sqlite3.Connection) -> Made | None:
     """The newest seal in the ledger."""
-    row = db.execute("SELECT seq, size, note FROM seals ORDER BY seq DESC LIMIT 1").fetchone()
-    return None if row is None else Made(*row)
+    row = db.execute(TRUST.newest_seal).fetchone()
+    return None if row is None else Made(row[0], row[1], row[3])
 
 
 # Sealing ---------------------------------------------------------------------------------------

@@ -49,8 +49,6 @@ from tripod.verify.finding import Anchored, Scanned
 from tripod.verify.rows import all_rows, entry_of
 from tripod.verify.scan.roots import roots_at
 
-_NEWEST = "SELECT seq, size, root, note FROM seals ORDER BY seq DESC LIMIT 1"
-
 
 class TrustRows(NamedTuple):
     """Rows of the tables of ``tripod.projections.team.tables``; of the seals the newest alone."""
@@ -67,7 +65,7 @@ def trust_of(evidence: Evidence, db: sqlite3.Connection) -> TrustRows:
         "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
         "anchors": "SELECT seq, method, name, size, root FROM anchors ORDER BY seq",
         "forks": "SELECT seq, origin, size, root FROM forks ORDER BY seq",
-        "seals": _NEWEST,
+        "seals": TRUST.newest_seal,
     }
     if evidence.folded is not None:
         return TrustRows(**{name: evidence.query(sql) for name, sql in tables.items()})
