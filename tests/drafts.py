@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from tripod.ledger.entry import Draft
 from tripod.ledger.kinds import (
@@ -17,6 +17,8 @@ from tripod.ledger.kinds import (
     workers,
 )
 from tripod.ledger.kinds.base import content
+
+Output: TypeAlias = bytes | tuple[str, int]
 
 
 def opened(
@@ -168,7 +170,7 @@ def agent_started(spawn: str, pid: int, start_time: int, argv_sha256: str) -> Dr
 
 
 def agent_ended(
-    *, spawn: str, status: str, wall_ms: int, stdout: bytes, stderr: bytes, **more: Any
+    *, spawn: str, status: str, wall_ms: int, stdout: Output, stderr: Output, **more: Any
 ) -> Draft:
     """A program that ended."""
     blobs: list[bytes] = []
@@ -183,8 +185,10 @@ def agent_ended(
     return agents.ENDED.draft(cast("agents.AgentEnded", body | more), blobs=blobs)
 
 
-def kept(data: bytes, blobs: list[bytes]) -> agents.Kept:
-    """What a program wrote."""
+def kept(data: Output, blobs: list[bytes]) -> agents.Kept:
+    """What a program wrote: bytes, or digest in hex and size of what was too much to keep."""
+    if isinstance(data, tuple):
+        return {"bytes": data[1], "digest": data[0]}
     digest = sha256(data).hexdigest()
     return {"bytes": len(data), "content": content(data, blobs), "digest": digest}
 

@@ -32,39 +32,74 @@ def replaced(text: str, *pairs: tuple[str, str]) -> str:
     return text
 
 
-def first_block(page: str) -> str:
+def code(page: str, language: str = "python") -> list[str]:
+    """The blocks of a page in one language."""
     text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
-    return next(block.text for block in blocks(text) if block.language == "python")
+    return [block.text for block in blocks(text) if block.language == language]
+
+
+def edit(path: Path, *pairs: tuple[str, str], more: str = "") -> None:
+    """Replace parts of a file that each stand in it once, and add to its end."""
+    text = replaced(path.read_text(encoding="utf-8"), *pairs)
+    path.write_text(text + more, encoding="utf-8")
 
 
 def extend(copy: Path) -> None:
-    """A copy of the project with the projection and the check of the pages, and their two lines."""
+    """A copy of the project with what the pages add: a whole slice, from the kind to the check."""
     for package in PACKAGES:
         no_caches = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, copy / package, ignore=no_caches)
-    risks = replaced(first_block("add-a-projection.md"), *WHOLE)
-    (copy / "projections/risks.py").write_text(risks, encoding="utf-8")
-    line = copy / "projections/__init__.py"
-    text = line.read_text(encoding="utf-8")
-    text = re.sub(
-        r"(\nfrom projections\.team_files )", r"\nfrom projections.risks import Risks\1", text
+        shutil.copytree(ROOT / package, copy / package, symlinks=True, ignore=no_caches)
+    kind, fold, act, work = code("add-a-kind.md", "py")
+    edit(copy / "ledger/kinds/decisions.py", more=f"\n\n{kind}")
+    risks = replaced(
+        code("add-a-projection.md")[0],
+        *WHOLE,
+        ('frozenset(("decision.logged",))', 'frozenset(("decision.logged", "risk.closed"))'),
+        ('of a decision."""\n        tags =', f'of a decision."""\n{fold}        tags ='),
     )
-    line.write_text(replaced(text, ("    PYTHIA,\n)", "    PYTHIA, Risks(),\n)")), encoding="utf-8")
-    check = first_block("add-a-check.md")
+    (copy / "projections/risks.py").write_text(risks, encoding="utf-8")
+    imported = "from tripod.projections.team.tables import "
+    edit(
+        copy / "projections/__init__.py",
+        (imported, f"from tripod.projections.risks import Risks\n{imported}"),
+        ("    PYTHIA,\n)", "    PYTHIA, Risks(),\n)"),
+    )
+    (copy / "tripod/decisions/risks.py").write_text(act, encoding="utf-8")
+    (section,) = code("add-a-kind.md", "text")
+    table = '"""\n_WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]'
+    edit(
+        copy / "tripod/cli/scribe.py",
+        ("# The original's query ---", f"{work}\n\n# The original's query ---"),
+        (table, f"\n{section}{table[:-1]}, _close]"),
+    )
+    check = code("add-a-check.md")[0]
     (copy / f"verify/checks/{ARTEFACTS}.py").write_text(check, encoding="utf-8")
-    line = copy / "verify/checks/__init__.py"
-    text = replaced(
-        line.read_text(encoding="utf-8"),
+    edit(
+        copy / "verify/checks/__init__.py",
         (
             "    decision_noise,\n    drift,",
-            "    decision_noise,\n    decisions_have_artefacts,\n    drift,",
+            f"    decision_noise,\n    {ARTEFACTS},\n    drift,",
         ),
         (
             "    decision_noise,\n)\n\nADVICE",
-            "    decision_noise,\n    decisions_have_artefacts,\n)\n\nADVICE",
+            f"    decision_noise,\n    {ARTEFACTS},\n)\n\nADVICE",
         ),
     )
-    line.write_text(text, encoding="utf-8")
+
+
+def touched(copy: Path) -> set[str]:
+    """The files of the copy that are new, or other than in the project."""
+    found = {
+        str(path.relative_to(copy))
+        for package in PACKAGES
+        for path in (copy / package).rglob("*.py")
+        if not any(folder.is_symlink() for folder in path.parents)
+    }
+    return {
+        name
+        for name in found
+        if not (ROOT / name).exists() or (ROOT / name).read_bytes() != (copy / name).read_bytes()
+    }
 
 
 class Cafe:
@@ -76,7 +111,7 @@ class Cafe:
         self.home = folder / "cafe"
         self.home.mkdir()
 
-    def __call__(self, *words: str, code: int = 0) -> str:
+    def __call__(self, *words: str, code: int = 0, remark: str = "") -> str:
         done = subprocess.run(
             [sys.executable, "-c", "from tripod.cli import main; main()", *words],
             cwd=self.home,
@@ -85,7 +120,8 @@ class Cafe:
             text=True,
             check=False,
         )
-        assert (words, done.returncode, done.stderr) == (words, code, "")
+        assert done.returncode == code, done.stderr
+        assert remark in done.stderr if remark else done.stderr == ""
         return done.stdout
 
     def log(self, title: str, *tags: str) -> None:
@@ -128,8 +164,44 @@ def test_the_projection_and_the_check_of_the_pages(tmp_path: Path) -> None:
     cafe.clean()
     assert "0 files written" in cafe("rebuild")
     (cafe.home / ".nbs/scribe/risks.md").write_text("# Risks\n", encoding="utf-8")
-    assert "scribe/risks.md: drift: differs" in cafe("verify", code=1)
+    assert "scribe/risks.md: drift: differs" in cafe("verify", "-v", code=1)
     cafe("rebuild")
     assert len(cafe.risks) == 4
     said = cafe("verify", "-v")
     assert re.search(r"^findings +drift +1 warning; ", said, re.MULTILINE), "the edit is kept"
+
+
+@pytest.mark.slow
+def test_a_kind_with_all_that_belongs_to_it(tmp_path: Path) -> None:
+    cafe = Cafe(tmp_path)
+    cafe("init")
+    cafe("chat", "create", "live")
+    cafe("chat", "send", "live", "ann", "Tea!")
+    cafe.log("Buy a pot", "cost", "untested")
+    assert cafe.risks == ["Buy a pot by scribe"] * 2
+    (decision,) = set(re.findall(r"D-\d+", (cafe.home / ".nbs/scribe/risks.md").read_text()))
+    close = ("scribe", "close", decision, "cost", "--reason", "It was cheap.", "--as", "ann")
+    assert cafe(*close) == f"{decision}: cost is closed\n"
+    shown = ["Buy a pot (closed) by scribe", "Buy a pot by scribe"]
+    assert cafe.risks == shown
+    assert "Left alone" not in cafe("sync")
+    cafe.clean()
+    assert "0 files written" in cafe("rebuild")
+    cafe.clean()
+    (seq,) = re.findall(r"(?m)^ *(\d+) .*risk\.closed", cafe("show"))
+    cafe("redact", seq, "--reason", "a mistake", "--by", "ann", remark="must be revoked")
+    cafe.clean()
+    assert cafe.risks == shown
+
+
+def test_the_page_names_each_file_that_a_slice_touches(tmp_path: Path) -> None:
+    extend(tmp_path)
+    page = (ROOT / "docs/how-to/add-a-kind.md").read_text(encoding="utf-8")
+    listed = [
+        name
+        for row in re.findall(r"(?m)^\| (`\S+\.py`.*) \|", page)
+        for name in re.findall(r"`([^`]+\.py)`", row.split("|")[0])
+    ]
+    assert {name for name in listed if not name.startswith("tests/")} == touched(tmp_path)
+    assert len(listed) == 9
+    assert "nine files, two of them tests" in page
