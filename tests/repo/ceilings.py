@@ -58,7 +58,6 @@ UNLISTED_MODULES = frozenset(
         "tripod/chat/keep.py",
         "tripod/chat/read.py",
         "tripod/decisions/read.py",
-        "tripod/demo/data.py",
         "tripod/demo/nosy.py",
         "tripod/demo/steps.py",
         "tripod/recovery/redact.py",
