@@ -1,6 +1,6 @@
-"""What a check may look at: the ledger's rows, their fold, the team's files; read-only.
+"""The evidence as it is opened: the ledger's rows, their fold, the team's files; read-only.
 
-``collect`` opens it. A check asks through ``Evidence`` and touches neither disk nor database file.
+``collect`` opens it. A check sees it as ``tripod.verify.check.Evidence``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Self
 
 import orjson
 
@@ -30,22 +30,17 @@ from tripod.projections import LOG, manifest
 from tripod.projections.decisions.format import log_name_problem
 from tripod.projections.disk import Disk, TooBigError
 from tripod.projections.engine import compare, desired, own_files, recorded
+from tripod.projections.pieces import Found
 from tripod.projections.projection import Source
 from tripod.projections.team import tables as team_tables
 from tripod.projections.team.tables import ahead_of
 from tripod.verify.anchors.collect import USUAL, AnchorOptions, OutsideError, gather
-from tripod.verify.anchors.growth import Break, versions
+from tripod.verify.anchors.growth import ReadVersions, versions
 from tripod.verify.anchors.heads import HeadComparison, Outside
-from tripod.verify.finding import (
-    FilesJudged,
-    Outcome,
-    Scanned,
-    Severity,
-    Subject,
-    not_applicable,
-    outcome,
-)
+from tripod.verify.check import Evidence
+from tripod.verify.finding import FilesJudged, Scanned, Subject
 from tripod.verify.fold import Compared, Folded, fold_evidence
+from tripod.verify.look_alikes import look_alikes
 from tripod.verify.rows import RENDER_ERRORS, EvidenceReader, head_row, schema_of, untouchable
 from tripod.verify.scan.roots import Heads
 
@@ -56,17 +51,12 @@ _READ_LIMIT = 256 * 1024 * 1024
 
 
 @dataclass
-class Evidence:
+class OpenEvidence(Evidence):
     """All that was collected. ``problem`` says why there is nothing to judge, '' where there is.
 
-    ``now_us`` is when it was collected; no check asks for it.
-    ``places`` are the folders that the first entry records: see ``tripod.projections.layout``.
-    ``scan`` holds what the pass over the ledger's rows found, and ``folded`` its tables with what
-    the files add, once ``tripod.verify.run`` made them; ``record`` what was found in the record's
-    files. ``loaded`` says that the ledger was read from such files, ``bodies`` whether they held
-    any; ``scratch`` is the folder of the database that was made of them, ``keys`` may have sealed
-    them. ``source_of`` is the folder of such files. ``outside`` is what is remembered elsewhere,
-    and ``held`` what came of holding the ledger against it.
+    ``scan`` and ``folded`` are made by ``tripod.verify.run``; ``bodies`` says whether there are
+    any. ``scratch`` is the folder of a database that was made of the files in ``source_of``,
+    ``keys`` may have sealed these. ``now_us`` is when all was collected; no check asks for it.
     """
 
     what: str
@@ -133,16 +123,44 @@ class Evidence:
         """Tables, bodies by seq and blobs by digest; a LookupError where one is not there."""
         return self.team.source
 
-    def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows of a small query on the folded tables."""
-        return self.source.db.execute(sql, values).fetchall()
+    @property
+    def unreadable(self) -> tuple[type[Exception], ...]:
+        """What reading and rendering what strangers wrote may raise."""
+        return RENDER_ERRORS
 
-    def body(self, seq: int) -> dict[str, Any]:
-        """The body of an entry, ``{}`` where it cannot be read: the ledger's checks name that."""
-        try:
-            return self.source.body(seq)
-        except (LookupError, ValueError, TypeError):
-            return {}
+    @property
+    def has_ledger(self) -> bool:
+        """Whether there is a ledger."""
+        return self.db is not None
+
+    @property
+    def size(self) -> int:
+        """How many entries were folded; after them comes what only the files show."""
+        return self.team.size
+
+    @property
+    def adoption(self) -> int | None:
+        """The entry that adopted a past, if there is one."""
+        return self.team.adopted
+
+    @property
+    def found(self) -> Found:
+        """What the look at the team's files found."""
+        return self.team.found
+
+    @property
+    def unread(self) -> list[tuple[str, str]]:
+        """Parts of the team's files that could not be looked at, and why."""
+        return self.team.unread
+
+    @property
+    def untaken(self) -> int:
+        """How many pieces of the team's files no entry holds yet."""
+        return len(self.team.drafts)
+
+    def table_faults(self) -> list[tuple[str, str]]:
+        """Tables of the database that are not what the entries fold to, and what is wrong."""
+        return [*self.team.tables, *self._notes()]
 
     def leaf(self, seq: int) -> str:
         """The leaf hash of an entry in hex, '' where there is no such entry."""
@@ -157,22 +175,15 @@ class Evidence:
         except (LedgerError, TypeError):
             return f"unreadable {seq}"  # equal to no other
 
-    def handles(self) -> set[str]:
-        """Every handle that somebody spoke, published, decided or signed under."""
-        if self.folded is None:
-            return set()
-        return {
-            handle
-            for sql in (
-                "SELECT DISTINCT handle FROM participants",
-                "SELECT DISTINCT handle FROM actors",
-                "SELECT DISTINCT source FROM events",
-            )
-            for (handle,) in self.query(sql)
-            if type(handle) is str
-        }
-
     # Heads -------------------------------------------------------------------------------------
+
+    def line(self, seq: int) -> str:
+        """The name that the ledger has at an entry; '' where it cannot be read."""
+        return self.heads.line(seq)
+
+    def root_at(self, size: int) -> bytes | None:
+        """The root over the first ``size`` entries; None where they cannot all be read."""
+        return self.heads.root_at(size)
 
     @property
     def heads(self) -> Heads:
@@ -182,24 +193,12 @@ class Evidence:
         self.old_heads = self.old_heads or Heads(self.db)
         return self.old_heads
 
-    def altered_below(self, size: int) -> bool:
-        """Whether the pass over the rows named one of the first entries as not what it was."""
-        if self.scan is None:
-            return False
-        names = ("sequence", "canonical-bytes", "chain-links")
-        lowest = [self.scan.tally.of(name).lowest for name in names]
-        return any(seq is not None and seq < size for seq in lowest)
-
     # The team's files --------------------------------------------------------------------------
 
     @property
     def disk(self) -> Disk | None:
         """The team directory, where there is one."""
         return None if self.root is None else Disk(self.root, steady=True, places=self.places)
-
-    def called(self, front: str) -> str:
-        """The last part of the path of the team's ``events`` or ``chat``, wherever it is kept."""
-        return self.places.get(front, front).rpartition("/")[2]
 
     def file(self, path: str) -> bytes | None:
         """The bytes of a file of the team; None if absent, or it is far too large."""
@@ -210,9 +209,7 @@ class Evidence:
         except (TooBigError, ValueError, OSError):
             return None
 
-    def versions(
-        self, name: str
-    ) -> AbstractContextManager[Callable[[Break], tuple[bytes, bytes] | None]]:
+    def versions(self, name: str) -> AbstractContextManager[ReadVersions]:
         """Reads versions of a decision log from git again: see ``tripod.verify.anchors.growth``."""
         disk = self.disk
         assert disk is not None
@@ -236,6 +233,33 @@ class Evidence:
                 hashed.update(part)
                 left -= len(part)
         return hashed.hexdigest(), length
+
+    def absent_folders(self) -> Iterator[tuple[str, str]]:
+        """Folders of the team that are not there, each with its path; '' where it is unreadable."""
+        places = Disk(self.root or "", places=self.places).places
+        absent = places.absent()
+        yield from absent.items()
+        yield from ((front, "") for front in sorted(places.missing() - absent.keys()))
+
+    def is_there(self, path: str) -> bool:
+        """Whether a regular file of the team is there."""
+        disk = self.disk
+        try:
+            return disk is not None and disk.is_file(path)
+        except (OSError, ValueError):
+            return False
+
+    def replaced(self) -> Iterator[str]:
+        """Replaced files that wait beside the new ones: others may still write into them."""
+        disk = self.disk
+        if disk is not None:
+            for folder in (*disk.places.chat_folders(), *disk.places.log_folders(), "workers"):
+                yield from disk.kept(folder)
+
+    def names(self) -> list[str]:
+        """What stands in the team directory itself."""
+        disk = self.disk
+        return [] if disk is None else disk.names("")
 
     @property
     def ahead(self) -> str | None:
@@ -300,7 +324,7 @@ class Evidence:
 
     # Beside the tables -------------------------------------------------------------------------
 
-    def notes(self) -> Iterator[tuple[str, str]]:
+    def _notes(self) -> Iterator[tuple[str, str]]:
         """What is wrong with the notes about files that the ledger's database keeps."""
         assert self.db is not None
         try:
@@ -322,39 +346,22 @@ class Evidence:
         """How many erased entries may still lie in the pages of the database's file."""
         return 0 if self.ledger is None else self.ledger.unswept()
 
-    # The past ----------------------------------------------------------------------------------
+    @property
+    def linked_from(self) -> str:
+        """Where the database really is, if a symbolic link stands in its place; else ''."""
+        if self.loaded or not os.path.islink(self.database):
+            return ""
+        return os.path.realpath(self.database)
 
-    def past(self, seq: int) -> bool:
-        """Whether an entry belongs to the past that was taken in at adoption."""
-        if self.db is None:
-            return True
-        return self.team.adopted is not None and seq < self.team.adopted
-
-    def adopted(self, seq: int) -> bool:
-        """Whether the entry's past was accepted into a ledger as it was."""
-        return self.db is not None and self.past(seq)
-
-    def severity(self, seq: int) -> Severity:
-        """What was wrong before adoption cannot be mended: it is told, and fails nothing."""
-        return "warning" if self.adopted(seq) else "failure"
-
-    def where(self, seq: int) -> str:
-        """Words for an entry, or for a piece that no entry holds yet."""
-        if self.db is None:
-            return "not in a ledger"
-        return f"entry {seq}" if seq < self.team.size else "not taken in yet"
-
-    # The ledger's checks -----------------------------------------------------------------------
-
-    def ledger_outcome(self, check: str, *words: str) -> Outcome:
-        """What the pass over the rows found for a check; ``words`` are what it covers."""
-        if self.db is None or self.scan is None:
-            return not_applicable(check, "there is no ledger", required=True)
-        found = self.scan.tally.of(check)
-        if not self.scan.rows and not found:
-            return not_applicable(check, "the ledger holds no entry", required=True)
-        seen = {word: self.scan.coverage.get(word, 0) for word in words}
-        return outcome(check, found, seen, required=True)
+    def look_alikes(self) -> Iterator[tuple[str, str]]:
+        """Pairs of handles of the team that can be taken for each other; the plainer one first."""
+        if self.folded is None:
+            return look_alikes(())
+        rows = self.query(
+            "SELECT handle FROM participants UNION SELECT handle FROM actors"
+            " UNION SELECT source FROM events"
+        )
+        return look_alikes({name for (name,) in rows if type(name) is str})
 
     def close(self) -> None:
         """Close what was opened."""
@@ -374,10 +381,10 @@ class Evidence:
 
 def collect(
     path: str, *, no_ledger: bool = False, nearby: int = NEARBY, asked: AnchorOptions = USUAL
-) -> Evidence:
+) -> OpenEvidence:
     """Open what stands at ``path``: a project, a team directory, or a bare database file.
 
-    What cannot be opened at all is said in ``Evidence.problem``; nothing is raised for it.
+    What cannot be opened at all is said in ``OpenEvidence.problem``; nothing is raised for it.
 
     Args:
         path: a project directory with ``.nbs``, such a directory itself, or a database.
@@ -385,7 +392,7 @@ def collect(
         nearby: how many lines an approximate chat reference may be off.
         asked: which pin, policies and history to look at.
     """
-    evidence = Evidence(path, no_ledger=no_ledger, nearby=nearby, now_us=now_us())
+    evidence = OpenEvidence(path, no_ledger=no_ledger, nearby=nearby, now_us=now_us())
     evidence.database = path
     if os.path.isdir(path):
         evidence.root = team_of(path)
@@ -413,7 +420,7 @@ def collect(
     return evidence
 
 
-def look_outside(evidence: Evidence, asked: AnchorOptions) -> None:
+def look_outside(evidence: OpenEvidence, asked: AnchorOptions) -> None:
     """Collect what is remembered elsewhere; who remembers a head tells that a ledger was here."""
     try:
         evidence.outside = gather(
@@ -427,7 +434,7 @@ def look_outside(evidence: Evidence, asked: AnchorOptions) -> None:
     )
 
 
-def _logs_elsewhere(evidence: Evidence) -> dict[str, str]:
+def _logs_elsewhere(evidence: OpenEvidence) -> dict[str, str]:
     """The paths of the decision logs in folders that were added, by their names in the entries."""
     disk, ledger = evidence.disk, evidence.ledger
     if disk is None or ledger is None or not any(f.startswith(f"{LOGS}/") for f in evidence.places):
@@ -459,7 +466,7 @@ def _problem(error: Exception, database: str) -> str:
     )
 
 
-def begin(evidence: Evidence) -> None:
+def begin(evidence: OpenEvidence) -> None:
     """Hold one state of the open database for all that follows, while others may append.
 
     Raises:
@@ -504,14 +511,13 @@ def traces(path: str, root: str) -> list[str]:
 
 # What changed meanwhile ------------------------------------------------------------------------
 
-
 LOOKS = 5
 """How often a team is judged anew while others work in it: what was read is not of one moment."""
 _TICK_NS = 10_000_000  # a file's time is that of the last tick of the kernel's clock
 _STEPS = 10_000  # instructions of SQLite's machine
 
 
-def changed_meanwhile(evidence: Evidence) -> bool:
+def changed_meanwhile(evidence: OpenEvidence) -> bool:
     """Whether the ledger or a file of the team changed since ``evidence`` was collected."""
     disk = evidence.disk
     if disk is None or evidence.db is None or evidence.loaded or evidence.problem:
@@ -520,7 +526,7 @@ def changed_meanwhile(evidence: Evidence) -> bool:
     return _grew(evidence) or any(changed >= since for changed in _times(disk))
 
 
-def _grew(evidence: Evidence) -> bool:
+def _grew(evidence: OpenEvidence) -> bool:
     with suppress(LedgerError, sqlite3.Error), closing(read_only(evidence.database)) as db:
         # One step down an index. A view in the table's place may never end: it is cut off.
         db.set_progress_handler(lambda: 1, _STEPS)

@@ -84,7 +84,6 @@ def _agrees(disk: Disk, path: str, want: File | None) -> bool:
 
 # Folded -----------------------------------------------------------------------------------------
 
-
 BATCH = 1000
 OLDER = "an older version of tripod folded the tables"
 """What is said of the table ``folds`` then: the tables are another version's, and not compared."""

@@ -13,7 +13,7 @@ from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.anchors.collect import USUAL, AnchorOptions
-from tripod.verify.evidence import NEARBY, Evidence, begin, collect, look_outside
+from tripod.verify.evidence import NEARBY, OpenEvidence, begin, collect, look_outside
 from tripod.verify.export.files import SEAL, is_export, judged, load
 
 
@@ -24,8 +24,8 @@ def open_evidence(
     nearby: int = NEARBY,
     keys: Sequence[VerifierKey] = (),
     asked: AnchorOptions = USUAL,
-) -> Evidence:
-    """Open what stands at ``path``; what cannot be opened is said in ``Evidence.problem``.
+) -> OpenEvidence:
+    """Open what stands at ``path``; what cannot be opened is said in ``OpenEvidence.problem``.
 
     A team directory without its database is judged by its record, if it has one: so it is with
     every clone. ``keys`` may have signed a seal; the rest is as with ``evidence.collect``.
@@ -44,7 +44,7 @@ def open_evidence(
     return evidence
 
 
-def _load(evidence: Evidence, directory: str) -> None:
+def _load(evidence: OpenEvidence, directory: str) -> None:
     evidence.scratch = TemporaryDirectory(prefix="tripod-")
     evidence.database = f"{evidence.scratch.name}/{DATABASE}"
     evidence.loaded, evidence.source_of = True, directory

@@ -273,7 +273,6 @@ def readable_entries(db: sqlite3.Connection) -> Iterator[Entry]:
 
 # Sources ----------------------------------------------------------------------------------------
 
-
 RENDER_ERRORS = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 

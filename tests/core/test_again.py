@@ -15,7 +15,7 @@ from tripod.chat import writer as chat_send
 from tripod.team import intake
 from tripod.team.team import Team
 from tripod.verify import run as verify_run
-from tripod.verify.evidence import LOOKS, Evidence
+from tripod.verify.evidence import LOOKS, OpenEvidence
 from tripod.verify.finding import Report
 
 CHAT = "chat/live.chat"
@@ -89,7 +89,7 @@ def test_a_file_that_stays_edited_is_told_after_a_few_looks(story: Story) -> Non
 def test_what_others_do_while_verify_reads_is_no_finding(story: Story) -> None:
     real, runs = verify_run.run, 0
 
-    def later(evidence: Evidence, *, select: object = None) -> Report:
+    def later(evidence: OpenEvidence, *, select: object = None) -> Report:
         nonlocal runs
         runs += 1
         if runs == 1:
@@ -106,7 +106,7 @@ def test_what_stays_wrong_is_told_where_others_go_on_working(story: Story) -> No
     real, runs = verify_run.run, 0
     (story.root / "scribe" / "log.md").write_bytes(b"# Decision Log\n\n---\n\n### D-1 x\n")
 
-    def later(evidence: Evidence, *, select: object = None) -> Report:
+    def later(evidence: OpenEvidence, *, select: object = None) -> Report:
         nonlocal runs
         runs += 1
         act(story.root)

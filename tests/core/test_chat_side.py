@@ -10,7 +10,7 @@ from specimens import SAID, build
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
-from tripod.verify.evidence import Evidence, collect
+from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.isolation.echo import DecisionLogText, PhraseIndex, said
 from tripod.verify.run import run
 
@@ -19,14 +19,14 @@ PARTS = st.lists(st.integers(0, 20), max_size=14)
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenEvidence]:
     root = build(str(tmp_path_factory.mktemp("sound")))
     with collect(root) as found:
         run(found, select=["drift"])
         yield found
 
 
-def test_it_knows_decisions_from_other_entries(evidence: Evidence) -> None:
+def test_it_knows_decisions_from_other_entries(evidence: OpenEvidence) -> None:
     log = DecisionLogText(evidence, [])
     rows = evidence.query("SELECT seq FROM pieces ORDER BY seq")
     assert all(seq in log for (seq,) in rows)
@@ -35,7 +35,9 @@ def test_it_knows_decisions_from_other_entries(evidence: Evidence) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(chosen=PARTS)
-def test_what_is_left_out_is_nothing_but_decisions(evidence: Evidence, chosen: list[int]) -> None:
+def test_what_is_left_out_is_nothing_but_decisions(
+    evidence: OpenEvidence, chosen: list[int]
+) -> None:
     """Any text of decisions, lines of the chat and other words: the same is found in the rest."""
     log = DecisionLogText(evidence, [INSTRUCTIONS])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
@@ -56,7 +58,7 @@ def test_what_is_left_out_is_nothing_but_decisions(evidence: Evidence, chosen: l
     assert all(any(rest.find(words_of(line))) for line in quoted)
 
 
-def test_a_log_alone_leaves_nothing(evidence: Evidence) -> None:
+def test_a_log_alone_leaves_nothing(evidence: OpenEvidence) -> None:
     log = DecisionLogText(evidence, [])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     text = "# Decision Log\n\n" + "\n\n---\n\n".join(log._pieces[seq] for seq in seqs)
@@ -69,7 +71,7 @@ def test_a_log_alone_leaves_nothing(evidence: Evidence) -> None:
     assert max(rows) < RUN
 
 
-def test_decisions_that_came_later_are_left_in(evidence: Evidence) -> None:
+def test_decisions_that_came_later_are_left_in(evidence: OpenEvidence) -> None:
     log = DecisionLogText(evidence, [])
     seqs = [seq for (seq,) in evidence.query("SELECT seq FROM pieces ORDER BY seq")]
     text = log._pieces[seqs[0]] + "\n\n" + log._pieces[seqs[1]]

@@ -16,7 +16,7 @@ from tripod.bus import events as bus
 from tripod.projections import BUS
 from tripod.projections.disk import Disk
 from tripod.team.team import Team
-from tripod.verify.evidence import Evidence, collect
+from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.finding import Report
 from tripod.verify.fold import Compared, compare_own
 from tripod.verify.run import run
@@ -100,7 +100,7 @@ DAMAGES: dict[str, Callable[[str], object]] = {
 HARMLESS = ("nothing", "an event acknowledged by another", "a line added to a chat")
 
 
-def judged(root: str, monkeypatch: pytest.MonkeyPatch, large: int) -> tuple[Report, Evidence]:
+def judged(root: str, monkeypatch: pytest.MonkeyPatch, large: int) -> tuple[Report, OpenEvidence]:
     """The report of one process, or of two where ``large`` is small enough."""
     monkeypatch.setattr(storage, "LARGE", large)
     monkeypatch.setattr(storage, "cores", lambda: 2)

@@ -81,8 +81,8 @@ def extend(copy: Path) -> None:
             f"    decision_noise,\n    {ARTEFACTS},\n    drift,",
         ),
         (
-            "    decision_noise,\n)\n\nADVICE",
-            f"    decision_noise,\n    {ARTEFACTS},\n)\n\nADVICE",
+            "    decision_noise,\n)\n\nLEDGER",
+            f"    decision_noise,\n    {ARTEFACTS},\n)\n\nLEDGER",
         ),
     )
 

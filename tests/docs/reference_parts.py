@@ -263,7 +263,7 @@ def checks() -> str:
     return "\n" + "\n\n".join(parts) + "\n\n"
 
 
-def _doc(thing: ModuleType | type) -> str:
+def _doc(thing: object) -> str:
     """A docstring as Markdown: it writes code between two backticks where Markdown takes one."""
     text = cleandoc(thing.__doc__ or "")
     text = re.sub(r"::\n\n((?:    .*\n|\n)+)", _block, text + "\n").strip()

@@ -16,19 +16,21 @@ from tripod.verify.anchors.collect import AnchorOptions, OutsideError
 from tripod.verify.finding import Report
 
 if TYPE_CHECKING:
-    from tripod.verify.evidence import Evidence
+    from tripod.verify.evidence import OpenEvidence
 
 
 def _verify(call: Call) -> int:
-    from tripod.verify.checks import CHECKS
+    from tripod.verify.check import listed
+    from tripod.verify.run import all_checks
 
-    names = [check.NAME for check in CHECKS]
+    checks = all_checks()
+    names = [check.NAME for check in checks]
     for name in (*call.select, *([call.explain] if call.explain else [])):
         if name not in names:
             known = ", ".join(names)
             raise BadArgumentError(f"no check {name!r}; there are {known}{meant(name, names)}")
     if call.list:
-        emit(f"{check.NAME:<20} {_proves(check.__doc__ or '')}" for check in CHECKS)
+        emit(f"{listed(check):<20} {_proves(check.__doc__ or '')}" for check in checks)
         return 0
     if call.explain:
         from tripod.verify.run import manual
@@ -139,7 +141,7 @@ def _judge_once(
     return report, code, said
 
 
-def _keep_pin(evidence: Evidence, path: str, code: int) -> tuple[int, str]:
+def _keep_pin(evidence: OpenEvidence, path: str, code: int) -> tuple[int, str]:
     """Let the pin go forward where all is clean; give the exit code, and what to say of it."""
     from tripod.trust.prove import write_pin
     from tripod.verify.anchors.compare import agrees, pin_of

@@ -40,7 +40,7 @@ from tripod.verify.anchors.collect import AnchorOptions
 from tripod.verify.checks import LEDGER_CHECKS
 from tripod.verify.checks.drift import IN_THE_WAY
 from tripod.verify.checks.worker_lifecycle import logs_altered
-from tripod.verify.evidence import Evidence, collect
+from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.finding import Report
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import run
@@ -95,7 +95,7 @@ _US = 1_000_000
 _RECORDS = "the next command records it (what never began is ordered once more)"
 
 
-def around(evidence: Evidence) -> Iterator[Trouble]:
+def around(evidence: OpenEvidence) -> Iterator[Trouble]:
     """All that the files and tables tell, besides whether they agree."""
     yield from _clock(evidence)
     yield from _claims(evidence)
@@ -105,7 +105,7 @@ def around(evidence: Evidence) -> Iterator[Trouble]:
     yield from _ignored(evidence)
 
 
-def _clock(evidence: Evidence) -> Iterator[Trouble]:
+def _clock(evidence: OpenEvidence) -> Iterator[Trouble]:
     at = evidence.at(evidence.team.size - 1)
     if at > format_at(evidence.now_us + FUTURE_US):
         what = f"the newest entry is dated {at}, in this host's future"
@@ -116,7 +116,7 @@ def _clock(evidence: Evidence) -> Iterator[Trouble]:
         yield Trouble("clock", "ledger.db", what, cure)
 
 
-def _claims(evidence: Evidence) -> Iterator[Trouble]:
+def _claims(evidence: OpenEvidence) -> Iterator[Trouble]:
     rows = evidence.query(
         "SELECT c.name, c.holder, c.until_us FROM claims c JOIN events e ON e.seq = c.event"
         " WHERE e.acked IS NULL AND c.until_us > 0 AND c.until_us <= ? ORDER BY c.event",
@@ -128,7 +128,7 @@ def _claims(evidence: Evidence) -> Iterator[Trouble]:
         yield Trouble("claim-over", f"{BUS.folder}/{name}", what, cure)
 
 
-def _checkpoints(evidence: Evidence) -> Iterator[Trouble]:
+def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
     """Reviews that were asked for and that nobody answers."""
     patience = _ack_timeout(evidence) or PATIENCE
     rows = evidence.query(
@@ -148,14 +148,14 @@ def _checkpoints(evidence: Evidence) -> Iterator[Trouble]:
             yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
 
 
-def _ack_timeout(evidence: Evidence) -> int:
+def _ack_timeout(evidence: OpenEvidence) -> int:
     for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG):
         value = json.loads(settings or "{}").get("ack_timeout")
         return value if type(value) is int else 0
     return 0
 
 
-def _runs(evidence: Evidence) -> Iterator[Trouble]:
+def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
     """Programs that are said to run, and that nobody runs any more."""
     rows = evidence.query(
         "SELECT spawn, role, subject FROM agents WHERE state IN ('requested', 'started')"
@@ -174,7 +174,7 @@ def _runs(evidence: Evidence) -> Iterator[Trouble]:
             yield Trouble("run-over", f"{role} {subject}", what, cure)
 
 
-def _folders_of_runs(evidence: Evidence) -> Iterator[Trouble]:
+def _folders_of_runs(evidence: OpenEvidence) -> Iterator[Trouble]:
     """Folders of runs that are over, or that never came to be recorded."""
     folder = f"{evidence.root}/{SPOOL}"
     at_work = {
@@ -202,7 +202,7 @@ def _look(path: str) -> Look | None:
         return None
 
 
-def _ignored(evidence: Evidence) -> Iterator[Trouble]:
+def _ignored(evidence: OpenEvidence) -> Iterator[Trouble]:
     assert evidence.disk is not None
     missing = lacking(evidence.disk)
     if missing is None:
@@ -216,7 +216,7 @@ def _ignored(evidence: Evidence) -> Iterator[Trouble]:
 # On the disk ------------------------------------------------------------------------------------
 
 
-def leftovers(root: str, evidence: Evidence) -> Iterator[Trouble]:
+def leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
     """Unfinished files of writers that died; asked for while nobody writes."""
     assert evidence.disk is not None
     for folder in evidence.disk.places.folders():
@@ -294,7 +294,7 @@ _UNTOUCHED = "evidence is never touched here"
 _GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
 
 
-def judged(evidence: Evidence) -> Report:
+def judged(evidence: OpenEvidence) -> Report:
     """What the checks of the ledger say; folds the entries for later questions."""
     report = run(evidence, select=[check.NAME for check in LEDGER_CHECKS])
     if not report.problem:
@@ -302,7 +302,7 @@ def judged(evidence: Evidence) -> Report:
     return report
 
 
-def stored(evidence: Evidence, report: Report) -> Iterator[Trouble]:
+def stored(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     """All that is wrong with the ledger, its tables and its files."""
     yield from _ledger(evidence, report)
     behind = list(_cursors(evidence))
@@ -313,7 +313,7 @@ def stored(evidence: Evidence, report: Report) -> Iterator[Trouble]:
     yield from _inputs(evidence)
 
 
-def _ledger(evidence: Evidence, report: Report) -> Iterator[Trouble]:
+def _ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     for outcome in report.outcomes:
         for finding in outcome.findings:
             if finding.where == "schema":
@@ -336,7 +336,7 @@ def _ledger(evidence: Evidence, report: Report) -> Iterator[Trouble]:
         yield Trouble("place-gone", front, what, cure, stops=True)
 
 
-def _cursors(evidence: Evidence) -> Iterator[Trouble]:
+def _cursors(evidence: OpenEvidence) -> Iterator[Trouble]:
     for name, cursor, size in evidence.cursors():
         what = f"the {name} show {cursor} of {size} entries"
         if cursor < size and name == "files":
@@ -349,19 +349,19 @@ def _cursors(evidence: Evidence) -> Iterator[Trouble]:
         yield Trouble("unswept", "ledger.db", what, _NEXT, SYNC)
 
 
-def _tables(evidence: Evidence) -> Iterator[Trouble]:
+def _tables(evidence: OpenEvidence) -> Iterator[Trouble]:
     faults = dict(evidence.team.tables)
     if "folds" in faults:  # of another version: all else about them follows from that
         what = "the tables were folded by another version of tripod"
         yield Trouble("tables-old", "ledger.db", what, _NEXT, SYNC)
         return
-    for table, fault in [*faults.items(), *evidence.notes()]:
+    for table, fault in evidence.table_faults():
         what = f"the table {table}: {fault}"
         cure = "`tripod rebuild` folds it anew; find out who wrote to the database"
         yield Trouble("table", "ledger.db", what, cure, REBUILD)
 
 
-def _files(evidence: Evidence, *, lagging: bool) -> Iterator[Trouble]:
+def _files(evidence: OpenEvidence, *, lagging: bool) -> Iterator[Trouble]:
     """Files that are not what the ledger gives; where it is ahead of them all, that is why."""
     cure, mends = (_NEXT, SYNC) if lagging else (_REBUILT, REBUILD)
     kept = set(FILES.evidence(evidence.source))
@@ -387,13 +387,13 @@ def _files(evidence: Evidence, *, lagging: bool) -> Iterator[Trouble]:
             yield Trouble("evidence", path, "is missing, and was kept as evidence", _GIVEN_BACK)
 
 
-def _logs(evidence: Evidence) -> Iterator[Trouble]:
+def _logs(evidence: OpenEvidence) -> Iterator[Trouble]:
     """Logs of workers that are, or at an end were, not what their programs wrote."""
     for found in logs_altered(evidence):
         yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
 
 
-def _inputs(evidence: Evidence) -> Iterator[Trouble]:
+def _inputs(evidence: OpenEvidence) -> Iterator[Trouble]:
     """What people write, and was not understood."""
     for path, problems in evidence.query("SELECT path, problems FROM inputs ORDER BY path"):
         for problem in json.loads(problems or "[]"):

@@ -44,7 +44,7 @@ from tripod.verify.anchors.heads import (
     wanted_size,
 )
 from tripod.verify.checks import bodies_present, canonical_bytes
-from tripod.verify.evidence import Evidence
+from tripod.verify.evidence import OpenEvidence
 from tripod.verify.finding import Anchored, Scanned
 from tripod.verify.rows import all_rows, entry_of
 from tripod.verify.scan.roots import roots_at
@@ -59,7 +59,7 @@ class TrustRows(NamedTuple):
     seals: list[tuple[Any, ...]]
 
 
-def trust_of(evidence: Evidence, db: sqlite3.Connection) -> TrustRows:
+def trust_of(evidence: OpenEvidence, db: sqlite3.Connection) -> TrustRows:
     """The rows of the trust tables; empty where an export holds headers alone."""
     tables = {
         "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
@@ -110,12 +110,11 @@ def entry_at(db: sqlite3.Connection, seq: object) -> Entry | None:
 
 # Receipts ---------------------------------------------------------------------------------------
 
-
 _MICROS = 1_000_000  # in a second
 
 
 def read_receipts(
-    evidence: Evidence, db: sqlite3.Connection, told: TrustRows, outside: Outside
+    evidence: OpenEvidence, db: sqlite3.Connection, told: TrustRows, outside: Outside
 ) -> None:
     """Add what the receipts remember to ``outside.known``, and what is wrong with them beside."""
     ledger = SQLiteReader(db)
@@ -192,7 +191,7 @@ _KEPT = (
 )
 
 
-def hold(evidence: Evidence) -> HeadComparison | None:
+def hold(evidence: OpenEvidence) -> HeadComparison | None:
     """Hold the ledger against every head that is known; None where nothing was scanned."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:
@@ -224,7 +223,7 @@ def hold(evidence: Evidence) -> HeadComparison | None:
 
 
 def _fork(
-    evidence: Evidence, db: sqlite3.Connection, row: Sequence[Any], keys: Sequence[VerifierKey]
+    evidence: OpenEvidence, db: sqlite3.Connection, row: Sequence[Any], keys: Sequence[VerifierKey]
 ) -> Fork:
     """A row of the forks, with those of ``keys`` that signed that the old line ends there."""
     seq, origin, size, root = row[:4]
@@ -239,7 +238,7 @@ def _fork(
     return Fork(seq, origin, size, signers)
 
 
-def agreeing(evidence: Evidence) -> list[KnownHead]:
+def agreeing(evidence: OpenEvidence) -> list[KnownHead]:
     """Every head that is known and is this ledger's, by its stored tree: no row is read for it."""
     db, outside = evidence.db, replace(evidence.outside)
     if db is None:
@@ -257,7 +256,7 @@ def agreeing(evidence: Evidence) -> list[KnownHead]:
     return found
 
 
-def pin_of(evidence: Evidence) -> bytes | None:
+def pin_of(evidence: OpenEvidence) -> bytes | None:
     """What a pin should hold: all that this run has seen; None where there is nothing.
 
     It is the newest seal where nothing of substance stands after it, so that others can check who
@@ -279,7 +278,7 @@ def pin_of(evidence: Evidence) -> bytes | None:
     return format_seal(Seal(scan.origin, size, bytes.fromhex(root))).encode()
 
 
-def agrees(evidence: Evidence, seal: Seal) -> bool:
+def agrees(evidence: OpenEvidence, seal: Seal) -> bool:
     """Whether a head is one of the ledger's own line, which was judged."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or seal.origin != scan.origin:
@@ -287,7 +286,7 @@ def agrees(evidence: Evidence, seal: Seal) -> bool:
     return roots_at(db, scan, [seal.size]).get(seal.size) == seal.root
 
 
-def _signed(evidence: Evidence, trust: TrustRows, note: object, want: Seal) -> bool:
+def _signed(evidence: OpenEvidence, trust: TrustRows, note: object, want: Seal) -> bool:
     """Whether a note is the seal of this head, by a key that may have sealed it."""
     try:
         seal, signed = parse_head(str(note).encode())
@@ -297,7 +296,9 @@ def _signed(evidence: Evidence, trust: TrustRows, note: object, want: Seal) -> b
     return seal == want and not opened(KnownHead("pin", "", seal, note=signed), keys, None)[1]
 
 
-def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) -> tuple[int, int]:
+def _tail(
+    evidence: OpenEvidence, db: sqlite3.Connection, size: int, scan: Scanned
+) -> tuple[int, int]:
     """How many entries stand after ``size``, and for how many seconds the first of them has."""
     if evidence.folded is not None:
         kept = [seq for (seq,) in evidence.query(_KEPT, size, size)]
@@ -324,7 +325,7 @@ def _tail(evidence: Evidence, db: sqlite3.Connection, size: int, scan: Scanned) 
     return count, max(0, evidence.now_us - at) // 1_000_000
 
 
-def _keys(evidence: Evidence, trust: TrustRows) -> Iterator[VerifierKey]:
+def _keys(evidence: OpenEvidence, trust: TrustRows) -> Iterator[VerifierKey]:
     """Keys that were given, and those that the ledger says were in force."""
     yield from evidence.keys
     for _, vkey in trust.keys:

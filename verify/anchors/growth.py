@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tripod.ledger.files import read_plain
 from tripod.ledger.progress import over
@@ -100,6 +100,9 @@ class FileHistory(NamedTuple):
     top: str = ""
     seen: str = ""
     log: str = ""
+
+
+ReadVersions: TypeAlias = Callable[[Break], tuple[bytes, bytes] | None]
 
 
 def follows(old: bytes, new: bytes | None) -> bool:
@@ -220,7 +223,6 @@ def _rewritten(history: FileHistory) -> Iterator[Finding]:
 
 # History ----------------------------------------------------------------------------------------
 
-
 _KEPT = 3  # versions in memory
 _OPEN = 64  # breaks, the newest, that a later commit is held against
 _MARK = 64  # bytes of what a break took away, by which most commits are seen to leave it so
@@ -245,7 +247,7 @@ def _top(path: str) -> str:
 
 
 @contextmanager
-def versions(path: str) -> Iterator[Callable[[Break], tuple[bytes, bytes] | None]]:
+def versions(path: str) -> Iterator[ReadVersions]:
     """Reads the two versions of a break again, while the context is open.
 
     None where one of them is no plain file, or cannot be read any more.
@@ -525,7 +527,6 @@ def _parting(old: bytes, new: bytes) -> int:
 
 
 # Grow only --------------------------------------------------------------------------------------
-
 
 _CHECK = "append-only"
 

@@ -181,7 +181,6 @@ def _quorum(seen: Mapping[str, tuple[int, str]], policy: Policy) -> tuple[int, s
 
 # Extends ----------------------------------------------------------------------------------------
 
-
 NAME = "pins-extend"
 
 _ROLLBACK = (

@@ -1,12 +1,11 @@
-"""The checks: one rule in one file of the same name. Pure: no clock, disk, network, randomness.
+"""The built-in checks: one rule in one file of the same name, and the list of them. Pure.
 
-``CHECKS`` is what runs, in the order of the report.
+The order is that of the report. What a check needs, it says itself (``tripod.verify.check``).
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-
+from tripod.verify.check import ROWS, Check, needs
 from tripod.verify.checks import (
     append_only,
     assessment_complete,
@@ -35,7 +34,8 @@ from tripod.verify.checks import (
     writers_authorised,
 )
 
-LEDGER_CHECKS: tuple[ModuleType, ...] = (
+CHECKS: tuple[Check, ...] = (
+    ledger_missing,
     sequence,
     canonical_bytes,
     chain_links,
@@ -43,24 +43,6 @@ LEDGER_CHECKS: tuple[ModuleType, ...] = (
     kinds_known,
     clock_forward,
     writers_authorised,
-)
-"""Those that the entries alone answer, without a fold: one pass over the rows, and one over the
-signatures where there are some."""
-
-HEADER_CHECKS: tuple[ModuleType, ...] = (
-    ledger_missing,
-    record_agrees,
-    pins_extend,
-    sequence,
-    canonical_bytes,
-    chain_links,
-    clock_forward,
-)
-"""Those that need no bodies: all that an export of headers alone can be asked."""
-
-CHECKS: tuple[ModuleType, ...] = (
-    ledger_missing,
-    *LEDGER_CHECKS,
     seals_open,
     record_agrees,
     pins_extend,
@@ -80,8 +62,5 @@ CHECKS: tuple[ModuleType, ...] = (
     decision_noise,
 )
 
-ADVICE: tuple[ModuleType, ...] = (decision_missed, decision_noise)
-"""Those that only advise: what they say is for a person to judge, and changes no exit code."""
-
-NEW_ONLY: tuple[ModuleType, ...] = (ledger_missing, *LEDGER_CHECKS, pins_extend)
-"""Those that can judge what is after a pin without a fold of the whole ledger."""
+LEDGER_CHECKS: tuple[Check, ...] = tuple(check for check in CHECKS if needs(check, ROWS))
+"""Those that one pass over the entries answers, without a fold."""

@@ -34,7 +34,7 @@ from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import UNMERGED_CURE
 from tripod.projections.pieces import UNMERGED
 from tripod.verify.anchors import growth
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import (
     Coverage,
     Finding,
@@ -44,7 +44,6 @@ from tripod.verify.finding import (
     not_applicable,
     outcome,
 )
-from tripod.verify.rows import RENDER_ERRORS
 
 
 def explanation(
@@ -108,6 +107,7 @@ def _id(piece: bytes) -> str:
 
 NAME = "append-only"
 REQUIRED = True
+NEEDS = (TABLES,)
 HELP = "`tripod rebuild` puts back what the ledger holds, and keeps these bytes as an entry"
 
 
@@ -118,7 +118,7 @@ def judge(evidence: Evidence) -> Outcome:
     edited = list(_edited(evidence))
     if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log", required=REQUIRED)
-    if evidence.db is None and evidence.outside.untold:
+    if not evidence.has_ledger and evidence.outside.untold:
         where, problem = evidence.outside.untold[0]
         reason = f"without a ledger only {where} tells what the log was: {problem}"
         return cannot_tell(NAME, reason, required=REQUIRED)
@@ -132,7 +132,7 @@ def judge(evidence: Evidence) -> Outcome:
 
 
 def _edited(evidence: Evidence) -> Iterator[Finding]:
-    for conflict in evidence.team.found.conflicts:
+    for conflict in evidence.found.conflicts:
         if conflict.path.startswith(f"{LOG.folder}/"):
             shown = difference(evidence.rendered(conflict.path), evidence.file(conflict.path))
             message = f"{conflict.what}: {conflict.detail}"
@@ -146,7 +146,7 @@ def _committed(evidence: Evidence, history: growth.FileHistory) -> Iterator[Find
     if history.problem or history.shallow:
         text = history.problem or growth.shallow(history.path)
         yield Finding(NAME, text, f"{LOG.folder}/{name}", severity="warning")
-    if evidence.db is not None:  # what is on disk is held against the ledger already
+    if evidence.has_ledger:  # what is on disk is held against the ledger already
         history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
     begun = _begun(evidence, name)
     archived, redacted = _archived(evidence, name), _redacted(evidence)
@@ -159,7 +159,7 @@ def _committed(evidence: Evidence, history: growth.FileHistory) -> Iterator[Find
             pair = read(one)
             return None if pair is None else explanation(*pair, archived, redacted, headers)
 
-        yield from growth.findings(history, explain, ledger=evidence.db is not None)
+        yield from growth.findings(history, explain, ledger=evidence.has_ledger)
 
 
 def _begun(evidence: Evidence, name: str) -> int | None:
@@ -192,7 +192,7 @@ def _headers(evidence: Evidence, log: str) -> set[bytes]:
     rows = evidence.query("SELECT file FROM logs WHERE log = ?", log)
     found = set()
     for (name,) in rows:
-        with suppress(*RENDER_ERRORS):
+        with suppress(*evidence.unreadable):
             found.add(LOG.header(evidence.source, name))
     return found
 

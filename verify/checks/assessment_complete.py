@@ -31,13 +31,13 @@ from tripod.projections.pythia.format import (
     judge_review,
     parse_checkpoint_payload,
 )
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import Posted, assessed_text, assessments
-from tripod.verify.rows import RENDER_ERRORS
 
 NAME = "assessment-complete"
 REQUIRED = False
+NEEDS = (TABLES,)
 HELP = "have the review made again: `tripod pythia run`, with --manual where no event waits"
 FEW = 5  # unknown decisions that are named
 
@@ -119,7 +119,7 @@ def _asked(evidence: Evidence, event: int) -> tuple[str, str] | None:
     """The decisions that a checkpoint event names; None where it names none."""
     try:
         payload = content_bytes(evidence.source, evidence.body(event)["payload"]).decode()
-    except RENDER_ERRORS:
+    except evidence.unreadable:
         return None
     parsed = parse_checkpoint_payload(payload)
     return None if parsed is None else parsed[1:]
@@ -131,7 +131,7 @@ def _shown(evidence: Evidence, message: int) -> str | None:
         return None
     try:
         return content_bytes(evidence.source, evidence.body(message)["text"]).decode()
-    except RENDER_ERRORS:
+    except evidence.unreadable:
         return None
 
 
@@ -165,13 +165,4 @@ def _failed(evidence: Evidence, seq: int) -> Finding:
 
 
 def _finding(evidence: Evidence, message: str, where: str, seq: int) -> Finding:
-    return Finding(
-        NAME,
-        message,
-        where,
-        (),
-        HELP,
-        evidence.severity(seq),
-        before_adoption=evidence.adopted(seq),
-        seq=seq,
-    )
+    return evidence.finding(NAME, seq, message, HELP, where=where)

@@ -28,11 +28,12 @@ from tripod.ledger.entry import Header, commit
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.sqlite.erase import redaction_id
 from tripod.projections.erasure import tombstone
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import BODIES, ROWS, Evidence
 from tripod.verify.finding import Outcome
 
 NAME = "bodies-present"
 REQUIRED = True
+NEEDS = (ROWS, BODIES)
 HELP = "look for a copy of the database whose body fits the commitment in the header"
 
 

@@ -18,11 +18,12 @@ from __future__ import annotations
 from tripod.ledger.canonical import parse_value
 from tripod.ledger.entry import MAX_BODY, Header, parse_header
 from tripod.ledger.errors import MalformedError
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import ROWS, Evidence
 from tripod.verify.finding import Outcome
 
 NAME = "canonical-bytes"
 REQUIRED = True
+NEEDS = (ROWS,)
 HELP = "these bytes were not written by this project: keep the file as evidence, restore a backup"
 
 

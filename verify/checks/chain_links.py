@@ -23,11 +23,12 @@ from typing import Any
 
 from tripod.ledger.chain import check_link
 from tripod.ledger.entry import Header
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import ROWS, Evidence
 from tripod.verify.finding import Outcome
 
 NAME = "chain-links"
 REQUIRED = True
+NEEDS = (ROWS,)
 HELP = "compare this entry with a backup or another copy; what stands before it is proved"
 
 

@@ -32,11 +32,12 @@ from tripod.projections import CHAT
 from tripod.projections.chat.format import HEADER_LINES, parse_header, parse_time
 from tripod.projections.decisions.format import NONE_YET, parse_refs
 from tripod.projections.projection import content_bytes
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
 
 NAME = "chat-refs-resolve"
 REQUIRED = True
+NEEDS = (TABLES,)
 HELP = (
     "the decision cannot be changed, so this stays: log it anew with --supersedes and the right "
     "--ref, for who reads it"
@@ -141,16 +142,13 @@ def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) ->
 
 
 def _resolve(
-    evidence: Evidence,
-    decision: Citing,
-    ref: dict[str, Any],
-    channels: Channels,
+    evidence: Evidence, decision: Citing, ref: dict[str, Any], channels: Channels
 ) -> list[Finding]:
     shown = _shown(ref)
     if "leaf" in ref or "seq" in ref:
         problem = _bound(evidence, decision, ref, channels)
         return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
-    if evidence.db is not None and decision.seq < evidence.team.size and decision.ours:
+    if evidence.has_ledger and decision.seq < evidence.size and decision.ours:
         message = f"{shown} is bound to no message, and was made through us"
         found = [_finding(evidence, decision, message, "failure")]
     else:
@@ -159,10 +157,7 @@ def _resolve(
 
 
 def _approximate(
-    evidence: Evidence,
-    decision: Citing,
-    ref: dict[str, Any],
-    channels: Channels,
+    evidence: Evidence, decision: Citing, ref: dict[str, Any], channels: Channels
 ) -> list[Finding]:
     shown = _shown(ref)
     place = _place(evidence, decision, str(ref.get("file")), channels)
@@ -207,10 +202,7 @@ def _nearby(evidence: Evidence, decision: Citing, shown: str, handles: list[str]
 
 
 def _place(
-    evidence: Evidence,
-    decision: Citing,
-    file: str,
-    channels: Channels,
+    evidence: Evidence, decision: Citing, file: str, channels: Channels
 ) -> ChatFileSpan | None:
     """Which lines of a channel the file showed when the decision was logged."""
     stem = file.rpartition("/")[2].removesuffix(".chat")
@@ -235,10 +227,7 @@ def _place(
 
 
 def _bound(
-    evidence: Evidence,
-    decision: Citing,
-    ref: dict[str, Any],
-    channels: Channels,
+    evidence: Evidence, decision: Citing, ref: dict[str, Any], channels: Channels
 ) -> str | None:
     """A reference that names its message exactly: None, or what does not fit."""
     seq = ref.get("seq")
@@ -270,11 +259,7 @@ def _bound(
 
 
 def _first_shown(
-    evidence: Evidence,
-    decision: Citing,
-    file: str,
-    channels: Channels,
-    message: tuple[str, int],
+    evidence: Evidence, decision: Citing, file: str, channels: Channels, message: tuple[str, int]
 ) -> int | None:
     """The first message that a file showed when a decision was logged; None: not this message."""
     channel, index = message
@@ -296,13 +281,5 @@ def _first_shown(
 def _finding(
     evidence: Evidence, decision: Citing, message: str, severity: Severity | None = None
 ) -> Finding:
-    return Finding(
-        NAME,
-        f"{decision.id}: {message}",
-        evidence.where(decision.seq),
-        (),
-        HELP,
-        severity or evidence.severity(decision.seq),
-        before_adoption=evidence.adopted(decision.seq),
-        seq=decision.seq,
-    )
+    said = f"{decision.id}: {message}"
+    return evidence.finding(NAME, decision.seq, said, HELP, severity=severity)

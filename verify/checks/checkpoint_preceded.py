@@ -24,12 +24,13 @@ from __future__ import annotations
 from functools import partial
 
 from tripod.projections.pythia.format import came_first, overlap, span_of
-from tripod.verify.evidence import Evidence
-from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.verify.check import TABLES, Evidence
+from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
 from tripod.verify.isolation.runs import Checkpoint, Posted, asked, assessments, together
 
 NAME = "checkpoint-preceded"
 REQUIRED = True
+NEEDS = (TABLES,)
 HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
 
 
@@ -98,13 +99,9 @@ def _words(span: tuple[str, str] | None) -> str:
 
 
 def _finding(evidence: Evidence, posted: Posted, message: str, *, warn: bool) -> Finding:
-    return Finding(
-        NAME,
-        message,
-        f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}",
-        (f"posted by {posted.handle}",),
-        HELP,
-        "warning" if warn else evidence.severity(posted.seq),
-        before_adoption=evidence.adopted(posted.seq),
-        seq=posted.seq,
+    where = f"chat {posted.channel}, message {posted.number}, {evidence.where(posted.seq)}"
+    severity: Severity | None = "warning" if warn else None
+    shown = (f"posted by {posted.handle}",)
+    return evidence.finding(
+        NAME, posted.seq, message, HELP, where=where, severity=severity, shown=shown
     )

@@ -15,11 +15,12 @@ it``.
 
 from __future__ import annotations
 
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import ROWS, Evidence
 from tripod.verify.finding import Outcome
 
 NAME = "clock-forward"
 REQUIRED = True
+NEEDS = (ROWS,)
 HELP = "look at both entries: one of them was not written by this project's writer"
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from tripod.projections import LOG
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.projection import content_bytes
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import (
     Finding,
     Findings,
@@ -33,6 +33,7 @@ from tripod.verify.finding import (
 
 NAME = "count-from-grep"
 REQUIRED = True
+NEEDS = (TABLES,)
 HELP = "look at the named headings; log a decision that was meant with `tripod scribe log`"
 _DECISIONS = "SELECT file, count(*) FROM pieces WHERE id IS NOT NULL GROUP BY file"
 
@@ -97,8 +98,5 @@ def _smuggled(evidence: Evidence, name: str, found: Findings) -> int:
         what = f"{id_} holds {count} headings" if id_ else "a heading that is no decision"
         lines = [line for line in raw.split(b"\n") if line.startswith(b"### D-")]
         shown = tuple(shorten(line.decode("utf-8", "replace")) for line in lines[:6])
-        where, severity = evidence.where(seq), evidence.severity(seq)
-        found.add(
-            Finding(NAME, what, where, shown, HELP, severity, before_adoption=adopted, seq=seq)
-        )
+        found.add(evidence.finding(NAME, seq, what, HELP, shown=shown))
     return past

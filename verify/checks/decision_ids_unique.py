@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Outcome, not_applicable, outcome, shorten
 
 NAME = "decision-ids-unique"
 REQUIRED = False
+NEEDS = (TABLES,)
 FEW = 6  # decisions of one id whose titles are shown
 HELP = "all of them are kept; say in a new decision which one is meant"
 
@@ -41,13 +42,5 @@ def _twice(evidence: Evidence) -> Iterator[Finding]:
         sql = "SELECT seq, title FROM pieces WHERE id = ? ORDER BY seq LIMIT ?"
         same = evidence.query(sql, id_, FEW)
         shown = tuple(f"{evidence.where(seq)}: {shorten(title)}" for seq, title in same)
-        yield Finding(
-            NAME,
-            f"{id_} stands for {count} decisions",
-            evidence.where(last),
-            shown,
-            HELP,
-            evidence.severity(last),
-            before_adoption=evidence.adopted(last),
-            seq=last,
-        )
+        message = f"{id_} stands for {count} decisions"
+        yield evidence.finding(NAME, last, message, HELP, shown=shown)

@@ -23,11 +23,13 @@ reference there; if not, leave it. ``tripod scribe advise`` shows the same, and 
 from __future__ import annotations
 
 from tripod.verify import advice
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome, shorten
 
 NAME = "decision-missed"
 REQUIRED = False
+NEEDS = (TABLES,)
+ADVICE = True
 HELP = "read it; if it was a decision, `tripod scribe log` it with a chat reference there"
 
 

@@ -50,7 +50,7 @@ from tripod.projections.team.intake import REPLACED
 from tripod.projections.unheld import told, unheld
 from tripod.verify.anchors.collect import AUTHORITIES
 from tripod.verify.anchors.heads import POLICY, RULES
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import (
     Coverage,
     Finding,
@@ -62,10 +62,10 @@ from tripod.verify.finding import (
     shorten,
 )
 from tripod.verify.fold import OLDER
-from tripod.verify.rows import RENDER_ERRORS
 
 NAME = "drift"
 REQUIRED = False
+NEEDS = (TABLES,)
 HELP = "`tripod rebuild` writes it anew from the ledger, and keeps the bytes that it replaces"
 AHEAD = (
     "a backup was restored, or the database swapped: put the newer ledger.db back, or go on "
@@ -83,9 +83,9 @@ STRANGERS = 20
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     found = Findings()
-    if evidence.db is None:
+    if not evidence.has_ledger:
         found.extend(_config(evidence))
-        for one in evidence.team.found.conflicts:
+        for one in evidence.found.conflicts:
             if one.what == UNMERGED:
                 message = f"{one.what}: {one.detail}"
                 found.add(Finding(NAME, message, one.path, help=UNMERGED_CURE))
@@ -102,7 +102,7 @@ def judge(evidence: Evidence) -> Outcome:
         if evidence.loaded:
             ahead = replace(ahead, help=UNSEALED, severity="warning")
         found.add(ahead)
-    for table, fault in [*evidence.team.tables, *evidence.notes()]:
+    for table, fault in evidence.table_faults():
         message = f"the table {table}: {fault}"
         if fault == OLDER:
             found.add(Finding(NAME, message, "database", (), REFOLD, "warning"))
@@ -120,29 +120,28 @@ def judge(evidence: Evidence) -> Outcome:
         found.extend(_not_understood(evidence))
         found.extend(_swapped(evidence))
         found.extend(_strangers(evidence))
-        seen["not taken in yet"] = len(evidence.team.drafts)
+        seen["not taken in yet"] = evidence.untaken
         seen |= _left(evidence)
     return outcome(NAME, found, seen, required=REQUIRED)
 
 
 def _absent(evidence: Evidence) -> Iterator[Finding]:
     """Folders that the first entry records, and that are not there."""
-    disk = evidence.disk
-    assert disk is not None
-    help_ = "put the folder back, or mount its disk; if it is lost, `tripod rebuild` writes it anew"
-    absent = disk.places.absent()
-    for front, full in absent.items():
+    for front, full in evidence.absent_folders():
         message = f"{full} is no folder: the team keeps its {front} there"
+        help_ = (
+            "put the folder back, or mount its disk; if it is lost, `tripod rebuild` writes it anew"
+        )
+        if not full:
+            message = "cannot be read: what stands in this folder was not looked at"
+            help_ = "run `tripod verify` as a user who may read it"
         yield Finding(NAME, message, front, help=help_)
-    for front in sorted(disk.places.missing() - absent.keys()):
-        message = "cannot be read: what stands in this folder was not looked at"
-        yield Finding(NAME, message, front, help="run `tripod verify` as a user who may read it")
 
 
 def _files(evidence: Evidence, found: Findings) -> int:
     """Add what differs; give how many files were looked at."""
-    conflicts = {conflict.path: conflict for conflict in evidence.team.found.conflicts}
-    for part, why in evidence.team.unread:
+    conflicts = {conflict.path: conflict for conflict in evidence.found.conflicts}
+    for part, why in evidence.unread:
         message = f"{part} could not be compared: {why}"
         found.add(Finding(NAME, message, part, help="see the ledger's checks"))
     files = 0
@@ -159,23 +158,11 @@ def _files(evidence: Evidence, found: Findings) -> int:
         if not c.path.startswith(f"{LOG.folder}/"):
             help_ = EVIDENCE if c.path in kept else _help(c, UNREAD)
             found.add(Finding(NAME, f"{c.what}: {c.detail}", c.path, (), help_))
-    for path in _gone(evidence, kept - conflicts.keys()):
-        message = "is missing, and was kept as evidence"
-        found.add(Finding(NAME, message, path, (), EVIDENCE))
+    for path in sorted(kept - conflicts.keys()):
+        if not evidence.is_there(path):
+            message = "is missing, and was kept as evidence"
+            found.add(Finding(NAME, message, path, (), EVIDENCE))
     return files
-
-
-def _gone(evidence: Evidence, kept: set[str]) -> Iterator[str]:
-    """Kept logs whose file is missing."""
-    disk = evidence.disk
-    assert disk is not None
-    for path in sorted(kept):
-        try:
-            there = disk.is_file(path)
-        except (OSError, ValueError):
-            there = False
-        if not there:
-            yield path
 
 
 def _not_understood(evidence: Evidence) -> Iterator[Finding]:
@@ -197,8 +184,8 @@ def _alone(evidence: Evidence) -> list[str]:
     """What is left alone, less what has a finding of its own, and what we put aside ourselves."""
     if evidence.root is None:
         return []
-    named = {conflict.path for conflict in evidence.team.found.conflicts}
-    alone = evidence.team.found.left_alone
+    named = {conflict.path for conflict in evidence.found.conflicts}
+    alone = evidence.found.left_alone
     return [path for path in alone if path not in named and not REPLACED.fullmatch(path)]
 
 
@@ -218,13 +205,10 @@ def _strangers(evidence: Evidence) -> Iterator[Finding]:
 
 def _swapped(evidence: Evidence) -> Iterator[Finding]:
     """Replaced files that wait beside the new ones, because others may still write into them."""
-    disk = evidence.disk
-    assert disk is not None
     help_ = "`tripod sync` takes in what is new in it; it goes when nobody has it open any more"
-    for folder in (*disk.places.chat_folders(), *disk.places.log_folders(), "workers"):
-        for path in disk.kept(folder):
-            message = "was replaced, and may hold what others wrote"
-            yield Finding(NAME, message, path, (), help_, "warning")
+    for path in evidence.replaced():
+        message = "was replaced, and may hold what others wrote"
+        yield Finding(NAME, message, path, (), help_, "warning")
 
 
 def _displaced(evidence: Evidence) -> Iterator[Finding]:
@@ -246,14 +230,14 @@ def _displaced(evidence: Evidence) -> Iterator[Finding]:
 
 def _lost(evidence: Evidence) -> Iterator[Finding]:
     """Decisions, messages and events that were written over, and that no entry holds."""
-    assert evidence.db is not None
+    assert evidence.has_ledger
     help_ = "`tripod show {}` has the bytes; add the pieces to the file again and `tripod sync`"
     for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
         body = evidence.body(seq)
         try:
             data = content_bytes(evidence.source, body["content"])
             pieces = unheld(evidence.source, str(body["path"]), data)
-        except RENDER_ERRORS:
+        except evidence.unreadable:
             continue  # it has none, or was erased; `bodies-present` names what is gone
         if pieces:
             count = f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}"
@@ -305,10 +289,9 @@ def _config(evidence: Evidence) -> Iterator[Finding]:
             where = f"{path}:{problem.get('line')}"
             yield Finding(NAME, message, where, (), help_, "warning")
     if evidence.root is not None:
-        for path, odd in evidence.team.found.odd.items():
+        for path, odd in evidence.found.odd.items():
             yield Finding(NAME, odd, path, (), "put a regular file there", "warning")
-    disk = evidence.disk
-    for name in () if disk is None else disk.names(""):
+    for name in evidence.names():
         if name.startswith("policy") and name not in POLICIES:
             message = f"no policy is read from it: the names are {', '.join(POLICIES)}"
             yield Finding(

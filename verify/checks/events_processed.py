@@ -42,12 +42,13 @@ from tripod.ledger.ids import parse_at
 from tripod.projections.bus.intake import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers, span_of
 from tripod.projections.team.intake import CONFIG
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
 from tripod.verify.isolation.runs import EVENT, Checkpoint, Posted, asked, assessments, together
 
 NAME = "events-processed"
 REQUIRED = False
+NEEDS = (TABLES,)
 HELP = "`tripod pythia run` has a review given; acknowledge what is settled (`tripod bus check`)"
 _US = 1_000_000
 
@@ -101,7 +102,7 @@ def _deleted(evidence: Evidence) -> Iterator[Finding]:
     """Checkpoint events whose files others deleted while they were pending."""
     rows = evidence.query("SELECT seq FROM asked")
     names = {str(evidence.body(seq).get("name")): seq for (seq,) in rows}
-    for conflict in evidence.team.found.conflicts:
+    for conflict in evidence.found.conflicts:
         name = conflict.path.rpartition("/")[2]
         if conflict.detail == CHECKPOINT_GONE and name in names:
             one = Unprocessed(names[name], name, 0, EVENT)
@@ -178,8 +179,8 @@ class _Posted:
 
 def _newest(evidence: Evidence) -> int:
     """The time of the newest entry in µs; without a ledger, the newest that the files claim."""
-    if evidence.db is not None:
-        return _at(evidence, evidence.team.size - 1)
+    if evidence.has_ledger:
+        return _at(evidence, evidence.size - 1)
     times = evidence.query("SELECT max(us) FROM events") + evidence.query(
         f"SELECT max(time) * {_US} FROM lines"
     )
@@ -207,13 +208,5 @@ def _claimed(evidence: Evidence, event: Unprocessed, now: int) -> bool:
 
 
 def _finding(evidence: Evidence, event: Unprocessed, message: str, severity: Severity) -> Finding:
-    return Finding(
-        NAME,
-        f"{event.name} ({event.type}) {message}",
-        evidence.where(event.seq),
-        (),
-        HELP,
-        severity,
-        before_adoption=evidence.adopted(event.seq),
-        seq=event.seq,
-    )
+    said = f"{event.name} ({event.type}) {message}"
+    return evidence.finding(NAME, event.seq, said, HELP, severity=severity)

@@ -23,11 +23,12 @@ from pydantic import ValidationError
 
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import BODIES, ROWS, Evidence
 from tripod.verify.finding import Outcome
 
 NAME = "kinds-known"
 REQUIRED = True
+NEEDS = (ROWS, BODIES)
 HELP = "if a newer version wrote this ledger, verify it with that one; else nothing of ours made it"
 
 

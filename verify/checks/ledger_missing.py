@@ -17,17 +17,18 @@ let ``tripod init`` make it from that. If the team never had a ledger, say so wi
 from __future__ import annotations
 
 from tripod.ledger.locator import DATABASE
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import Evidence, Need
 from tripod.verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
 
 NAME = "ledger-missing"
 REQUIRED = True
+NEEDS: tuple[Need, ...] = ()
 HELP = f"restore {DATABASE} from a backup or another copy of the team directory"
 
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
-    if evidence.db is not None:
+    if evidence.has_ledger:
         found = []
         if not evidence.rows:
             found = [Finding(NAME, "the ledger holds no entry", evidence.what, help=HELP)]

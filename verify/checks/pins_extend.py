@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import HEADS, Evidence
 from tripod.verify.finding import (
     CANNOT_TELL,
     Coverage,
@@ -42,6 +42,7 @@ from tripod.verify.finding import (
 
 NAME = "pins-extend"
 REQUIRED = True
+NEEDS = (HEADS,)
 
 
 def judge(evidence: Evidence) -> Outcome:

@@ -26,12 +26,13 @@ from collections import deque
 from dataclasses import dataclass
 
 from tripod.projections.bus.format import Config
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import EVENT, Checkpoint, asked
 
 NAME = "pythia-fires"
 REQUIRED = False
+NEEDS = (TABLES,)
 HELP = f"publish a `{EVENT}` event with that range; `tripod scribe log` does it by itself"
 _END = 2**62
 
@@ -95,8 +96,8 @@ class _Intervals:
     def at(self, seq: int) -> int:
         """The interval when an entry was made; of the past, the one that was taken in with it."""
         if self.evidence.past(seq):
-            adopted = self.evidence.team.adopted
-            seq = _END if self.evidence.db is None or adopted is None else adopted
+            adopted = self.evidence.adoption
+            seq = _END if not self.evidence.has_ledger or adopted is None else adopted
         place = bisect_right(self.seqs, seq)
         return self.values[place - 1] if place else Config().pythia_interval
 
@@ -137,13 +138,4 @@ def _finding(evidence: Evidence, due: DueDecision) -> Finding:
         f"decision {due.number} ({due.id}) reached the interval of {due.interval}, and no "
         f"{EVENT} event followed"
     )
-    return Finding(
-        NAME,
-        message,
-        evidence.where(due.seq),
-        (),
-        HELP,
-        evidence.severity(due.seq),
-        before_adoption=evidence.adopted(due.seq),
-        seq=due.seq,
-    )
+    return evidence.finding(NAME, due.seq, message, HELP)

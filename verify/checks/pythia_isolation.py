@@ -38,7 +38,7 @@ from dataclasses import replace
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import (
     CANNOT_TELL,
     Finding,
@@ -55,6 +55,7 @@ from tripod.verify.isolation.runs import TRANSCRIPT, Review, assessed_text, asse
 
 NAME = "pythia-isolation"
 REQUIRED = True
+NEEDS = (TABLES,)
 HELP = "treat this assessment as one by an insider; give the reviewer the decision log alone"
 FEW = 3  # reasons that are told; of more, their number
 

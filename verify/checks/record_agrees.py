@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tripod.verify.evidence import Evidence
-from tripod.verify.finding import CANNOT_TELL, Outcome, not_applicable, outcome
+from tripod.verify.check import RECORD, Evidence
+from tripod.verify.finding import CANNOT_TELL, Outcome, outcome
 
 NAME = "record-agrees"
 REQUIRED = True
+NEEDS = (RECORD,)
 HELP = "compare with another clone or with the ledger; git tells who changed the file"
 STRAY = "nobody vouches for it: find out who put it there, and remove it"
 
@@ -34,8 +35,7 @@ STRAY = "nobody vouches for it: find out who put it there, and remove it"
 def judge(evidence: Evidence) -> Outcome:
     """What was found when the files were read; see the module."""
     record = evidence.record
-    if record is None:
-        return not_applicable(NAME, "there is no record", required=REQUIRED)
+    assert record is not None
     told = outcome(NAME, record.tally.of(NAME), record.seen, required=REQUIRED)
     if record.signed or told.failures:
         return told

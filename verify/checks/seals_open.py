@@ -31,11 +31,12 @@ from typing import NamedTuple
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, rotation_problem
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import LEDGER, TABLES, Evidence
 from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome
 
 NAME = "seals-open"
 REQUIRED = True
+NEEDS = (LEDGER, TABLES)
 HELP = "compare with an older copy of the ledger: a clone, a backup, the record in git"
 
 
@@ -46,8 +47,6 @@ class _Key(NamedTuple):
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
-    if evidence.db is None:
-        return not_applicable(NAME, "there is no ledger", required=REQUIRED)
     keys = evidence.query("SELECT seq, vkey FROM keys ORDER BY seq")
     seals = evidence.query("SELECT seq, size, note FROM seals ORDER BY seq")
     forks = evidence.query("SELECT seq, size, root FROM forks ORDER BY seq")
@@ -83,7 +82,7 @@ def _keys(evidence: Evidence, rows: list[tuple[int, str]], found: Findings) -> l
         if evidence.altered_below(seq + 1):
             good.append(_Key(seq, key))  # what was altered is named
             continue
-        origin = evidence.heads.line(seq)
+        origin = evidence.line(seq)
         note = evidence.body(seq).get("note")
         before = _in_force(good, seq, origin)
         if key.name != origin:
@@ -131,7 +130,7 @@ def _open(evidence: Evidence, keys: list[_Key], note: bytes, size: int) -> str |
     """Whether the key in force signed ``note``, and it is the seal of the first entries."""
     if evidence.altered_below(size):
         return None  # what was altered is named, and this seal was over what it was
-    origin = evidence.heads.line(size - 1)
+    origin = evidence.line(size - 1)
     key = _in_force(keys, size, origin)
     if key is None:
         return f"no key of {origin!r} was in force"
@@ -145,7 +144,7 @@ def _open(evidence: Evidence, keys: list[_Key], note: bytes, size: int) -> str |
 
 
 def _root_problem(evidence: Evidence, seal: Seal) -> str | None:
-    root = evidence.heads.root_at(seal.size)
+    root = evidence.root_at(seal.size)
     if root is None or root == seal.root:
         return None  # rows that are gone are named as well
     return (
@@ -160,12 +159,12 @@ def _root_problem(evidence: Evidence, seal: Seal) -> str | None:
 def _fork_problems(
     evidence: Evidence, forks: list[tuple[int, int, str]]
 ) -> Iterator[tuple[int, str]]:
-    names = {evidence.heads.line(0)} if forks else set()
+    names = {evidence.line(0)} if forks else set()
     for seq, size, root in forks:
-        name = evidence.heads.line(seq)
+        name = evidence.line(seq)
         if name in names:
             yield seq, f"it goes on as {name!r}, which was this ledger's name before"
         names.add(name)
-        there = None if evidence.altered_below(size) else evidence.heads.root_at(size)
+        there = None if evidence.altered_below(size) else evidence.root_at(size)
         if there is not None and there.hex() != root:
             yield seq, f"it forks at another root than the first {size} entries have"

@@ -31,11 +31,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tripod.ledger.entry import Header
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import ROWS, Evidence
 from tripod.verify.finding import Finding, Outcome, Severity
 
 NAME = "sequence"
 REQUIRED = True
+NEEDS = (ROWS,)
 HELP = "compare with a backup or another copy of the database; they part at this entry"
 _PUT_BACK = "`tripod rebuild` puts them back; find out who took them away, and what was done then"
 _SCHEMA = "find out who changed the schema; `tripod rebuild` makes the tables of projections anew"
@@ -47,7 +48,15 @@ ADOPTED_AGAIN = "ledger.adopted stands more than once: a past is adopted once, b
 
 def judge(evidence: Evidence) -> Outcome:
     """What the pass over the rows found; see the module."""
-    return evidence.ledger_outcome(NAME, "entries", "nodes")
+    return evidence.ledger_outcome(NAME, "entries", "nodes", also=_linked(evidence))
+
+
+def _linked(evidence: Evidence) -> Iterator[Finding]:
+    """A database that stands elsewhere breaks no rule, and a person should know it."""
+    if evidence.linked_from:
+        message = f"the database is a symbolic link, and {evidence.linked_from} was judged"
+        help_ = "put the file itself there, or find out who made the link"
+        yield Finding(NAME, message, "database", help=help_, severity="warning")
 
 
 def order_problem(seq: int, expected: int) -> str | None:

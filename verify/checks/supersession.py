@@ -22,11 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tripod.verify.evidence import Evidence
-from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome, shorten
+from tripod.verify.check import TABLES, Evidence
+from tripod.verify.finding import Finding, Outcome, not_applicable, outcome, shorten
 
 NAME = "supersession"
 REQUIRED = False
+NEEDS = (TABLES,)
 HELP = "log a decision that says what holds, with --supersedes and the id of the one that it means"
 _VERBS = {"superseded": "supersedes", "reversed": "reverses", "mitigated": "mitigates"}
 _IDS = re.compile(r"(?<![A-Za-z0-9-])D-[0-9]{1,16}(?![0-9A-Za-z])")
@@ -58,12 +59,12 @@ def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) ->
             if problem is not None:
                 verb = _VERBS.get(status, "supersedes")
                 message = f"{id_} {verb} {shorten(target)}, {problem}"
-                yield _finding(evidence, seq, message, evidence.severity(seq))
+                yield evidence.finding(NAME, seq, message, HELP)
             else:
                 replaced[target] = id_
         elif status in _VERBS and not _named(evidence, seq) & before:
             message = f"{id_} is said to be {status}, and names no decision"
-            yield _finding(evidence, seq, message, "warning")
+            yield evidence.finding(NAME, seq, message, HELP, severity="warning")
         before.add(id_)
 
 
@@ -83,16 +84,3 @@ def _named(evidence: Evidence, seq: int) -> set[str]:
     """Ids that stand in the title or the rationale."""
     body = evidence.body(seq)
     return set(_IDS.findall(f"{body.get('title', '')}\n{body.get('rationale', '')}"))
-
-
-def _finding(evidence: Evidence, seq: int, message: str, severity: Severity) -> Finding:
-    return Finding(
-        NAME,
-        message,
-        evidence.where(seq),
-        (),
-        HELP,
-        severity,
-        before_adoption=evidence.adopted(seq),
-        seq=seq,
-    )

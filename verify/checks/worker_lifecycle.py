@@ -33,12 +33,12 @@ from tripod.projections import FILES
 from tripod.projections.projection import content_bytes
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
-from tripod.verify.rows import RENDER_ERRORS
 
 NAME = "worker-lifecycle"
 REQUIRED = False
+NEEDS = (TABLES,)
 HELP = "`tripod show` has the entries; the actor of an entry made by other means is a claim"
 LOG_HELP = "`tripod rebuild --evidence` gives a kept log back; what was added is for a person"
 PAST_HELP = "`tripod show` has what was kept at each end: find out who changed the log between"
@@ -200,7 +200,7 @@ def _kept(evidence: Evidence, path: str, seq: int, digest: str) -> bytes | None:
     try:
         body = evidence.source.body(kept)
         return content_bytes(evidence.source, body["content"]) if body["sha256"] == digest else None
-    except RENDER_ERRORS:
+    except evidence.unreadable:
         return None  # the ledger's checks name that
 
 
@@ -214,7 +214,7 @@ def _logs(evidence: Evidence, name: str) -> Iterator[Finding]:
     seq = evidence.query(sql, name)[0][0]
     if seq is None or evidence.root is None:
         return
-    drifted = {conflict.path for conflict in evidence.team.found.conflicts}
+    drifted = {conflict.path for conflict in evidence.found.conflicts}
     kept = set(FILES.evidence(evidence.source))
     for log in evidence.body(seq).get("logs", ()):
         path, size = log["path"], log["bytes"]

@@ -26,7 +26,7 @@ key was ever enrolled and nothing is signed, there is nothing to judge.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -45,23 +45,20 @@ from tripod.ledger.errors import MalformedError
 from tripod.ledger.ids import change_id
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import ED25519, VerifierKey
-from tripod.verify.evidence import Evidence
-from tripod.verify.finding import Outcome, not_applicable
+from tripod.verify.check import BODIES, ROWS, SIGNATURES, Evidence
+from tripod.verify.finding import Finding, Outcome, not_applicable
 
 NAME = "writers-authorised"
 REQUIRED = True
+NEEDS = (ROWS, BODIES, SIGNATURES)
 HELP = "ask the actor what they did then; if their key may be in other hands, revoke it"
 
 SPEAKERS = {kind.name: kind.actor for kind in KINDS if kind.is_speech and kind.actor is not None}
 """Kinds whose body shows somebody as who speaks, and its member that does."""
-TELLS = {
-    "nbs-chat": "chat.sent",
-    "nbs-chat-terminal": "chat.sent",
-    "scribe": "decision.logged",
-}
+TELLS = {"nbs-chat": "chat.sent", "nbs-chat-terminal": "chat.sent", "scribe": "decision.logged"}
 """Sources of events that a tool publishes on behalf of an actor, and the kind they report."""
 FOUND: dict[tuple[str, str], tuple[str, ...]] = {
-    ("scribe", "log-error"): ("log.noted", "decision.logged"),
+    ("scribe", "log-error"): ("log.noted", "decision.logged")
 }
 """Source and type of events of which nobody acts (`tripod` does), as they tell of what was found in
 a file; and the kinds of entries that took it in."""
@@ -76,10 +73,19 @@ class Demand(NamedTuple):
 
 def judge(evidence: Evidence) -> Outcome:
     """What the walk over the signatures found (``tripod.verify.scan.signatures``)."""
-    told = evidence.ledger_outcome(NAME, "signed", "unsigned", "keys")
+    told = evidence.ledger_outcome(NAME, "signed", "unsigned", "keys", also=_alike(evidence))
     if not told.findings and not any(told.coverage.values()):
         return not_applicable(NAME, "no actor has a key, and nothing is signed", required=REQUIRED)
     return told
+
+
+def _alike(evidence: Evidence) -> Iterator[Finding]:
+    """Handles that can be taken for each other: no breach of a rule, and a person should know."""
+    for known, other in evidence.look_alikes():
+        shown = other.encode("ascii", "backslashreplace").decode()
+        message = f"the handle {other} looks like {known}: it is {shown}"
+        help_ = "find out who uses it: messages of one can be taken for those of the other"
+        yield Finding(NAME, message, "handles", help=help_, severity="warning")
 
 
 # Keys ------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ from tripod.ledger.tlog.tiles import (
 from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.engine import create_tables
 from tripod.verify.checks import record_agrees
-from tripod.verify.evidence import Evidence
+from tripod.verify.evidence import OpenEvidence
 from tripod.verify.finding import FilesJudged, Finding, Severity, Tally
 from tripod.verify.rows import EvidenceReader
 from tripod.verify.scan.roots import Heads
@@ -366,7 +366,6 @@ class _Loading:
 
 # Recorded ---------------------------------------------------------------------------------------
 
-
 _BROKEN = (
     sqlite3.Error,
     LedgerError,
@@ -378,7 +377,7 @@ _BROKEN = (
 )
 
 
-def hold_record(evidence: Evidence) -> None:
+def hold_record(evidence: OpenEvidence) -> None:
     """Judge the record of a team that has its ledger; without a record or a ledger, do nothing."""
     db, root = evidence.db, evidence.root
     if db is None or root is None or not os.path.lexists(f"{root}/{RECORD}"):

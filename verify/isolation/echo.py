@@ -36,9 +36,8 @@ from tripod.projections.projection import TOGETHER, content_bytes
 from tripod.projections.pythia.format import parse_assessment
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import Evidence
 from tripod.verify.isolation.runs import FILE, Review, ReviewText, assessments
-from tripod.verify.rows import RENDER_ERRORS
 
 LONG = 24
 """Characters of a word from which on it may be a line of a chat file, which is base64."""
@@ -207,7 +206,7 @@ class DecisionLogText:
 def _piece(evidence: Evidence, body: dict[str, Any]) -> str:
     try:
         return piece_bytes(evidence.source, body).decode("utf-8", "replace")
-    except RENDER_ERRORS:
+    except evidence.unreadable:
         return ""  # `bodies-present` and `kinds-known` name it
 
 
@@ -290,7 +289,7 @@ def said(evidence: Evidence, *, codes: bool) -> Iterator[ChatText]:
             body = bodies.get(seq) or evidence.body(seq)
             try:
                 yield from _said(evidence, seq, body, codes=codes)
-            except RENDER_ERRORS:
+            except evidence.unreadable:
                 continue  # a body of another shape: `kinds-known` and `bodies-present` name it
 
 
@@ -457,7 +456,7 @@ def _own_words(evidence: Evidence, own: Iterable[int]) -> set[tuple[str, ...]]:
     for seq in own:
         try:
             text = content_bytes(evidence.source, evidence.body(seq)["text"]).decode()
-        except RENDER_ERRORS:
+        except evidence.unreadable:
             continue
         found.add(tuple(words_of(text)))
     return found - {()}
@@ -479,6 +478,6 @@ def _payload(evidence: Evidence, seq: int) -> str:
     """What an event quotes, after the handle; '' of what is no event."""
     try:
         payload = content_bytes(evidence.source, evidence.body(seq)["payload"]).decode()
-    except RENDER_ERRORS:
+    except evidence.unreadable:
         return ""
     return payload.partition(": ")[2]

@@ -19,9 +19,8 @@ from tripod.ledger.places import WORKERS as FOLDER
 from tripod.projections import FILES, WORKERS
 from tripod.projections.projection import content_bytes
 from tripod.projections.workers.format import parse_worker
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import Evidence
 from tripod.verify.isolation.namespaces import objects_in
-from tripod.verify.rows import RENDER_ERRORS
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,
 # and two repetitions never stand around something that may be missing: a stranger writes the lines,
@@ -288,7 +287,7 @@ def _orders(evidence: Evidence, name: str) -> Iterator[tuple[int, str]]:
         body = evidence.body(seq)
         try:
             data = content_bytes(evidence.source, body["task" if "task" in body else "message"])
-        except RENDER_ERRORS:
+        except evidence.unreadable:
             continue  # erased, or of another shape: the ledger's checks name that
         yield seq, data.decode("utf-8", "replace")
 
@@ -296,7 +295,7 @@ def _orders(evidence: Evidence, name: str) -> Iterator[tuple[int, str]]:
 def _bytes(evidence: Evidence, path: str) -> bytes:
     try:
         file = FILES.render(evidence.source, path)
-    except RENDER_ERRORS:
+    except evidence.unreadable:
         return b""
     return b"" if file is None else file.data
 
@@ -362,7 +361,7 @@ def _noted(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple[int, st
         try:
             data = content_bytes(evidence.source, evidence.body(seq)["content"])
             yield seq, WORKERS.log(evidence.source, worker.path, data)
-        except RENDER_ERRORS:
+        except evidence.unreadable:
             continue
 
 
@@ -375,7 +374,9 @@ def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple
         order: Any = None
         try:
             order = json.loads(content_bytes(evidence.source, evidence.body(seq)["spec"]))
-        except (*RENDER_ERRORS, ValueError, RecursionError):
+        except evidence.unreadable:
+            continue
+        except RecursionError:
             continue
         argv = order.get("argv") if isinstance(order, dict) else None
         if isinstance(argv, list):
@@ -401,8 +402,8 @@ def _growth(evidence: Evidence, log: str) -> tuple[int, int | None]:
     newest: int | None = rows[0][0] if rows else None
     if newest is None or evidence.adopted(newest):
         return 2**62, newest
-    if evidence.ledger is None or evidence.team.adopted is None:
+    if evidence.ledger is None or evidence.adoption is None:
         return 0, newest
-    last = evidence.ledger.last_seq(stream=f"files/{log}", stop=evidence.team.adopted)
+    last = evidence.ledger.last_seq(stream=f"files/{log}", stop=evidence.adoption)
     size = None if last is None else evidence.body(last).get("size")
     return size if type(size) is int else 0, newest

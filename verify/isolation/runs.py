@@ -16,10 +16,9 @@ from tripod.ledger.ids import parse_at
 from tripod.projections.layout import HIDDEN
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
-from tripod.verify.evidence import Evidence
+from tripod.verify.check import Evidence
 from tripod.verify.isolation.namespaces import exceptions_in, servers_in
 from tripod.verify.isolation.reads import calls_in, plain, strings_in
-from tripod.verify.rows import RENDER_ERRORS
 
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024
@@ -154,7 +153,7 @@ def _event(evidence: Evidence, subject: str) -> int | None:
 def _bytes(evidence: Evidence, content: Any) -> bytes | None:
     try:
         return content_bytes(evidence.source, content)
-    except RENDER_ERRORS:
+    except evidence.unreadable:
         return None
 
 
@@ -248,7 +247,7 @@ def _left(evidence: Evidence, one: Review, ended: int) -> None:
     """Transcripts that its program left of its own session, kept when it ended."""
     front = f"workers/{ROLE}-{one.spawn[:12]}-"
     sql = "SELECT path, seq FROM files WHERE path GLOB ? AND seq < ? ORDER BY path"
-    for path, seq in evidence.query(sql, f"{front}[0-9]*.log", evidence.team.size):
+    for path, seq in evidence.query(sql, f"{front}[0-9]*.log", evidence.size):
         body = evidence.body(seq)
         data = None if erased(evidence, seq) else _bytes(evidence, body.get("content"))
         text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
@@ -387,7 +386,7 @@ def assessments(evidence: Evidence) -> Iterator[Posted]:
                     seq, body["channel"], body["index"], body["handle"], body["time"],
                     "observed" in body, said,
                 )  # fmt: skip
-        except RENDER_ERRORS:
+        except evidence.unreadable:
             continue  # a body that is no message: `kinds-known` and `bodies-present` name it
 
 

@@ -401,19 +401,12 @@ def _without_folds(schema: Schema) -> Schema:
     }
 
 
-def _add(
-    tally: Tally,
-    check: object,
-    message: str,
-    where: str,
-    seq: int | None = None,
-) -> None:
+def _add(tally: Tally, check: object, message: str, where: str, seq: int | None = None) -> None:
     name, words = check.NAME, check.HELP  # type: ignore[attr-defined]
     tally.add(Finding(name, message, where, help=words, seq=seq))
 
 
 # Since ------------------------------------------------------------------------------------------
-
 
 _HEADER = "SELECT header FROM entries WHERE seq = ?"
 

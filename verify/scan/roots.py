@@ -64,7 +64,6 @@ def grown(db: sqlite3.Connection, blocks: Tree, size: int) -> bytes | None:
 
 # Heads ------------------------------------------------------------------------------------------
 
-
 _KEPT = 2**16  # hashes
 
 

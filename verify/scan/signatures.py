@@ -173,10 +173,7 @@ def _walk_all(
         batches[named] = Batch(of, count + batches.get(named, _NO_BATCH).seen, last)
     lower.found.join(upper.found)
     return SignatureScan(
-        lower.found,
-        lower.signed + upper.signed,
-        lower.unsigned + upper.unsigned,
-        batches,
+        lower.found, lower.signed + upper.signed, lower.unsigned + upper.unsigned, batches
     )
 
 
