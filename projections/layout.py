@@ -95,6 +95,14 @@ HIDDEN_BESIDE = ("..", *sorted((*HIDDEN, LOGS, SPOOL)))
 """What must not stand beside a reviewer's prompt, in which the decision logs are."""
 
 
+def in_folder(folder: str) -> list[FileClass]:
+    """The classes of the files in one of the team's own folders."""
+    return [one for one in LAYOUT if one.folder == folder]
+
+
+_BY_FOLDER = {folder: in_folder(folder) for folder in ("", *FOLDERS)}
+
+
 def class_of(path: str) -> FileClass | None:
     """The class of the file at a path of the team, in folders that were added, too.
 
@@ -107,12 +115,7 @@ def class_of(path: str) -> FileClass | None:
     top, *rest = folder.split("/")
     if top == EVENTS and rest[:1] == [PROCESSED]:
         top = DONE.folder
-    return next((one for one in LAYOUT if one.folder == top and one.holds(name)), None)
-
-
-def in_folder(folder: str) -> list[FileClass]:
-    """The classes of the files in one of the team's own folders."""
-    return [one for one in LAYOUT if one.folder == folder]
+    return next((one for one in _BY_FOLDER.get(top, ()) if one.holds(name)), None)
 
 
 class Places:
