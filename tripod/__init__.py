@@ -17,7 +17,7 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod import bus, chat, decisions, errors, pythia, workers
+    from tripod import bus, chat, decisions, errors, pythia, verify, workers
     from tripod.errors import TripodError
     from tripod.ledger.entry import Entry
     from tripod.ledger.ids import now_us
@@ -32,7 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Adoption", "Entry", "Head", "Rebuilt", "Team", "TripodError", "__version__", "backup", "bus",
     "chat", "decisions", "errors", "init", "now_us", "open_team", "pythia", "rebuild", "sync",
-    "workers",
+    "verify", "workers",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
@@ -50,5 +50,5 @@ if not TYPE_CHECKING:
             "recovery.rebuild",
             "recovery.backup",
         ),
-        ("bus", "chat", "decisions", "errors", "pythia", "workers"),
+        ("bus", "chat", "decisions", "errors", "pythia", "verify", "workers"),
     )

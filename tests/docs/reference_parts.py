@@ -160,7 +160,15 @@ def _type(hint: Any, shared: dict[str, type[Any]]) -> str:
 
 # API -------------------------------------------------------------------------------------------
 
-FACES = (tripod, tripod.bus, tripod.chat, tripod.decisions, tripod.workers, tripod.pythia)
+FACES = (
+    tripod,
+    tripod.bus,
+    tripod.chat,
+    tripod.decisions,
+    tripod.workers,
+    tripod.pythia,
+    tripod.verify,
+)
 """The packages that programs import; each lists in ``__all__`` what it offers."""
 
 METHODS = {"Team": ("head", "entries", "refresh", "close")}
