@@ -352,7 +352,7 @@ def test_the_reports_say_levels_tail_and_bounds(
     stamped = stamp(project, authority)
     done(project, "anchor", "witness", witnesses[0])
     work(project, 2)
-    said = done(project, "verify", *asked).out.decode()
+    said = done(project, "verify", "-v", *asked).out.decode()
     (line,) = [line for line in said.splitlines() if line.startswith("TIMESTAMPED by ")]
     assert f" up to entry {stamped - 1}; WITNESSED by the receipt of witness {NAME}1 in " in line
     assert "; unanchored tail: 2 entries, " in line
@@ -379,7 +379,9 @@ def test_a_run_from_a_pin_counts_the_receipts_too(
     pin = str(tmp_path / "pin")
     done(project, "verify", "--pin", pin, "--update-pin", "--policy", *named)
     work(project)
-    said = done(project, "verify", "--pin", pin, "--new-only", "--policy", *named).out.decode()
+    said = done(
+        project, "verify", "-v", "--pin", pin, "--new-only", "--policy", *named
+    ).out.decode()
     assert "note: only entries from 256 on" in said
     assert f"WITNESSED by the receipt of witness {NAME}1" in said
 

@@ -108,7 +108,7 @@ def test_where_no_namespace_is_to_be_had_the_demo_says_so_and_goes_well() -> Non
     assert wrong == 0, texts
     assert any(text.startswith("  pythia-isolation: cannot tell: run ") for text in texts)
     assert "  verify: exit 3" in texts
-    assert sum("no namespace is to be had here" in text for text in texts) == len(nosy.WAYS)
+    assert sum("no namespace is available here" in text for text in texts) == len(nosy.WAYS)
     assert sum("caught; pythia-isolation" in text for text in texts) == 2 * len(nosy.WAYS) + 1
 
 
