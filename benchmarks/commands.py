@@ -16,7 +16,7 @@ from time import perf_counter
 from benchmarks.measure import Row, cost_row, in_turn
 from benchmarks.workload import fill_queue
 from tripod.ledger.locator import DATABASE, FOLDER
-from tripod.projections import BUS
+from tripod.projections.registry import BUS
 
 __all__ = ["rows"]
 

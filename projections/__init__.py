@@ -1,41 +1,92 @@
 """Projections: entries folded into tables and files. May import the ledger, and nothing above.
 
-``PROJECTIONS`` is what every team directory has, in the order in which files are rendered.
+Other packages take from here what is not about one domain; each domain has a package of its own.
 """
 
 from __future__ import annotations
 
-from tripod.projections.bus.tables import BusQueue, Claims
-from tripod.projections.chat.tables import ChatFiles, Reading
-from tripod.projections.decisions.tables import DecisionLog
-from tripod.projections.projection import Projection, TableAlone
-from tripod.projections.pythia.tables import PythiaRuns
-from tripod.projections.team.tables import Counts, Redactions, TeamFiles, Trust
-from tripod.projections.workers.tables import Agents, Workers
-
-FILES = TeamFiles()
-BUS = BusQueue()
-CHAT = ChatFiles()
-LOG = DecisionLog()
-COUNTS = Counts()
-READING = Reading()
-REDACTIONS = Redactions()
-TRUST = Trust()
-CLAIMS = Claims()
-AGENTS = Agents()
-WORKERS = Workers()
-PYTHIA = PythiaRuns()
-
-# Where an event was acknowledged onto the name of an unreadable file, the event is what stands
-# there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
-PROJECTIONS: tuple[Projection, ...] = (
-    LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
-    PYTHIA,
-)  # fmt: skip
-
-_SHARED: tuple[Projection, ...] = (LOG, CHAT, BUS, WORKERS, FILES)
-
-OWN: tuple[Projection, ...] = tuple(
-    one for one in PROJECTIONS if one not in _SHARED and not isinstance(one, TableAlone)
+from tripod.projections.disk import (
+    KEPT,
+    RACY_NS,
+    TEMPORARY,
+    UNMERGED_CURE,
+    Disk,
+    Stat,
+    TooBigError,
+    UnmergedError,
+    UnreadableError,
+    in_the_way,
+    merge_marker,
+    move_all,
+    write_missing,
 )
-"""Those whose files we alone write: the intake reads nothing back from them."""
+from tripod.projections.engine import (
+    TABLES,
+    Difference,
+    agreed_chats,
+    batches,
+    bulk,
+    compare,
+    create_tables,
+    desired,
+    differences,
+    fold_into,
+    folded_before,
+    own_files,
+    recorded,
+    refold,
+    renders,
+    source_of,
+    tables_current,
+    versions,
+)
+from tripod.projections.erasure import is_erasable, places, tombstone, withhold
+from tripod.projections.layout import (
+    CHAT_FILE,
+    CONFIG,
+    CURSORS,
+    EVENT,
+    FOLDERS,
+    HIDDEN,
+    HIDDEN_BESIDE,
+    IGNORED,
+    LOG_FILE,
+    WORKER,
+    WORKER_LOG,
+    Places,
+    class_of,
+)
+from tripod.projections.manifest import Manifest, is_quiet, load
+from tripod.projections.pieces import (
+    FILE_LIMIT,
+    UNMERGED,
+    Conflict,
+    Found,
+    names_in_bodies,
+    sort_pieces,
+)
+from tripod.projections.projection import TOGETHER, File, Render, Source, content_bytes
+from tripod.projections.registry import (
+    BUS,
+    CHAT,
+    COUNTS,
+    FILES,
+    LOG,
+    OWN,
+    PROJECTIONS,
+    TRUST,
+    WORKERS,
+)
+
+__all__ = [
+    "BUS", "CHAT", "CHAT_FILE", "CONFIG", "COUNTS", "CURSORS", "EVENT", "FILES", "FILE_LIMIT",
+    "FOLDERS", "HIDDEN", "HIDDEN_BESIDE", "IGNORED", "KEPT", "LOG", "LOG_FILE", "OWN",
+    "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TOGETHER", "TRUST", "UNMERGED",
+    "UNMERGED_CURE", "WORKER", "WORKERS", "WORKER_LOG", "Conflict", "Difference", "Disk", "File",
+    "Found", "Manifest", "Places", "Render", "Source", "Stat", "TooBigError", "UnmergedError",
+    "UnreadableError", "agreed_chats", "batches", "bulk", "class_of", "compare", "content_bytes",
+    "create_tables", "desired", "differences", "fold_into", "folded_before", "in_the_way",
+    "is_erasable", "is_quiet", "load", "merge_marker", "move_all", "names_in_bodies", "own_files",
+    "places", "recorded", "refold", "renders", "sort_pieces", "source_of", "tables_current",
+    "tombstone", "versions", "withhold", "write_missing",
+]  # fmt: skip

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from tripod.ledger.errors import TripodError
+from tripod.ledger import TripodError
 from tripod.ledger.files import hold_record_lock, name_file, open_plain, sync_path
 from tripod.ledger.progress import over
 from tripod.projections.layout import Places

@@ -20,16 +20,25 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger.entry import Entry, commit
-from tripod.ledger.errors import LedgerDamagedError
-from tripod.ledger.places import CHAT as CHATS
-from tripod.ledger.places import EVENTS, PLACE_IDS, added_problem, places_problem
+from tripod.ledger import CHAT as CHATS
+from tripod.ledger import (
+    EVENTS,
+    PLACE_IDS,
+    Entry,
+    LedgerDamagedError,
+    LedgerReader,
+    RawEntry,
+    Transaction,
+    added_problem,
+    commit,
+    places_problem,
+)
 from tripod.ledger.progress import over
-from tripod.ledger.store import LedgerReader, RawEntry, Transaction
-from tripod.projections import BUS, CHAT, FILES, OWN, PROJECTIONS, manifest
+from tripod.projections import manifest
 from tripod.projections.disk import RACY_NS, Disk, UnreadableError
 from tripod.projections.manifest import Manifest, ManifestEntry
 from tripod.projections.projection import File, Op, Render, Source
+from tripod.projections.registry import BUS, CHAT, FILES, OWN, PROJECTIONS
 
 TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
 BATCH = 1000

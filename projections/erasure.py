@@ -21,13 +21,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
+from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS
 from tripod.ledger.kinds.base import MARK, digest_of, text
 from tripod.ledger.kinds.bus import PUBLISHED
 from tripod.ledger.kinds.chat import HEADER_SEEN, ROTATED
 from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.kinds.team import CONFIG_CHANGED
-from tripod.ledger.places import CHAT, EVENTS, LOGS, PROCESSED, WORKERS
 from tripod.projections.bus.format import Event, format_event, format_time
 from tripod.projections.bus.tables import event_bytes
 from tripod.projections.chat import format as chat_format

@@ -13,9 +13,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tripod.ledger.errors import LedgerError
+from tripod.ledger import LedgerError
 from tripod.ledger.progress import tell
-from tripod.projections import BUS, PROJECTIONS
 from tripod.projections.bus.intake import take_events
 from tripod.projections.chat.intake import take_chats
 from tripod.projections.decisions.intake import take_log
@@ -23,6 +22,7 @@ from tripod.projections.disk import Disk, in_the_way
 from tripod.projections.manifest import Manifest
 from tripod.projections.pieces import UNMERGED, Found, Reader
 from tripod.projections.projection import Source
+from tripod.projections.registry import BUS, PROJECTIONS
 from tripod.projections.team.intake import config_of, take_inputs, take_others
 
 BLOCKED = "blocked"

@@ -16,8 +16,7 @@ import os
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from tripod.ledger.locator import DATABASE
-from tripod.ledger.places import (
+from tripod.ledger import (
     ARCHIVE,
     CHAT,
     COUNTS,
@@ -29,6 +28,7 @@ from tripod.ledger.places import (
     SPOOL,
     WORKERS,
 )
+from tripod.ledger.locator import DATABASE
 
 MIB = 1024 * 1024
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.ledger.canonical import format_value
-from tripod.ledger.entry import MAX_BODY, Draft
+from tripod.ledger import MAX_BODY, Draft, format_value
 from tripod.ledger.ids import observed_id
 from tripod.ledger.kinds.base import Content, content
 from tripod.ledger.progress import EACH, tell

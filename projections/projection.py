@@ -13,8 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from tripod.ledger.entry import Entry
-from tripod.ledger.store import LedgerReader
+from tripod.ledger import Entry, LedgerReader
 
 TOGETHER = 500
 """How many bodies are fetched at once."""

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tripod.ledger.entry import Draft
+from tripod.ledger import Draft
 from tripod.ledger.ids import observed_id
 from tripod.ledger.kinds.team import DISPLACED
-from tripod.projections import BUS, CHAT, LOG, PROJECTIONS
 from tripod.projections.chat.channel import Channel, cut_lines, readable
 from tripod.projections.decisions.format import split_log
 from tripod.projections.decisions.intake import LogTaker
@@ -24,6 +23,7 @@ from tripod.projections.erasure import withhold
 from tripod.projections.layout import WORKER, WORKER_LOG
 from tripod.projections.pieces import Found, Reader
 from tripod.projections.projection import Source
+from tripod.projections.registry import BUS, CHAT, LOG, PROJECTIONS
 from tripod.projections.swap import SavedName, mark_of, parse, split, take
 from tripod.projections.team.intake import keep_file
 

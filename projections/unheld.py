@@ -11,8 +11,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED
 from tripod.ledger.kinds.base import MARK
-from tripod.ledger.places import CHAT, EVENTS, LOGS, PROCESSED
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import format_time, parse_archive_name, parse_line, split_file
 from tripod.projections.chat.tables import line_bytes

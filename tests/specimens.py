@@ -265,7 +265,7 @@ def _projected(root: str) -> list[str]:
 
 
 def _rendered(source: Any) -> Iterator[str]:
-    from tripod.projections import PROJECTIONS
+    from tripod.projections.registry import PROJECTIONS
 
     for projection in PROJECTIONS:
         yield from projection.paths(source)

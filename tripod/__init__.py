@@ -19,9 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tripod import bus, chat, decisions, errors, pythia, verify, workers
     from tripod.errors import TripodError
-    from tripod.ledger.entry import Entry
+    from tripod.ledger import Entry, Head
     from tripod.ledger.ids import now_us
-    from tripod.ledger.store import Head
     from tripod.recovery.backup import backup
     from tripod.recovery.rebuild import Rebuilt, rebuild
     from tripod.team.adopt import Adoption, init, sync

@@ -11,9 +11,8 @@ from contextlib import AbstractContextManager
 from enum import Enum
 from typing import Any, Protocol
 
-from tripod.ledger.store import LedgerReader
-from tripod.projections.pieces import Found
-from tripod.projections.projection import Source
+from tripod.ledger import LedgerReader
+from tripod.projections import Found, Source
 from tripod.verify.anchors.growth import ReadVersions
 from tripod.verify.anchors.heads import HeadComparison, Outside
 from tripod.verify.finding import (

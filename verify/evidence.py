@@ -16,22 +16,27 @@ from typing import Self
 
 import orjson
 
-from tripod.ledger.entry import leaf_hash, parse_header
-from tripod.ledger.errors import LedgerError
+from tripod.ledger import COUNTS, LOGS, RECORD, WORKERS, LedgerError, leaf_hash, parse_header
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import DATABASE, no_team, team_of
-from tripod.ledger.places import COUNTS, LOGS, RECORD, WORKERS
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import SQLiteReader, keeps_log, read_only
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.projections import LOG, manifest
+from tripod.projections import (
+    LOG,
+    Disk,
+    Found,
+    Source,
+    TooBigError,
+    compare,
+    desired,
+    manifest,
+    own_files,
+    recorded,
+)
 from tripod.projections.decisions.format import log_name_problem
-from tripod.projections.disk import Disk, TooBigError
-from tripod.projections.engine import compare, desired, own_files, recorded
-from tripod.projections.pieces import Found
-from tripod.projections.projection import Source
 from tripod.projections.team import tables as team_tables
 from tripod.projections.team.tables import ahead_of
 from tripod.verify.anchors.collect import USUAL, AnchorOptions, OutsideError, gather

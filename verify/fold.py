@@ -16,15 +16,20 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
-from tripod.ledger.entry import Draft, Entry
+from tripod.ledger import Draft, Entry
 from tripod.ledger.ids import format_at
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import read_only
-from tripod.projections import BUS, CHAT
-from tripod.projections.bus.intake import is_deletion
-from tripod.projections.disk import Disk
-from tripod.projections.engine import (
+from tripod.projections import (
+    BUS,
+    CHAT,
     TABLES,
+    Disk,
+    File,
+    Found,
+    Manifest,
+    Render,
+    Source,
     agreed_chats,
     batches,
     bulk,
@@ -32,14 +37,14 @@ from tripod.projections.engine import (
     create_tables,
     fold_into,
     folded_before,
+    load,
     own_files,
     renders,
+    sort_pieces,
     versions,
 )
+from tripod.projections.bus.intake import is_deletion
 from tripod.projections.intake import take_in
-from tripod.projections.manifest import Manifest, load
-from tripod.projections.pieces import Found, sort_pieces
-from tripod.projections.projection import File, Render, Source
 from tripod.projections.team.intake import CONFIG
 from tripod.verify.advice import may_decide
 from tripod.verify.rows import (

@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger.entry import Draft, Entry
-from tripod.ledger.errors import LedgerError
+from tripod.ledger import Draft, Entry, LedgerError
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.sqlite.erase import REDACTED, redaction_id
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate
-from tripod.projections.engine import create_tables
-from tripod.projections.projection import Source
+from tripod.projections import Source, create_tables
 
 _FRONT = re.compile(
     rb'\{"actor":"([^"\\\x00-\x1f]*+)","at":"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)",'

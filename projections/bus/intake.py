@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from tripod.ledger.entry import Draft
+from tripod.ledger import Draft
 from tripod.ledger.kinds.base import content
-from tripod.projections import BUS
 from tripod.projections.bus.format import (
     MAX_FILE,
     PRIORITIES,
@@ -31,6 +30,7 @@ from tripod.projections.erasure import holds_erased
 from tripod.projections.layout import COUNTS_FILE
 from tripod.projections.pieces import Found, Reader, fits, make_piece, names_in_bodies
 from tripod.projections.projection import TOGETHER, Source
+from tripod.projections.registry import BUS
 from tripod.projections.team.tables import counted_entry
 
 RANK = 3

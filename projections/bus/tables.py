@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from tripod.ledger.entry import Entry
+from tripod.ledger import Entry
 from tripod.projections.bus.format import PRIORITIES, Event, format_event, format_time
 from tripod.projections.layout import EVENT
 from tripod.projections.projection import (

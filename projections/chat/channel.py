@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tripod.ledger.kinds.base import content
-from tripod.projections import CHAT
 from tripod.projections.chat.format import (
     ChatFile,
     ChatHeader,
@@ -23,6 +22,7 @@ from tripod.projections.chat.format import (
 )
 from tripod.projections.chat.tables import MODE, line_bytes
 from tripod.projections.pieces import Reader, beside, erased_since, make_piece, same_but
+from tripod.projections.registry import CHAT
 
 RANK = 1
 FOREVER = 2**62

@@ -19,10 +19,8 @@ from collections import Counter
 from hashlib import sha256
 from typing import NamedTuple
 
-from tripod.ledger.entry import Draft
+from tripod.ledger import ARCHIVE, Draft
 from tripod.ledger.kinds.base import content
-from tripod.ledger.places import ARCHIVE
-from tripod.projections import CHAT
 from tripod.projections.chat.channel import (
     FOREVER,
     Archive,
@@ -43,6 +41,7 @@ from tripod.projections.chat.tables import index_of, position
 from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.pieces import FILE_LIMIT, Found, Reader, fits, make_piece
 from tripod.projections.projection import Source
+from tripod.projections.registry import CHAT
 
 
 def take_chats(reader: Reader) -> None:

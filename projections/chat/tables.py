@@ -18,7 +18,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tripod.ledger.entry import Entry
+from tripod.ledger import Entry
 from tripod.projections.chat.format import (
     HEADER_LINES,
     MAX_PLAIN,

@@ -33,7 +33,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tripod.ledger.places import LOGS, added_problem
+from tripod.ledger import LOGS, added_problem
 from tripod.projections import text as moments
 
 STATUSES = ("decided", "accepted-risk", "mitigated", "superseded", "reversed")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from tripod.ledger.kinds.base import content
-from tripod.projections import LOG
 from tripod.projections.chat.format import parse_time
 from tripod.projections.decisions.format import (
     DecisionText,
@@ -35,6 +34,7 @@ from tripod.projections.pieces import (
     make_piece,
     same_but,
 )
+from tripod.projections.registry import LOG
 
 RANK = 2
 STREAM = "decisions"

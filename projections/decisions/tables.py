@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from tripod.ledger.entry import Entry
+from tripod.ledger import Entry
 from tripod.projections.decisions.format import (
     DecisionText,
     format_decision,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tripod.ledger.entry import Entry
+from tripod.ledger import Entry
 from tripod.projections.projection import Op, TableAlone
 
 _ISOLATED = "INSERT OR IGNORE INTO isolations (spawn, seq, level) VALUES (?, ?, ?)"

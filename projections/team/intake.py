@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Annotated, Any
 
-from tripod.ledger.errors import MalformedError
+from tripod.ledger import ARCHIVE, RECORD, SPOOL, MalformedError
 from tripod.ledger.kinds.base import content
-from tripod.ledger.places import ARCHIVE, RECORD, SPOOL
-from tripod.projections import BUS, CHAT, FILES, LOG, WORKERS, layout
+from tripod.projections import layout
 from tripod.projections.bus.format import Config, ConfigWarning
 from tripod.projections.disk import TooBigError, UnreadableError
 from tripod.projections.engine import own_files
 from tripod.projections.pieces import Reader, fits, make_piece
+from tripod.projections.registry import BUS, CHAT, FILES, LOG, WORKERS
 from tripod.projections.settings import MAX_SIZE, judge, one_of, read_entries, spelled, whole
 from tripod.projections.team.tables import MODE, odd_config
 from tripod.projections.workers.format import EMPTY_LOG

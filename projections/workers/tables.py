@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tripod.ledger.entry import Entry
+from tripod.ledger import Entry
 from tripod.projections.layout import WORKER
 from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
 

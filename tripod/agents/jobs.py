@@ -32,7 +32,7 @@ from tripod.agents.spec import SpawnResult, SpawnSpec, described, is_spawn_id, r
 from tripod.agents.spool import LOST, RUNNING, Look, Spool, result_of
 from tripod.agents.wrapper import public_of
 from tripod.errors import RefusedError
-from tripod.ledger.entry import Draft
+from tripod.ledger import SPOOL, Draft
 from tripod.ledger.kinds.agents import (
     ABANDONED,
     DELIVERED,
@@ -43,8 +43,7 @@ from tripod.ledger.kinds.agents import (
     Kept,
 )
 from tripod.ledger.kinds.base import content
-from tripod.ledger.places import SPOOL
-from tripod.projections.projection import content_bytes
+from tripod.projections import content_bytes
 from tripod.team.act import Act
 from tripod.team.team import Team
 

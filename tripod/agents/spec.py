@@ -18,7 +18,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal
 
-from tripod.ledger.canonical import format_value
+from tripod.ledger import format_value
 
 BASIC_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Names of the environment that any program may see."""

@@ -362,7 +362,7 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
             gone.append((name, size))
             left -= size
         rows.close()
-        from tripod.projections.pieces import names_in_bodies
+        from tripod.projections import names_in_bodies
 
         _keep_edited(act, [name for name, _ in gone])
         sizes = dict(gone)

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.projections import CHAT
+from tripod.projections import CHAT, content_bytes
 from tripod.projections.chat import format as format_
 from tripod.projections.chat.tables import Span, span_of
 from tripod.projections.chat.tables import unread as unread_rows
-from tripod.projections.projection import content_bytes
 from tripod.team.act import Act
 from tripod.team.team import Team
 
@@ -247,7 +246,7 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
 
 def _look_at_positions(team: Team, channel: str) -> None:
     """Take in what the original tool moved, if its file is there and is not as we left it."""
-    from tripod.projections.manifest import load
+    from tripod.projections import load
 
     path = f"{CHAT.folder}/{channel}.chat.cursors"
     stat = team.disk.stat(path)

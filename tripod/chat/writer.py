@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tripod.chat.keep import rotate
 from tripod.chat.read import ChatMessage, channel_name, live_of, missing, writable
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger.entry import Draft
+from tripod.ledger import Draft
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.chat import CREATED, SENT
 from tripod.projections import CHAT

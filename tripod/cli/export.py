@@ -7,8 +7,7 @@ import os
 from tripod.cli.commands import Call, verb_of
 from tripod.errors import BadArgumentError
 from tripod.output import emit_bytes
-from tripod.projections.disk import Disk
-from tripod.projections.projection import File
+from tripod.projections import Disk, File
 
 
 def _export(call: Call) -> None:

@@ -14,12 +14,12 @@ from contextlib import contextmanager, suppress
 from sqlite3 import OperationalError
 
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
+from tripod.ledger import ARCHIVE, CHAT, EVENTS, RECORD
+from tripod.ledger import LOGS as SCRIBE
 from tripod.ledger.files import read_plain
 from tripod.ledger.locator import DATABASE, FOLDER, LEDGER, has_ledger, home_of, is_apart, named
-from tripod.ledger.places import ARCHIVE, CHAT, EVENTS, RECORD
-from tripod.ledger.places import LOGS as SCRIBE
 from tripod.output import one_line, remark
-from tripod.projections.disk import Disk
+from tripod.projections import Disk
 from tripod.team.open import opened_at, tell
 from tripod.team.team import Team
 
@@ -341,8 +341,8 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
     front = known_in(team, SCRIBE, folder)
     if front == "" or (front is not None and _is_known(team, front + name)):
         return
+    from tripod.projections import FILE_LIMIT
     from tripod.projections.decisions.format import is_log, parse_log_archive_name
-    from tripod.projections.pieces import FILE_LIMIT
     from tripod.team.adopt import add_place
 
     try:

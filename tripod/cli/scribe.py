@@ -23,7 +23,7 @@ from tripod.decisions import read as reading
 from tripod.decisions import writer as acts
 from tripod.decisions.read import Standing
 from tripod.errors import BadArgumentError, MalformedEntryError
-from tripod.ledger.places import LOGS as SCRIBE
+from tripod.ledger import LOGS as SCRIBE
 from tripod.output import emit, hanging, one_line, remark
 from tripod.projections import LOG
 from tripod.projections.bus.format import age, format_time

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import Call, verb_of
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.ledger.entry import Entry, leaf_hash
+from tripod.ledger import Entry, leaf_hash
 from tripod.ledger.sqlite.erase import redaction_id
 from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
 from tripod.team.team import Team
@@ -120,7 +120,7 @@ def _said(team: Team, spawn: str) -> dict[str, Any]:
 
 
 def _text(team: Team, content: dict[str, Any] | None) -> str | None:
-    from tripod.projections.projection import content_bytes
+    from tripod.projections import content_bytes
 
     return None if content is None else content_bytes(team.source, content).decode(errors="replace")
 

@@ -17,9 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from tripod.ledger.entry import leaf_hash
-from tripod.ledger.places import SEARCH
-from tripod.ledger.store import LedgerReader
+from tripod.ledger import SEARCH, LedgerReader, leaf_hash
 
 if TYPE_CHECKING:
     from sqlite_utils import Database

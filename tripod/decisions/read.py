@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripod.errors import NotFoundError
-from tripod.projections import LOG
+from tripod.projections import LOG, content_bytes
 from tripod.projections.decisions.format import entry_text
 from tripod.projections.decisions.tables import piece_bytes
-from tripod.projections.projection import content_bytes
 from tripod.team.team import Team
 
 CHANGES = ("mitigated", "superseded", "reversed")

@@ -12,10 +12,10 @@ import json
 from typing import NamedTuple
 
 from tripod.errors import BadArgumentError
-from tripod.ledger.entry import parse_header
+from tripod.ledger import parse_header
 from tripod.ledger.kinds.bus import SEEN
+from tripod.projections import content_bytes
 from tripod.projections.bus.format import PRIORITIES
-from tripod.projections.projection import content_bytes
 from tripod.team.team import Team
 
 TYPES = ("chat-message", "chat-mention", "task-complete", "assessment-posted")

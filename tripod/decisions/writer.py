@@ -17,10 +17,10 @@ import orjson
 from tripod.bus.events import settings
 from tripod.decisions.read import CHANGES
 from tripod.errors import BadArgumentError, MalformedEntryError
-from tripod.ledger.entry import Draft, leaf_hash
+from tripod.ledger import Draft, leaf_hash
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
-from tripod.projections import LOG
+from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import last_line, line_at, span_of
 from tripod.projections.decisions.format import (
@@ -36,7 +36,6 @@ from tripod.projections.decisions.format import (
     valid_id,
 )
 from tripod.projections.decisions.tables import LIVE, text_of
-from tripod.projections.disk import Disk
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import RUN, spoken
 from tripod.team.act import Act, draft_event

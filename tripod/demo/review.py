@@ -19,7 +19,7 @@ from tripod.demo import nosy
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER
-from tripod.projections.projection import content_bytes
+from tripod.projections import content_bytes
 from tripod.pythia import reviewer as pythia
 from tripod.pythia.checkpoints import TYPE, point_named, snapshot
 from tripod.pythia.folder import Folder

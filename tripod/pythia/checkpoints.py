@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tripod.errors import NotFoundError, RefusedError
-from tripod.ledger.entry import Draft, parse_header
-from tripod.projections import LOG
+from tripod.ledger import Draft, parse_header
+from tripod.projections import LOG, content_bytes
 from tripod.projections.decisions.tables import piece_bytes
-from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import (
     DecisionRange,
     answers,

@@ -18,8 +18,7 @@ from typing import ClassVar
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain
 from tripod.ledger.kinds.team import evidence_kept
-from tripod.projections.layout import WORKER_LOG
-from tripod.projections.projection import File
+from tripod.projections import WORKER_LOG, File
 from tripod.team.act import Act
 from tripod.team.team import Team
 

@@ -30,7 +30,7 @@ from tripod.bus.events import claim_on, settings, take_event
 from tripod.chat.read import channel_name, live_of
 from tripod.chat.writer import say_in
 from tripod.errors import RefusedError
-from tripod.ledger.entry import Draft
+from tripod.ledger import Draft
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.kinds.bus import ACKED, CLAIMED, RELEASED

@@ -21,9 +21,7 @@ from tripod.agents.spec import BASIC_ENV
 from tripod.bus.events import NOBODY, claim_on
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.files import read_plain
-from tripod.projections import BUS, CHAT, LOG
-from tripod.projections.layout import HIDDEN_BESIDE
-from tripod.projections.projection import content_bytes
+from tripod.projections import BUS, CHAT, HIDDEN_BESIDE, LOG, content_bytes
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.pythia.checkpoints import Point, ask, pending, point_named, point_of, snapshot
 from tripod.pythia.folder import CONFIG, Folder

@@ -25,27 +25,27 @@ from tripod.errors import (
     TripodError,
     UnwritableError,
 )
+from tripod.ledger import RECORD, Head, LedgerReader, root_of
 from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import DATABASE, FOLDER, named, nearest, team_of
-from tripod.ledger.merkle import root_of
-from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_ours, put_back
 from tripod.ledger.sqlite.store import SQLiteStore
-from tripod.ledger.store import Head, LedgerReader
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import sign_fork as sign_fork_note
-from tripod.projections import CHAT, LOG, text
-from tripod.projections.disk import Disk
-from tripod.projections.engine import (
+from tripod.projections import (
+    CHAT,
+    LOG,
+    Disk,
     differences,
     fold_into,
     recorded,
     refold,
     source_of,
     tables_current,
+    text,
 )
 from tripod.projections.team.tables import ahead_of
 from tripod.recovery import rebuild as recover

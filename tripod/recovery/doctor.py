@@ -21,14 +21,12 @@ from typing import NamedTuple
 from tripod.agents.spec import is_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
+from tripod.ledger import SPOOL, WORKERS
 from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at, parse_at
 from tripod.ledger.locator import DATABASE, no_team, team_of
-from tripod.ledger.places import SPOOL, WORKERS
-from tripod.projections import BUS, FILES, LOG
-from tripod.projections.disk import TEMPORARY, UNMERGED_CURE
+from tripod.projections import BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE
 from tripod.projections.intake import BLOCKED
-from tripod.projections.pieces import UNMERGED
 from tripod.projections.team.intake import CONFIG
 from tripod.recovery import rebuild as recover
 from tripod.recovery.repair import RENEWING, remove

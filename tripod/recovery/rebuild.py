@@ -15,18 +15,23 @@ from itertools import islice
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnwritableError
 from tripod.ledger.sqlite.repair import walk
-from tripod.projections import BUS, PROJECTIONS, text
-from tripod.projections.disk import Disk, UnreadableError
-from tripod.projections.engine import (
+from tripod.projections import (
+    BUS,
+    PROJECTIONS,
+    UNMERGED,
+    Conflict,
     Difference,
+    Disk,
+    File,
+    Source,
+    UnreadableError,
     batches,
     create_tables,
     differences,
     fold_into,
     source_of,
+    text,
 )
-from tripod.projections.pieces import UNMERGED, Conflict
-from tripod.projections.projection import File, Source
 from tripod.projections.unheld import told, unheld
 from tripod.recovery.repair import RENEWING, remove
 from tripod.team.act import Act

@@ -24,17 +24,25 @@ from typing import Any
 import orjson
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger.entry import Entry
+from tripod.ledger import Entry
 from tripod.ledger.files import read_plain
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.erase import redaction_id
-from tripod.projections import CHAT, LOG, manifest
+from tripod.projections import (
+    CHAT,
+    LOG,
+    Source,
+    content_bytes,
+    desired,
+    is_erasable,
+    manifest,
+    places,
+    refold,
+    tombstone,
+)
 from tripod.projections.chat.format import parse_line
-from tripod.projections.engine import desired, refold
-from tripod.projections.erasure import is_erasable, places, tombstone
-from tripod.projections.projection import Source, content_bytes
 from tripod.projections.text import line_problem
 from tripod.team.act import Act
 from tripod.team.team import Team

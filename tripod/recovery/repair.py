@@ -31,7 +31,7 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_rows
 from tripod.ledger.sqlite.store import SQLiteStore, explained
 from tripod.output import remark
-from tripod.projections.engine import fold_into, refold
+from tripod.projections import fold_into, refold
 
 RENEWING = "renewing"  # ledger.db.renewing: kept out of git as every ledger.db*
 _FILES = ("", "-wal", "-shm", "-journal")

@@ -15,11 +15,23 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger.entry import Draft, Entry
+from tripod.ledger import Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
 from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
-from tripod.projections import COUNTS
+from tripod.projections import (
+    COUNTS,
+    UNMERGED_CURE,
+    Disk,
+    Source,
+    UnreadableError,
+    content_bytes,
+    desired,
+    fold_into,
+    in_the_way,
+    merge_marker,
+    source_of,
+)
 from tripod.projections.bus.format import (
     PRIORITIES,
     Event,
@@ -29,13 +41,10 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_word,
 )
-from tripod.projections.disk import UNMERGED_CURE, Disk, UnreadableError, in_the_way, merge_marker
-from tripod.projections.engine import desired, fold_into, source_of
-from tripod.projections.projection import Source, content_bytes
 from tripod.team.files import Files, touched_by
 
 if TYPE_CHECKING:
-    from tripod.projections.pieces import Conflict
+    from tripod.projections import Conflict
 
 
 Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
@@ -210,7 +219,7 @@ class Act:
                 f"finished: writing the file would remove the other side's part, so nothing was "
                 f"recorded; {UNMERGED_CURE}"
             )
-        from tripod.projections.erasure import withhold
+        from tripod.projections import withhold
 
         shown, places = withhold(self.source, path, data)
         if places:

@@ -19,29 +19,35 @@ from typing import cast
 
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError
-from tripod.ledger.entry import Draft
+from tripod.ledger import ARCHIVE, PROCESSED, Draft, added_problem, place_problem, places_problem
 from tripod.ledger.files import hold_folder
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
 from tripod.ledger.locator import DATABASE, FOLDER, root_in
-from tripod.ledger.places import ARCHIVE, PROCESSED, added_problem, place_problem, places_problem
-from tripod.projections import BUS, CHAT, COUNTS, LOG, text
-from tripod.projections.decisions.tables import LIVE
-from tripod.projections.disk import Disk, UnreadableError, in_the_way, merge_marker
-from tripod.projections.engine import recorded
-from tripod.projections.layout import (
+from tripod.projections import (
+    BUS,
+    CHAT,
     CHAT_FILE,
     CONFIG,
+    COUNTS,
     CURSORS,
     EVENT,
     FOLDERS,
     IGNORED,
+    LOG,
     LOG_FILE,
     WORKER,
+    Disk,
+    File,
     Places,
+    UnreadableError,
+    in_the_way,
+    merge_marker,
+    names_in_bodies,
+    recorded,
+    text,
 )
-from tripod.projections.pieces import names_in_bodies
-from tripod.projections.projection import File
+from tripod.projections.decisions.tables import LIVE
 from tripod.projections.team.tables import ahead_of
 from tripod.team.act import Act
 from tripod.team.intake import take_in

@@ -22,18 +22,32 @@ from contextlib import ExitStack, suppress
 from errno import EISDIR
 from hashlib import sha256
 
-from tripod.ledger.entry import Entry
+from tripod.ledger import Entry
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.sqlite.store import SQLiteStore
-from tripod.projections import BUS, CHAT, COUNTS, LOG, PROJECTIONS, manifest
+from tripod.projections import (
+    BUS,
+    CHAT,
+    COUNTS,
+    LOG,
+    LOG_FILE,
+    PROJECTIONS,
+    RACY_NS,
+    Disk,
+    File,
+    Source,
+    Stat,
+    UnmergedError,
+    UnreadableError,
+    class_of,
+    desired,
+    in_the_way,
+    manifest,
+)
 from tripod.projections.bus.tables import name_us
 from tripod.projections.decisions.format import parse_log_archive_name
 from tripod.projections.decisions.tables import watched_logs
-from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError, in_the_way
-from tripod.projections.engine import desired
-from tripod.projections.layout import LOG_FILE, class_of
-from tripod.projections.projection import File, Source
 
 
 def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
@@ -47,7 +61,7 @@ def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
             for name in BUS.moved_by(source, entry.seq):
                 paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
         if entry.kind == REDACTED:
-            from tripod.projections.erasure import places
+            from tripod.projections import places
 
             erased = places(source, entry.data["kind"], entry.data["keep"])
             paths.update((path, None) for path in erased if desired(source, path) is not None)
@@ -185,7 +199,7 @@ class Files:
             self.disk.make_folder(done)
             if len(names) <= MANY:
                 return [name for name in names if not self._take(name)]
-            from tripod.projections.disk import move_all
+            from tripod.projections import move_all
 
             files = [name[len(front) :] for name in names]
             left = [front + file for file in move_all(self.disk, queue, done, files)]
@@ -284,7 +298,7 @@ class Files:
             self._try(staged[0][0], lambda: self._publish_all(staged))
 
     def _publish_all(self, staged: list[tuple[str, File]]) -> None:
-        from tripod.projections.disk import write_missing
+        from tripod.projections import write_missing
 
         for (path, want), stat in zip(staged, write_missing(self.disk, staged), strict=True):
             if stat is None:
@@ -416,7 +430,7 @@ class Files:
             return
         self._try(done, lambda: self.disk.make_folder(done))
         if len(names) > MANY:
-            from tripod.projections.disk import move_all
+            from tripod.projections import move_all
 
             try:
                 moved = move_all(self.disk, queue, done, [name[len(front) :] for name in names])

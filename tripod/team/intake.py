@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tripod.errors import RefusedError
-from tripod.ledger.entry import Draft
+from tripod.ledger import Draft
 from tripod.ledger.kinds.team import DISPLACED
-from tripod.projections import BUS, CHAT
-from tripod.projections.disk import KEPT, UNMERGED_CURE, Disk
+from tripod.projections import BUS, CHAT, KEPT, UNMERGED_CURE, Disk
 from tripod.projections.team.tables import PATH as COUNTS_PATH
 from tripod.projections.team.tables import ahead_of
 from tripod.team.act import Act, draft_event
@@ -23,7 +22,7 @@ from tripod.team.files import digest_of
 from tripod.team.positions import behind, show_positions, take_positions
 
 if TYPE_CHECKING:
-    from tripod.projections.pieces import Conflict, Found
+    from tripod.projections import Conflict, Found
 
 FEW = 10  # files of one folder that vanished; more of them are told by an entry for the folder
 NAMED = 3  # of those
@@ -52,7 +51,7 @@ def take_in(act: Act) -> None:
         act.warn(f"{path} {odd}")
     act.look.left_alone, act.look.files = found.left_alone, found.files
     if found.pieces:
-        from tripod.projections.pieces import sort_pieces
+        from tripod.projections import sort_pieces
 
         drafts = sort_pieces(found.pieces)
         act.append(drafts)
@@ -76,8 +75,8 @@ def take_in(act: Act) -> None:
 
 def _heed(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
     """Tell what is not taken in; ``gone`` collects the files that are written again."""
+    from tripod.projections import UNMERGED
     from tripod.projections.intake import BLOCKED
-    from tripod.projections.pieces import UNMERGED
 
     if conflict.what == BLOCKED:
         act.conflicts[conflict.path] = conflict

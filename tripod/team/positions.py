@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from hashlib import sha256
 
-from tripod.projections import CHAT
-from tripod.projections.chat.format import format_cursors, parse_cursors
-from tripod.projections.chat.tables import index_of
-from tripod.projections.disk import (
+from tripod.projections import (
+    CHAT,
+    CURSORS,
     RACY_NS,
     UNMERGED_CURE,
+    File,
     UnreadableError,
     merge_marker,
 )
-from tripod.projections.layout import CURSORS
-from tripod.projections.projection import File
+from tripod.projections.chat.format import format_cursors, parse_cursors
+from tripod.projections.chat.tables import index_of
 from tripod.team.act import Act
 
 

@@ -28,18 +28,25 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from tripod.errors import LedgerDamagedError, NoTeamError, RefusedError, UnwritableError
-from tripod.ledger.entry import Draft, Entry
+from tripod.ledger import PLACE_IDS, Draft, Entry, Head
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.locator import DATABASE, FOLDER, has_ledger, is_apart, team_of
-from tripod.ledger.places import PLACE_IDS
 from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.sqlite.reader import sound_entries
-from tripod.ledger.store import Head
-from tripod.projections import BUS, CHAT, COUNTS, OWN, manifest
-from tripod.projections.disk import RACY_NS
-from tripod.projections.engine import agreed_chats, recorded, refold, tables_current
-from tripod.projections.layout import Places
-from tripod.projections.manifest import is_quiet
+from tripod.projections import (
+    BUS,
+    CHAT,
+    COUNTS,
+    OWN,
+    RACY_NS,
+    Places,
+    agreed_chats,
+    is_quiet,
+    manifest,
+    recorded,
+    refold,
+    tables_current,
+)
 from tripod.team.act import Act, Context
 from tripod.team.files import has_foreign_lock, is_live_log
 from tripod.team.intake import refuse_if_ahead, settle, take_in

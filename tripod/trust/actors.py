@@ -16,11 +16,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import LedgerError, NotFoundError, RefusedError, TripodError
+from tripod.ledger import Draft, LedgerReader
 from tripod.ledger.actors import OBSERVED, sign_drafts
-from tripod.ledger.entry import Draft
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import ACTOR_ENROLLED, ACTOR_REVOKED
-from tripod.ledger.store import LedgerReader
 from tripod.team.act import Context
 
 if TYPE_CHECKING:

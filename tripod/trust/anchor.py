@@ -38,10 +38,9 @@ from tripod.errors import (
     RefusedError,
     UnreachableError,
 )
+from tripod.ledger import RECORD, consistency_proof, root_of
 from tripod.ledger.files import read_plain
 from tripod.ledger.kinds.trust import ANCHOR_RECEIVED, AnchorMethod
-from tripod.ledger.merkle import consistency_proof, root_of
-from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.reader import block_nodes
 from tripod.ledger.tlog.note import (
     Note,
@@ -64,7 +63,7 @@ from tripod.ledger.tlog.witness import (
     format_request,
     parse_signatures,
 )
-from tripod.projections.projection import content_bytes
+from tripod.projections import content_bytes
 from tripod.team.team import Team
 from tripod.trust.export import SEAL
 from tripod.trust.seal import in_force

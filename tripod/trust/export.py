@@ -30,14 +30,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from tripod.errors import LedgerDamagedError, LedgerError, MalformedError, RefusedError
-from tripod.ledger.entry import auth_of, commit, leaf_hash
+from tripod.ledger import (
+    RECORD,
+    LedgerReader,
+    Nodes,
+    RawEntry,
+    Tree,
+    auth_of,
+    commit,
+    leaf_hash,
+    root_of,
+)
 from tripod.ledger.files import hold_folder, read_plain, sync_path
-from tripod.ledger.merkle import Nodes, Tree, root_of
-from tripod.ledger.places import RECORD
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.erase import named_blobs
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
-from tripod.ledger.store import LedgerReader, RawEntry
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.seal import Seal, parse_seal
 from tripod.ledger.tlog.tiles import (
@@ -56,8 +63,7 @@ from tripod.ledger.tlog.tiles import (
     parse_path,
     tiles_of,
 )
-from tripod.projections.disk import TEMPORARY, Disk, UnreadableError, write_missing
-from tripod.projections.projection import File
+from tripod.projections import TEMPORARY, Disk, File, UnreadableError, write_missing
 
 if TYPE_CHECKING:
     from tripod.ledger.sqlite.store import SQLiteStore

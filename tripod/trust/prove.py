@@ -16,8 +16,8 @@ from collections.abc import Callable
 from contextlib import closing
 
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
+from tripod.ledger import consistency_proof, inclusion_proof
 from tripod.ledger.files import hold_folder, read_plain
-from tripod.ledger.merkle import consistency_proof, inclusion_proof
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof

@@ -26,14 +26,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
-from tripod.ledger.entry import Draft, Entry
+from tripod.ledger import RECORD, Draft, Entry, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file, read_plain
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
-from tripod.ledger.merkle import Nodes, root_of
-from tripod.ledger.places import RECORD
 from tripod.ledger.sqlite.erase import REDACTED
-from tripod.ledger.store import Head, LedgerReader
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
 from tripod.projections import TRUST

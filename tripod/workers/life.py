@@ -13,13 +13,11 @@ from typing import cast
 from tripod.agents.jobs import LOST_REASON, Attempt, RunHooks
 from tripod.agents.spec import SpawnResult
 from tripod.errors import NotFoundError, RefusedError
-from tripod.ledger.entry import Draft
+from tripod.ledger import Draft
 from tripod.ledger.files import open_plain
 from tripod.ledger.kinds.team import evidence_kept
 from tripod.ledger.kinds.workers import ENDED, RUNNING, End
-from tripod.projections.disk import TooBigError, UnreadableError
-from tripod.projections.layout import WORKER_LOG
-from tripod.projections.projection import content_bytes
+from tripod.projections import WORKER_LOG, TooBigError, UnreadableError, content_bytes
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 

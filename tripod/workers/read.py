@@ -15,9 +15,7 @@ from typing import NamedTuple
 from tripod.agents.jobs import newest, recorded, spool_of
 from tripod.agents.spool import RUNNING
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.projections import FILES, WORKERS
-from tripod.projections.disk import UnreadableError
-from tripod.projections.projection import content_bytes
+from tripod.projections import FILES, WORKERS, UnreadableError, content_bytes
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER, worker_of
 from tripod.team.team import Team

@@ -34,7 +34,7 @@ from tripod.errors import (
 )
 from tripod.ledger.kinds.workers import CONTINUED, DISMISSED, ESCALATED, SPAWNED, WorkerSpawned
 from tripod.ledger.locator import LEDGER, nearest
-from tripod.projections.projection import content_bytes
+from tripod.projections import content_bytes
 from tripod.projections.workers.format import valid_slug, valid_worker_name
 from tripod.projections.workers.tables import FOLDER
 from tripod.team.act import draft_event

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tripod.ledger.errors import LedgerError, MalformedError, TripodError
+from tripod.ledger import LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.timestamp import parse_authorities

@@ -19,16 +19,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger.entry import Entry
-from tripod.ledger.errors import LedgerError, MalformedError, MissingExtraError, NotVerifiedError
+from tripod.ledger import Entry, LedgerError, MalformedError, MissingExtraError, NotVerifiedError
 from tripod.ledger.ids import parse_at
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, fork_signers, fork_text, format_seal, parse_seal
 from tripod.ledger.tlog.timestamp import open_receipt
-from tripod.projections import TRUST
-from tripod.projections.engine import source_of
-from tripod.projections.projection import Source, content_bytes
+from tripod.projections import TRUST, Source, content_bytes, source_of
 from tripod.verify.anchors.heads import (
     Fork,
     HeadComparison,

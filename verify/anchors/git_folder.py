@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tripod.ledger.errors import TripodError
+from tripod.ledger import TripodError
 from tripod.ledger.files import read_plain
 
 _MAX_SMALL = 1024 * 1024

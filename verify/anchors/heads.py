@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from tripod.ledger.errors import LedgerError, MalformedError
+from tripod.ledger import LedgerError, MalformedError
 from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_text
 from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal

@@ -28,11 +28,11 @@ from contextlib import suppress
 from itertools import chain
 
 from tripod.ledger.ids import parse_at
-from tripod.projections import LOG
 from tripod.projections.decisions.format import parse_decision, split_log
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import UNMERGED_CURE
 from tripod.projections.pieces import UNMERGED
+from tripod.projections.registry import LOG
 from tripod.verify.anchors import growth
 from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import (

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripod.ledger.entry import Header, commit
+from tripod.ledger import Header, commit
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.sqlite.erase import redaction_id
 from tripod.projections.erasure import tombstone

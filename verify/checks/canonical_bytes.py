@@ -15,9 +15,7 @@ database as it is as evidence.
 
 from __future__ import annotations
 
-from tripod.ledger.canonical import parse_value
-from tripod.ledger.entry import MAX_BODY, Header, parse_header
-from tripod.ledger.errors import MalformedError
+from tripod.ledger import MAX_BODY, Header, MalformedError, parse_header, parse_value
 from tripod.verify.check import ROWS, Evidence
 from tripod.verify.finding import Outcome
 

@@ -21,8 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tripod.ledger.chain import check_link
-from tripod.ledger.entry import Header
+from tripod.ledger import Header, check_link
 from tripod.verify.check import ROWS, Evidence
 from tripod.verify.finding import Outcome
 

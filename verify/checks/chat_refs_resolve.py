@@ -28,10 +28,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
-from tripod.projections import CHAT
 from tripod.projections.chat.format import HEADER_LINES, parse_header, parse_time
 from tripod.projections.decisions.format import NONE_YET, parse_refs
 from tripod.projections.projection import content_bytes
+from tripod.projections.registry import CHAT
 from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
 

@@ -41,11 +41,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tripod.projections import FILES, LOG
 from tripod.projections.disk import UNMERGED_CURE
 from tripod.projections.intake import BLOCKED
 from tripod.projections.pieces import UNMERGED, Conflict
 from tripod.projections.projection import content_bytes
+from tripod.projections.registry import FILES, LOG
 from tripod.projections.team.intake import REPLACED
 from tripod.projections.unheld import told, unheld
 from tripod.verify.anchors.collect import AUTHORITIES

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tripod.ledger.errors import MalformedError, NotVerifiedError
+from tripod.ledger import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, rotation_problem
 from tripod.verify.check import LEDGER, TABLES, Evidence

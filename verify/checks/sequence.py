@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tripod.ledger.entry import Header
+from tripod.ledger import Header
 from tripod.verify.check import ROWS, Evidence
 from tripod.verify.finding import Finding, Outcome, Severity
 

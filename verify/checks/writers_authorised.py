@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tripod.ledger import Header, MalformedError, auth_of
 from tripod.ledger.actors import (
     ENROLLED,
     OBSERVED,
@@ -40,8 +41,6 @@ from tripod.ledger.actors import (
     note_problem,
     record_problem,
 )
-from tripod.ledger.entry import Header, auth_of
-from tripod.ledger.errors import MalformedError
 from tripod.ledger.ids import change_id
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import ED25519, VerifierKey

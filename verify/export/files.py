@@ -22,10 +22,7 @@ from typing import Any
 
 import orjson
 
-from tripod.ledger.entry import leaf_hash
-from tripod.ledger.errors import LedgerError, MalformedError, TripodError
-from tripod.ledger.merkle import Tree, root_of
-from tripod.ledger.places import RECORD
+from tripod.ledger import RECORD, LedgerError, MalformedError, Tree, TripodError, leaf_hash, root_of
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.erase import named_blobs
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes
@@ -53,8 +50,7 @@ from tripod.ledger.tlog.tiles import (
     parse_path,
     tiles_of,
 )
-from tripod.projections.disk import Disk, UnreadableError
-from tripod.projections.engine import create_tables
+from tripod.projections import Disk, UnreadableError, create_tables
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence
 from tripod.verify.finding import FilesJudged, Finding, Severity, Tally

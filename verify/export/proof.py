@@ -8,10 +8,17 @@ from dataclasses import replace
 
 import orjson
 
-from tripod.ledger.entry import auth_of, commit, leaf_hash, parse_header
-from tripod.ledger.errors import LedgerError, MalformedError, NotVerifiedError
+from tripod.ledger import (
+    LedgerError,
+    MalformedError,
+    NotVerifiedError,
+    auth_of,
+    check_consistency,
+    commit,
+    leaf_hash,
+    parse_header,
+)
 from tripod.ledger.files import read_plain
-from tripod.ledger.merkle import check_consistency
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof

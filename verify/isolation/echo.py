@@ -26,13 +26,12 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tripod.ledger.entry import parse_header
-from tripod.ledger.errors import LedgerError
+from tripod.ledger import LedgerError, parse_header
+from tripod.projections import TOGETHER, content_bytes
 from tripod.projections.chat.format import parse_line
 from tripod.projections.chat.tables import line_bytes
 from tripod.projections.decisions.format import parts_of
 from tripod.projections.decisions.tables import piece_bytes
-from tripod.projections.projection import TOGETHER, content_bytes
 from tripod.projections.pythia.format import parse_assessment
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of

@@ -14,10 +14,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tripod.ledger.places import LOGS
-from tripod.ledger.places import WORKERS as FOLDER
-from tripod.projections import FILES, WORKERS
-from tripod.projections.projection import content_bytes
+from tripod.ledger import LOGS
+from tripod.ledger import WORKERS as FOLDER
+from tripod.projections import FILES, WORKERS, content_bytes
 from tripod.projections.workers.format import parse_worker
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.namespaces import objects_in

@@ -13,8 +13,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from tripod.ledger.ids import parse_at
-from tripod.projections.layout import HIDDEN
-from tripod.projections.projection import content_bytes
+from tripod.projections import HIDDEN, content_bytes
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.namespaces import exceptions_in, servers_in

@@ -19,13 +19,11 @@ from functools import cache, partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from tripod.ledger.entry import Header, leaf_hash
-from tripod.ledger.merkle import EMPTY_ROOT, Tree
+from tripod.ledger import EMPTY_ROOT, Header, Tree, leaf_hash
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.tlog.seal import Seal
-from tripod.projections.disk import Disk
-from tripod.projections.engine import TABLES, folded_before
+from tripod.projections import TABLES, Disk, folded_before
 from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from tripod.verify.finding import Coverage, Finding, Scanned, Tally
 from tripod.verify.fold import Compared, compare_own

@@ -10,9 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 from functools import lru_cache
 
-from tripod.ledger.entry import leaf_hash, parse_header
-from tripod.ledger.errors import LedgerError
-from tripod.ledger.merkle import EMPTY_ROOT, Tree, root_of
+from tripod.ledger import EMPTY_ROOT, LedgerError, Tree, leaf_hash, parse_header, root_of
 from tripod.ledger.sqlite.reader import block_nodes
 from tripod.verify.finding import Scanned
 from tripod.verify.rows import one

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, Header, Tree, leaf_hash
 from tripod.ledger.actors import CHANGES
-from tripod.ledger.entry import GENESIS, MAX_BODY, MAX_HEADER, Header, leaf_hash
-from tripod.ledger.merkle import Tree
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite import erase
 from tripod.ledger.sqlite.erase import REDACTED
