@@ -15,8 +15,8 @@ from time import perf_counter
 from benchmarks.measure import Row, in_turn, rate_row
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, Scale, event_draft, fill_queue, make_team
 from tripod.bus import events
+from tripod.ledger import DATABASE
 from tripod.ledger.entry import Draft, Entry
-from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import fold_into
 from tripod.team.team import Team

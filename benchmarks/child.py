@@ -15,7 +15,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from time import perf_counter
 
-from tripod.ledger.locator import DATABASE
+from tripod.ledger import DATABASE
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.seal import Seal
 from tripod.recovery import rebuild as recover

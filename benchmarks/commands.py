@@ -15,7 +15,8 @@ from time import perf_counter
 
 from benchmarks.measure import Row, cost_row, in_turn
 from benchmarks.workload import fill_queue
-from tripod.ledger.locator import DATABASE, FOLDER
+from tripod.ledger import DATABASE
+from tripod.ledger.locator import FOLDER
 from tripod.projections.registry import BUS
 
 __all__ = ["rows"]

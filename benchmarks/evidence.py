@@ -19,10 +19,9 @@ from benchmarks.exports import NEW, keep_record, seal_by_hand
 from benchmarks.judging import Cost, cost_of
 from benchmarks.measure import Pair, Row, cost_row, in_turn, rate_row, time_row
 from benchmarks.workload import AFTER_US, Scale, event_draft, make_team
-from tripod.ledger import chain
+from tripod.ledger import DATABASE, chain
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.kinds.team import OPENED
-from tripod.ledger.locator import DATABASE
 from tripod.ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
 from tripod.ledger.sqlite import store as writing
 from tripod.ledger.sqlite.reader import block_nodes, read_only

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 
+from tripod.ledger import DATABASE
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE
-from tripod.ledger.locator import DATABASE
 from tripod.ledger.merkle import root_of
 from tripod.ledger.sqlite.reader import block_nodes, read_only
 from tripod.ledger.tlog.note import Note, SigningKey, format_note

@@ -20,9 +20,9 @@ from benchmarks.child import LEDGER_NAMES
 from benchmarks.measure import Pair, Row, cost_row, in_turn
 from benchmarks.workload import AFTER_US, PEOPLE, WORK, event_draft, fill_queue
 from tripod.bus import events as bus
+from tripod.ledger import DATABASE
 from tripod.ledger.actors import parse_record, statement
 from tripod.ledger.entry import Draft
-from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.team.team import Team

@@ -9,16 +9,22 @@ from __future__ import annotations
 from tripod.ledger.canonical import format_value, parse_value
 from tripod.ledger.chain import check_link
 from tripod.ledger.entry import (
+    CHANGE_IDS,
     GENESIS,
     MAX_BODY,
     MAX_HEADER,
+    REDACTED,
     Draft,
     Entry,
     Header,
     auth_of,
+    change_id,
     commit,
     leaf_hash,
+    observed_id,
+    parse_at,
     parse_header,
+    redaction_id,
 )
 from tripod.ledger.errors import (
     LedgerDamagedError,
@@ -41,6 +47,7 @@ from tripod.ledger.places import (
     ARCHIVE,
     CHAT,
     COUNTS,
+    DATABASE,
     EVENTS,
     LOGS,
     PLACE_IDS,
@@ -56,11 +63,12 @@ from tripod.ledger.places import (
 from tripod.ledger.store import Head, LedgerReader, RawEntry, Transaction
 
 __all__ = [
-    "ARCHIVE", "CHAT", "COUNTS", "EMPTY_ROOT", "EVENTS", "GENESIS", "LOGS", "MAX_BODY",
-    "MAX_HEADER", "PLACE_IDS", "PROCESSED", "RECORD", "SEARCH", "SPOOL", "WORKERS", "Draft",
-    "Entry", "Head", "Header", "LedgerDamagedError", "LedgerError", "LedgerReader",
-    "MalformedError", "MissingExtraError", "Nodes", "NotVerifiedError", "RawEntry", "Transaction",
-    "Tree", "TripodError", "added_problem", "auth_of", "check_consistency", "check_link",
-    "commit", "consistency_proof", "format_value", "inclusion_proof", "leaf_hash", "parse_header",
-    "parse_value", "place_problem", "places_problem", "root_of",
+    "ARCHIVE", "CHANGE_IDS", "CHAT", "COUNTS", "DATABASE", "EMPTY_ROOT", "EVENTS", "GENESIS",
+    "LOGS", "MAX_BODY", "MAX_HEADER", "PLACE_IDS", "PROCESSED", "RECORD", "REDACTED", "SEARCH",
+    "SPOOL", "WORKERS", "Draft", "Entry", "Head", "Header", "LedgerDamagedError", "LedgerError",
+    "LedgerReader", "MalformedError", "MissingExtraError", "Nodes", "NotVerifiedError", "RawEntry",
+    "Transaction", "Tree", "TripodError", "added_problem", "auth_of", "change_id",
+    "check_consistency", "check_link", "commit", "consistency_proof", "format_value",
+    "inclusion_proof", "leaf_hash", "observed_id", "parse_at", "parse_header", "parse_value",
+    "place_problem", "places_problem", "redaction_id", "root_of",
 ]  # fmt: skip

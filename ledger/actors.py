@@ -17,7 +17,7 @@ A statement begins with ``{``, a list with ``[``, and neither holds a line break
 other note is either of them.
 
 A change of a handle's key is a note that names the ledger. The changes are numbered from 1, and the
-entry of each has an id made of handle and number (``tripod.ledger.ids``), so that each is unique
+entry of each has an id made of handle and number (``tripod.ledger.entry``), so that each is unique
 and all are found without a search. To enrol, the new key signs these lines, and so does a key that
 may put it in force::
 

@@ -175,3 +175,54 @@ def _header_problem(value: object) -> str | None:
     if not _AT.fullmatch(value["at"]):
         return "header field at is not a UTC time with microseconds"
     return None
+
+
+# Ids and times ---------------------------------------------------------------------------------
+
+
+CHANGE_IDS = ("actor-", "actor.")
+"""All that ``change_id`` gives sorts from the one to the other, and hardly another id does."""
+REDACTED = "redacted"
+"""The kind of the entry that says that another was erased."""
+
+
+def redaction_id(seq: int) -> str:
+    """The id of the entry that says that ``seq`` was erased.
+
+    >>> redaction_id(41)
+    'redacted-41'
+    """
+    return f"{REDACTED}-{seq}"
+
+
+def change_id(handle: str, number: int) -> str:
+    """The id of the entry by which the key of the actor ``handle`` changes the ``number``-th time.
+
+    >>> change_id("ann", 1)
+    'actor-1-ann'
+    """
+    return f"{CHANGE_IDS[0]}{number}-{handle}"
+
+
+def observed_id(path: str, ordinal: int, data: bytes) -> str:
+    """Id of something observed: the same piece of the same file always has the same id.
+
+    Args:
+        path: within the team directory, with forward slashes.
+        ordinal: which one it is among equal pieces of that file, from 0.
+        data: the piece's bytes.
+    """
+    digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
+    return "obs-" + digest.hexdigest()[:40]
+
+
+def parse_at(at: str) -> int:
+    """Read what ``format_at`` writes: microseconds since 1970 (ValueError: invalid).
+
+    >>> parse_at("2026-11-21T20:57:55.123456Z")
+    1795294675123456
+    """
+    from datetime import datetime
+
+    moment = datetime.strptime(at, "%Y-%m-%dT%H:%M:%S.%f%z")
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond

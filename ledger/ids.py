@@ -1,13 +1,9 @@
-"""Identifiers and the clock's spelling: what the edges hand to the pure core."""
+"""New ids and the time of this host's clock: what the edges hand to the pure core."""
 
 from __future__ import annotations
 
 import os
 import time
-from hashlib import sha256
-
-CHANGE_IDS = ("actor-", "actor.")
-"""All that ``change_id`` gives sorts from the one to the other, and hardly another id does."""
 
 
 def now_us() -> int:
@@ -26,18 +22,6 @@ def format_at(us: int) -> str:
         f"{moment.tm_year:04}-{moment.tm_mon:02}-{moment.tm_mday:02}"
         f"T{moment.tm_hour:02}:{moment.tm_min:02}:{moment.tm_sec:02}.{us % 1_000_000:06}Z"
     )
-
-
-def parse_at(at: str) -> int:
-    """Read what ``format_at`` writes: microseconds since 1970 (ValueError: invalid).
-
-    >>> parse_at("2026-11-21T20:57:55.123456Z")
-    1795294675123456
-    """
-    from datetime import datetime
-
-    moment = datetime.strptime(at, "%Y-%m-%dT%H:%M:%S.%f%z")
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
 def now_at() -> str:
@@ -77,24 +61,3 @@ def fresh_ids(count: int) -> list[tuple[str, bytes]]:
         tail = f"{first + n:015x}"
         pairs.append((f"{front}{tail[:3]}-{tail[3:]}", salts[32 * n : 32 * n + 32]))
     return pairs
-
-
-def change_id(handle: str, number: int) -> str:
-    """The id of the entry by which the key of the actor ``handle`` changes the ``number``-th time.
-
-    >>> change_id("ann", 1)
-    'actor-1-ann'
-    """
-    return f"{CHANGE_IDS[0]}{number}-{handle}"
-
-
-def observed_id(path: str, ordinal: int, data: bytes) -> str:
-    """Id of something observed: the same piece of the same file always has the same id.
-
-    Args:
-        path: within the team directory, with forward slashes.
-        ordinal: which one it is among equal pieces of that file, from 0.
-        data: the piece's bytes.
-    """
-    digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
-    return "obs-" + digest.hexdigest()[:40]

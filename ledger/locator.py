@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import stat
 
-from tripod.ledger.places import CHAT, COUNTS, EVENTS, LOGS, RECORD, WORKERS
+from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
 FOLDER = ".nbs"
-DATABASE = "ledger.db"
 LEDGER = "TRIPOD_LEDGER"
 """The variable that names a team directory, its project, or the ledger in it."""
 

@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import re
 
+DATABASE = "ledger.db"
+"""The file of the team directory that is the ledger."""
+
 RECORD = "record"
 """The folder of the team directory that holds the ledger as plain files."""
 

@@ -20,6 +20,7 @@ from tripod.ledger import (
     ARCHIVE,
     CHAT,
     COUNTS,
+    DATABASE,
     EVENTS,
     LOGS,
     PROCESSED,
@@ -28,7 +29,6 @@ from tripod.ledger import (
     SPOOL,
     WORKERS,
 )
-from tripod.ledger.locator import DATABASE
 
 MIB = 1024 * 1024
 

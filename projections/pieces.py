@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.ledger import MAX_BODY, Draft, format_value
-from tripod.ledger.ids import observed_id
+from tripod.ledger import MAX_BODY, Draft, format_value, observed_id
 from tripod.ledger.kinds.base import Content, content
 from tripod.ledger.progress import EACH, tell
 from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, merge_marker

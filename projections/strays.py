@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tripod.ledger import Draft
-from tripod.ledger.ids import observed_id
+from tripod.ledger import Draft, observed_id
 from tripod.ledger.kinds.team import DISPLACED
 from tripod.projections.chat.channel import Channel, cut_lines, readable
 from tripod.projections.decisions.format import split_log

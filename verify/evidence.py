@@ -16,10 +16,19 @@ from typing import Self
 
 import orjson
 
-from tripod.ledger import COUNTS, LOGS, RECORD, WORKERS, LedgerError, leaf_hash, parse_header
+from tripod.ledger import (
+    COUNTS,
+    DATABASE,
+    LOGS,
+    RECORD,
+    WORKERS,
+    LedgerError,
+    leaf_hash,
+    parse_header,
+)
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.ids import now_us
-from tripod.ledger.locator import DATABASE, no_team, team_of
+from tripod.ledger.locator import no_team, team_of
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import SQLiteReader, keeps_log, read_only
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION

@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 
-from tripod.ledger import RECORD, LedgerError
-from tripod.ledger.locator import DATABASE
+from tripod.ledger import DATABASE, RECORD, LedgerError
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.anchors.collect import USUAL, AnchorOptions

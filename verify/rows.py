@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import Draft, Entry, LedgerError
+from tripod.ledger import REDACTED, Draft, Entry, LedgerError, redaction_id
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.sqlite.erase import REDACTED, redaction_id
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate
 from tripod.projections import Source, create_tables

@@ -15,7 +15,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import NamedTuple
 
-from tripod.ledger.ids import parse_at
+from tripod.ledger import parse_at
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.progress import tell
 from tripod.ledger.tlog.note import VerifierKey

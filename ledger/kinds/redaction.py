@@ -5,9 +5,9 @@ What ``keep`` has to fit is the model of another kind: ``tripod.ledger.kinds.mod
 
 from typing import TypedDict
 
+from tripod.ledger.entry import REDACTED as NAME
+from tripod.ledger.entry import redaction_id
 from tripod.ledger.kinds.base import Count, Kind, Name
-from tripod.ledger.sqlite.erase import REDACTED as NAME
-from tripod.ledger.sqlite.erase import redaction_id
 
 
 class Redacted(TypedDict):

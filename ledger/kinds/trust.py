@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
-from tripod.ledger.ids import change_id
+from tripod.ledger.entry import change_id
 from tripod.ledger.kinds.base import Bytes, Count, Kind, Name, Sha256
 
 SealReason = Literal["asked", "checkpoint", "decision", "policy", "export"]

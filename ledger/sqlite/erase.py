@@ -20,19 +20,8 @@ from typing import Any
 
 import orjson
 
+from tripod.ledger.entry import redaction_id
 from tripod.ledger.errors import LedgerError
-
-REDACTED = "redacted"
-"""The kind."""
-
-
-def redaction_id(seq: int) -> str:
-    """The id of the entry that says that ``seq`` was erased.
-
-    >>> redaction_id(41)
-    'redacted-41'
-    """
-    return f"{REDACTED}-{seq}"
 
 
 def named_blobs(value: Any) -> Iterator[tuple[str, int]]:

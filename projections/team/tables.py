@@ -26,8 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tripod.ledger import Entry, LedgerReader
-from tripod.ledger.sqlite.erase import REDACTED
+from tripod.ledger import REDACTED, Entry, LedgerReader
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.layout import COUNTS_FILE, WORKER

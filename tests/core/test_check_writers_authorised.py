@@ -14,9 +14,9 @@ from specimens import authored, build, copy, database, forge, private, read, res
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
+from tripod.ledger import change_id
 from tripod.ledger.actors import ENROLLED, REVOKED, sign_change
 from tripod.ledger.entry import Header
-from tripod.ledger.ids import change_id
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
 from tripod.team import adopt

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from sealed import LOG, OTHER_LOG
 
+from tripod.ledger import CHANGE_IDS, change_id
 from tripod.ledger.actors import (
     change_text,
     cosign_note,
@@ -14,7 +15,6 @@ from tripod.ledger.actors import (
     sign_change,
 )
 from tripod.ledger.errors import MalformedError, NotVerifiedError
-from tripod.ledger.ids import CHANGE_IDS, change_id
 from tripod.ledger.tlog.note import SigningKey
 
 ANN = SigningKey("ann", b"a" * 32)

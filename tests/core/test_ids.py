@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.ledger import ids
-from tripod.ledger.ids import format_at, fresh_ids, now_at, now_us, observed_id, uuid7
+from tripod.ledger import ids, observed_id
+from tripod.ledger.ids import format_at, fresh_ids, now_at, now_us, uuid7
 
 MICROSECONDS = st.integers(0, 253_402_300_799_999_999)  # to the end of the year 9999
 NANOSECONDS = st.integers(0, 2**48 * 1_000_000 - 1)

@@ -14,10 +14,10 @@ from contextlib import contextmanager, suppress
 from sqlite3 import OperationalError
 
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
-from tripod.ledger import ARCHIVE, CHAT, EVENTS, RECORD
+from tripod.ledger import ARCHIVE, CHAT, DATABASE, EVENTS, RECORD
 from tripod.ledger import LOGS as SCRIBE
 from tripod.ledger.files import read_plain
-from tripod.ledger.locator import DATABASE, FOLDER, LEDGER, has_ledger, home_of, is_apart, named
+from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, home_of, is_apart, named
 from tripod.output import one_line, remark
 from tripod.projections import Disk
 from tripod.team.open import opened_at, tell

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import Call, verb_of
 from tripod.errors import BadArgumentError, NotFoundError
-from tripod.ledger import Entry, leaf_hash
-from tripod.ledger.sqlite.erase import redaction_id
+from tripod.ledger import Entry, leaf_hash, redaction_id
 from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
 from tripod.team.team import Team
 

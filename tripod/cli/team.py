@@ -9,8 +9,8 @@ from dataclasses import replace
 from tripod.cli.commands import Call, verb_of
 from tripod.cli.params import Choice, Number, log_keys
 from tripod.errors import BadArgumentError, PagesDamagedError
-from tripod.ledger import RECORD
-from tripod.ledger.locator import DATABASE, named
+from tripod.ledger import DATABASE, RECORD
+from tripod.ledger.locator import named
 from tripod.output import emit_report, one_line, remark
 from tripod.projections import LOG
 from tripod.recovery.rebuild import Rebuilt

@@ -25,11 +25,11 @@ from tripod.errors import (
     TripodError,
     UnwritableError,
 )
-from tripod.ledger import RECORD, Head, LedgerReader, root_of
+from tripod.ledger import DATABASE, RECORD, Head, LedgerReader, root_of
 from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import FORKED_FROM
-from tripod.ledger.locator import DATABASE, FOLDER, named, nearest, team_of
+from tripod.ledger.locator import FOLDER, named, nearest, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_ours, put_back
 from tripod.ledger.sqlite.store import SQLiteStore

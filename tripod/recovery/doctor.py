@@ -21,10 +21,10 @@ from typing import NamedTuple
 from tripod.agents.spec import is_spawn_id
 from tripod.agents.spool import RUNNING, Look, Spool
 from tripod.errors import PagesDamagedError
-from tripod.ledger import SPOOL, WORKERS
+from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_at
 from tripod.ledger.files import hold_file, lock_open, open_plain
-from tripod.ledger.ids import format_at, parse_at
-from tripod.ledger.locator import DATABASE, no_team, team_of
+from tripod.ledger.ids import format_at
+from tripod.ledger.locator import no_team, team_of
 from tripod.projections import BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE
 from tripod.projections.intake import BLOCKED
 from tripod.projections.team.intake import CONFIG

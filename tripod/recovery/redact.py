@@ -24,12 +24,10 @@ from typing import Any
 import orjson
 
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
-from tripod.ledger import Entry
+from tripod.ledger import DATABASE, Entry, redaction_id
 from tripod.ledger.files import read_plain
 from tripod.ledger.kinds.redaction import REDACTED
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.locator import DATABASE
-from tripod.ledger.sqlite.erase import redaction_id
 from tripod.projections import (
     CHAT,
     LOG,

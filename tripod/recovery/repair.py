@@ -25,8 +25,8 @@ import sqlite3
 from contextlib import closing, suppress
 
 from tripod.errors import LedgerError
+from tripod.ledger import DATABASE
 from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
-from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_rows
 from tripod.ledger.sqlite.store import SQLiteStore, explained

@@ -15,9 +15,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger import Draft, Entry
+from tripod.ledger import DATABASE, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
-from tripod.ledger.locator import DATABASE
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
 from tripod.projections import (
     COUNTS,

@@ -19,11 +19,19 @@ from typing import cast
 
 from tripod.bus.events import settings
 from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError
-from tripod.ledger import ARCHIVE, PROCESSED, Draft, added_problem, place_problem, places_problem
+from tripod.ledger import (
+    ARCHIVE,
+    DATABASE,
+    PROCESSED,
+    Draft,
+    added_problem,
+    place_problem,
+    places_problem,
+)
 from tripod.ledger.files import hold_folder
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.kinds.team import ADOPTED, OPENED, PLACE_ADDED, Holds
-from tripod.ledger.locator import DATABASE, FOLDER, root_in
+from tripod.ledger.locator import FOLDER, root_in
 from tripod.projections import (
     BUS,
     CHAT,

@@ -22,9 +22,8 @@ from contextlib import ExitStack, suppress
 from errno import EISDIR
 from hashlib import sha256
 
-from tripod.ledger import Entry
+from tripod.ledger import REDACTED, Entry
 from tripod.ledger.progress import over
-from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections import (
     BUS,

@@ -15,8 +15,8 @@ from tripod.errors import (
     TooLargeError,
     UnwritableError,
 )
-from tripod.ledger import SPOOL
-from tripod.ledger.locator import DATABASE, FOLDER, LEDGER, has_ledger, named, nearest
+from tripod.ledger import DATABASE, SPOOL
+from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, named, nearest
 from tripod.ledger.sqlite.store import is_malformed, pages_damaged
 from tripod.output import remark
 from tripod.team.team import Team, find_root

@@ -28,10 +28,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from tripod.errors import LedgerDamagedError, NoTeamError, RefusedError, UnwritableError
-from tripod.ledger import PLACE_IDS, Draft, Entry, Head
+from tripod.ledger import DATABASE, PLACE_IDS, REDACTED, Draft, Entry, Head
 from tripod.ledger.ids import format_at, now_us
-from tripod.ledger.locator import DATABASE, FOLDER, has_ledger, is_apart, team_of
-from tripod.ledger.sqlite.erase import REDACTED
+from tripod.ledger.locator import FOLDER, has_ledger, is_apart, team_of
 from tripod.ledger.sqlite.reader import sound_entries
 from tripod.projections import (
     BUS,

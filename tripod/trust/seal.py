@@ -26,11 +26,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tripod.errors import LedgerError, RefusedError, TripodError
-from tripod.ledger import RECORD, Draft, Entry, Head, LedgerReader, Nodes, root_of
+from tripod.ledger import RECORD, REDACTED, Draft, Entry, Head, LedgerReader, Nodes, root_of
 from tripod.ledger.files import hold_file, read_plain
 from tripod.ledger.ids import format_at, now_us
 from tripod.ledger.kinds.trust import KEY_SET, SEAL_MADE, SealReason
-from tripod.ledger.sqlite.erase import REDACTED
 from tripod.ledger.tlog.note import MAX_NOTE, Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
 from tripod.projections import TRUST

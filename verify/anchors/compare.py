@@ -19,8 +19,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import Entry, LedgerError, MalformedError, MissingExtraError, NotVerifiedError
-from tripod.ledger.ids import parse_at
+from tripod.ledger import (
+    Entry,
+    LedgerError,
+    MalformedError,
+    MissingExtraError,
+    NotVerifiedError,
+    parse_at,
+)
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, fork_signers, fork_text, format_seal, parse_seal

@@ -27,7 +27,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 
-from tripod.ledger.ids import parse_at
+from tripod.ledger import parse_at
 from tripod.projections.decisions.format import parse_decision, split_log
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import UNMERGED_CURE

@@ -24,9 +24,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripod.ledger import Header, commit
+from tripod.ledger import Header, commit, redaction_id
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.sqlite.erase import redaction_id
 from tripod.projections.erasure import tombstone
 from tripod.verify.check import BODIES, ROWS, Evidence
 from tripod.verify.finding import Outcome

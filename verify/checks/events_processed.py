@@ -38,7 +38,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from tripod.ledger.ids import parse_at
+from tripod.ledger import parse_at
 from tripod.projections.bus.intake import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers, span_of
 from tripod.projections.team.intake import CONFIG

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import Header, MalformedError, auth_of
+from tripod.ledger import Header, MalformedError, auth_of, change_id
 from tripod.ledger.actors import (
     ENROLLED,
     OBSERVED,
@@ -41,7 +41,6 @@ from tripod.ledger.actors import (
     note_problem,
     record_problem,
 )
-from tripod.ledger.ids import change_id
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import ED25519, VerifierKey
 from tripod.verify.check import BODIES, ROWS, SIGNATURES, Evidence

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.ledger.ids import parse_at
+from tripod.ledger import parse_at
 from tripod.projections import HIDDEN, content_bytes
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
 from tripod.verify.check import Evidence

@@ -18,11 +18,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, Header, Tree, leaf_hash
+from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, REDACTED, Header, Tree, leaf_hash
 from tripod.ledger.actors import CHANGES
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite import erase
-from tripod.ledger.sqlite.erase import REDACTED
 from tripod.verify.checks import (
     bodies_present,
     canonical_bytes,

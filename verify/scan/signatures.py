@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import Header, LedgerError, MalformedError
+from tripod.ledger import CHANGE_IDS, Header, LedgerError, MalformedError
 from tripod.ledger.actors import CHANGES, OBSERVED, Record, message_of, parse_record, statement
-from tripod.ledger.ids import CHANGE_IDS
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
