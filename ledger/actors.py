@@ -140,7 +140,7 @@ def sign_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
     """The record by which ``key`` signs one statement, or several of one act together.
 
     Raises:
-        MalformedError: there are none, or more than 64.
+        MalformedError: there is no key, or there are more than 64.
     """
     digests = tuple(sha256(one).digest() for one in stated) if len(stated) > 1 else ()
     message = _listed(digests) if digests else b"".join(stated)
@@ -221,7 +221,7 @@ def sign_change(
     """The note by which ``signers`` put a key in force, or revoke it for a ``reason``.
 
     Raises:
-        MalformedError: the handle, the origin or the reason is none that a note can hold.
+        MalformedError: a note cannot hold the handle, the origin or the reason.
     """
     text = change_text(origin, number, key, reason)
     return format_note(Note(text, tuple(sign(text, signer) for signer in signers))).decode()

@@ -99,7 +99,7 @@ _CHOOSES = re.compile(
 
 
 class Passage(NamedTuple):
-    """A message that sounds like a decision: which, by whom, of what it is a sign, the sentence.
+    """A message that sounds like a decision: which, its author, the sign found, the sentence.
 
     ``more`` counts others close after it. ``fresh``: fewer than ``BEHIND`` messages followed, so
     the Scribe may still log it.

@@ -177,7 +177,7 @@ class Outcome:
 class Anchored:
     """How far heads that are remembered outside vouch for the ledger.
 
-    ``sizes`` gives for each level that is reached up to which size, and by whom, in words.
+    ``sizes`` gives for each level that is reached up to which size, and its witness, in words.
     ``tail`` are the entries after the largest of them, ``seconds`` how long ago the first of
     those was appended, by the ledger's own clock and that of this run.
     """
@@ -251,7 +251,7 @@ class Report:
 
     @property
     def judged(self) -> int:
-        """How many checks came to a verdict on what they saw; advice is none."""
+        """How many checks came to a verdict on what they saw; advice does not count."""
         return sum(
             outcome.verdict in (CLEAN, FINDINGS) and not outcome.advice for outcome in self.outcomes
         )

@@ -48,7 +48,7 @@ Mode = Annotated[int, Limits(0, 0o7777)]
 
 
 class Content(TypedDict, total=False):
-    """Bytes, exactly: UTF-8 text, base64 where they are none, or a blob over 16 KiB."""
+    """Bytes, exactly: UTF-8 text, base64 if they are not UTF-8, or a blob over 16 KiB."""
 
     text: str
     base64: str
@@ -77,7 +77,7 @@ class Observed(TypedDict):
 
 
 def content(data: bytes, blobs: list[bytes]) -> Content:
-    """Hold bytes exactly: as text, as base64 where they are none, or as a blob if they are long.
+    """Hold bytes exactly: as text, as base64 if not UTF-8, or as a blob if they are long.
 
     Text that JSON writes at more than twice the limit counts as none: it holds control
     characters, which take six bytes each (16 KiB of zeros would not fit a body). A blob is added

@@ -71,7 +71,7 @@ class Rotated(TypedDict):
 
     ``size`` is how many bytes they take, ``header`` what stands in front of them there. ``stop``
     is the index of the line after them, given where deleted ones lie between. With ``moved`` the
-    live file itself went there, with all its lines: there is none until the channel begins anew.
+    live file itself went there, with all its lines: the channel then has no live file.
     """
 
     channel: Name

@@ -11,7 +11,7 @@ from tripod.ledger.kinds.base import Count, Kind, Name
 
 
 class Redacted(TypedDict):
-    """Body, salt and blobs of entry ``seq``, of the kind ``kind``, were erased: by whom and why.
+    """Body, salt and blobs of entry ``seq``, of the kind ``kind``, were erased: who did it and why.
 
     ``keep`` stands for the erased body from then on: a body of the same kind, with what the rules
     need, and ``[redacted]`` where its texts were. The entry's id is ``redacted-<seq>``, so none is

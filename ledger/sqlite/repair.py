@@ -160,7 +160,7 @@ def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: 
 def _sound_rows(table: str, rows: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
     """Rows on their way; a blob that is not what its name says stops them (ValueError).
 
-    The cursor of the tables is none of the old file's: there are no tables yet.
+    The cursor of the tables is not copied from the old file: there are no tables yet.
     """
     names = [column[0] for column in rows.description]
     for row in rows:

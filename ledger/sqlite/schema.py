@@ -159,8 +159,8 @@ def check_ours(db: sqlite3.Connection) -> int:
 
     Raises:
         LedgerDamagedError: the file belongs to another program or to a newer version, or one of
-            the ledger's own tables is none (a view in its place may never end, and may say what
-            it likes).
+            the ledger's own tables is not a table (a view in its place may never end, and may
+            give any rows).
     """
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     strangers = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
@@ -244,7 +244,7 @@ _TRIGGERS = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY
 def put_back(db: sqlite3.Connection) -> list[str]:
     """Make the triggers of the database's own schema version anew where they differ; their names.
 
-    Those that are none of ours are removed first: nothing may run them. What ours would have
+    Those that are not ours are removed first: nothing may run them. What ours would have
     refused to the cursors is mended as well. Inside the caller's transaction, if one is open.
     Those of projections are made with their tables.
 

@@ -148,7 +148,7 @@ class VerifierKey(NamedTuple):
         """Write the key in one printable word, a vkey.
 
         Raises:
-            MalformedError: the name or the type is none that a note may carry.
+            MalformedError: a note may not carry this name or this type.
         """
         _check_key(self.name, self.kind, self.public, "public key")
         payload = format_base64(bytes([self.kind]) + self.public)
@@ -192,7 +192,7 @@ class SigningKey:
     __slots__ = ("kind", "name", "seed")
 
     def __init__(self, name: str, seed: bytes, kind: int = ED25519) -> None:
-        """Take a key as it is (MalformedError: the name, the type or the seed is none)."""
+        """Take a key as it is (MalformedError: the name, the type or the seed is invalid)."""
         _check_key(name, kind, seed, "private key")
         self.name = name
         self.kind = kind
@@ -344,7 +344,7 @@ def format_note(note: Note) -> bytes:
 
     Raises:
         MalformedError: the text does not end in a newline or holds a control character; a name
-            or a signature is none; no signature, or more than 100; more than 1 MiB.
+            or a signature is invalid; no signature, or more than 100; more than 1 MiB.
     """
     _check_text(note.text)
     lines = []
@@ -419,7 +419,7 @@ def sign(text: str, key: SigningKey) -> Signature:
     The same text and key give the same bytes.
 
     Raises:
-        MalformedError: the text is none that a note may hold, or the key is for cosignatures.
+        MalformedError: a note may not hold this text, or the key is for cosignatures.
     """
     if key.kind != ED25519:
         raise MalformedError(
@@ -433,7 +433,7 @@ def cosign(text: str, key: SigningKey, seconds: int) -> Signature:
     """Sign ``text`` together with a time, in seconds since 1970.
 
     Raises:
-        MalformedError: the text is none that a note may hold, the key is not one for
+        MalformedError: a note may not hold this text, the key is not one for
             cosignatures, or the time does not fit 64 bits.
     """
     if key.kind != COSIGNATURE:
@@ -504,7 +504,7 @@ def format_carried(lines: Iterable[str], note: Note) -> bytes:
     """Write lines and a note after them: the frame of proofs, and of requests to a witness.
 
     Raises:
-        MalformedError: the note is none.
+        MalformedError: the bytes are not a note.
     """
     return ("\n".join(lines) + "\n\n").encode() + format_note(note)
 

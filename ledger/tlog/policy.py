@@ -195,7 +195,7 @@ class _Reading:
         elif keyword in _FORMS:
             _refuse(f"not of the form `{_FORMS[keyword]}`")
         else:
-            _refuse(f"{keyword[:100]!r} is none of {', '.join(_FORMS)}")
+            _refuse(f"{keyword[:100]!r} is not one of {', '.join(_FORMS)}")
 
     def _log(self, vkey: str, url: str | None = None) -> None:
         log = TrustedLog(_key(vkey, ED25519, "a log"), _checked_url(url))

@@ -59,7 +59,7 @@ def format_proof(proof: Proof) -> bytes:
     """Write a proof.
 
     Raises:
-        MalformedError: the index, a hash, the extra bytes or the note are none; it is too long.
+        MalformedError: the index, a hash, the extra bytes or the note is invalid; it is too long.
     """
     _check(proof)
     lines = [_FIRST]
@@ -107,7 +107,7 @@ def verify_proof(
         extensions: whether lines after the root are accepted in the seal.
 
     Raises:
-        MalformedError: the proof or the seal in it are none.
+        MalformedError: the proof or the seal in it is invalid.
         NotVerifiedError: the policy does not believe the seal, or the hashes do not lead from the
             leaf to its root.
         ValueError: the leaf hash has not 32 bytes.

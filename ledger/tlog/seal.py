@@ -99,7 +99,7 @@ def format_seal(seal: Seal) -> str:
     """Write the text that is signed.
 
     Raises:
-        MalformedError: origin, size or root are none; no leaves under another root than that of
+        MalformedError: origin, size or root is invalid; no leaves under another root than that of
             the empty tree; an extension that is empty or more than a line.
     """
     problem = _problem(seal)
@@ -137,7 +137,7 @@ def sign_seal(seal: Seal, key: SigningKey) -> Signature:
     """Sign the seal as its log. Whether it may be signed (never back, never aside) is not asked.
 
     Raises:
-        MalformedError: the seal has extensions or is none, or the key is not named as its origin.
+        MalformedError: the seal is invalid or has extensions, or the key is not its origin's.
     """
     if seal.extensions:
         raise MalformedError("seal: no extension lines are signed here")
@@ -154,7 +154,7 @@ def cosign_seal(seal: Seal, key: SigningKey, seconds: int) -> Signature:
     That it is consistent is for the caller to check.
 
     Raises:
-        MalformedError: the seal or the time is none, or the key is not one for cosignatures.
+        MalformedError: the seal or the time is invalid, or the key is not one for cosignatures.
     """
     return cosign(format_seal(seal), key, seconds)
 

@@ -267,7 +267,7 @@ def tree_from_tiles(read: ReadTile, size: int) -> Tree:
 
     Raises:
         MalformedError: a tile has not the width that it should.
-        ValueError: the size is none.
+        ValueError: the size is invalid.
     """
     _check_growth(0, size)
     tree = Tree()

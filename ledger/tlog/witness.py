@@ -98,7 +98,7 @@ def format_request(request: CosignRequest) -> bytes:
     """Write what a log asks.
 
     Raises:
-        MalformedError: the size, a hash or the note are none, or there are too many hashes.
+        MalformedError: the size, a hash or the note is invalid, or there are too many hashes.
     """
     _check(request)
     lines = [f"{_OLD}{request.old}", *map(format_base64, request.hashes)]
@@ -122,7 +122,7 @@ def parse_request(data: bytes) -> CosignRequest:
 
 
 def format_signatures(signatures: Sequence[Signature]) -> bytes:
-    """Write signatures as the lines that stand in a note (MalformedError: they are none)."""
+    """Write signatures as the lines that stand in a note (MalformedError: one is invalid)."""
     # Any text will do: the lines do not depend on it.
     return format_note(Note("\n", tuple(signatures)))[2:]
 

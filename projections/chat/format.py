@@ -16,9 +16,10 @@ A chat file has six header lines, then one base64 line for each message::
   ``handle: text`` (oldest, time unknown). The text may hold line breaks.
 - The files are split and joined without losing a byte, torn last line included.
 
-A mention is ``@`` and as many of ``A-Za-z0-9_-`` as follow, at most 63; it is none if the character
-before the ``@`` is one of ``A-Za-z0-9._+-``, as in an address. A ``!`` after it interrupts, a ``?``
-asks (shells write them ``\!`` and ``\?``). Of several for one handle the strongest counts.
+A mention is ``@`` and as many of ``A-Za-z0-9_-`` as follow, at most 63; it does not count if the
+character before the ``@`` is one of ``A-Za-z0-9._+-``, as in an address. A ``!`` after it
+interrupts, a ``?`` asks (shells write them ``\!`` and ``\?``). Of several for one handle the
+strongest counts.
 
 The tool keeps read positions beside a chat, in ``<channel>.chat.cursors``; an index counts the
 messages of the live file from 0::

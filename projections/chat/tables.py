@@ -304,7 +304,7 @@ CREATE TABLE archives (
 
 
 def _removed(body: dict[str, Any]) -> Iterator[Op]:
-    """Participants count fewer messages; who has none left is none."""
+    """Participants count fewer messages; one without messages is removed."""
     channel = body["channel"]
     for person in body["removed"]:
         row = (channel, person["handle"], person["count"])

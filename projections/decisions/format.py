@@ -38,7 +38,7 @@ from tripod.projections import text as moments
 
 STATUSES = ("decided", "accepted-risk", "mitigated", "superseded", "reversed")
 NONE_YET = "—"
-"""What stands in ``Chat ref`` and ``Artefacts`` where there is none."""
+"""What an empty ``Chat ref`` or ``Artefacts`` shows."""
 
 # Patterns are texts: re compiles each on its first use and keeps it. Compiled here, they would
 # cost every command that imports this module.
@@ -221,7 +221,7 @@ def _fields(lines: list[str], problems: list[str]) -> dict[str, str]:
 
 
 def parse_refs(text: str) -> tuple[list[ChatRef], list[str]]:
-    """Read a ``Chat ref`` field into its references, and the parts that are none.
+    """Read a ``Chat ref`` field into its references, and the parts that are not references.
 
     >>> parse_refs("live.chat:~L11, live.chat L3")
     ([ChatRef(file='live.chat', line=11)], ['live.chat L3'])

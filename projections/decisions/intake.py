@@ -227,7 +227,7 @@ def _take_behind(taker: LogTaker, reader: Reader, log: str, data: bytes) -> None
 
 
 def _behind_erased(reader: Reader, log: str, data: bytes, held: bytes) -> bytes | None:
-    """What stands after a log that still shows decisions which were erased; None: it is none."""
+    """The text after a log that still shows erased decisions; None if it is not such a log."""
     source = reader.source
     seqs = erased_since(reader, f"{LOG.folder}/{log}", ("decision.logged", "log.noted"))
     erased = {piece_bytes(source, body) for body in source.each_body(seqs)}

@@ -380,7 +380,7 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
 
 
 def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
-    """Say which entry the files show that the ledger (None: there is none) does not hold."""
+    """Say which entry the files show that the ledger (None: no ledger) does not hold."""
     try:
         data = disk.read(PATH, COUNTS_FILE.limit)
     except UnreadableError:

@@ -393,7 +393,7 @@ def test_a_name_given_again_does_nothing_twice(team: Team, project: Path) -> Non
         ({"name": "v-0001"}, "does not begin with w-"),
         ({"task": " "}, "task: it is empty"),
         ({"task": "x" * 2**20 + "x"}, "task: more than"),
-        ({"folder": "nowhere"}, "folder: nowhere is none"),
+        ({"folder": "nowhere"}, "folder: nowhere is not a folder"),
         ({"profile": "claude"}, "a program is given twice"),
     ],
 )

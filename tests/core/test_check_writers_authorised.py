@@ -102,7 +102,7 @@ def test_with_a_key_of_the_ledger_that_one_vouches() -> None:
             (ENROLLED, 1, BOB),
             (BOB,),
             {"vkey": ANN.verifier().format()},
-            "none that speaks for 'bob'",
+            "does not speak for 'bob'",
         ),
         ((REVOKED, 2, NEXT), (NEXT,), {}, "is revoked, and was not in force"),
         ((REVOKED, 1, BOB), (BOB,), {}, "is revoked, and was not in force"),

@@ -89,11 +89,11 @@ def test_a_trigger_of_others_is_a_finding_and_a_table_of_theirs_a_warning(team: 
     change(team, "CREATE TABLE mine (x)")
     (finding,), code = found(team)
     assert (finding.severity, code) == ("warning", 0)
-    assert "the table mine is none of ours" in finding.message
+    assert "the table mine is not ours" in finding.message
     change(team, "CREATE TRIGGER theirs AFTER INSERT ON entries BEGIN DELETE FROM logs; END")
     findings, code = found(team)
     assert [f.severity for f in findings] == ["failure", "warning"]
-    assert "the trigger theirs is none of ours" in findings[0].message
+    assert "the trigger theirs is not ours" in findings[0].message
     assert code == 1
 
 

@@ -107,7 +107,7 @@ def test_what_people_write_is_read() -> None:
         (f"witness w {W1}\nquorum w\nquorum none\n", "line 3: a second quorum; the first is w"),
         ("quorum w\n", "line 1: 'w' is no witness and no group of a line above"),
         (f"quorum w\nwitness w {W1}\n", "line 1: 'w' is no witness and no group"),
-        ("Quorum none\n", "line 1: 'Quorum' is none of log, witness, group, quorum"),
+        ("Quorum none\n", "line 1: 'Quorum' is not one of log, witness, group, quorum"),
         ("quorum\n", "line 1: not of the form `quorum <name>|none`"),
         ("quorum a b\n", "line 1: not of the form `quorum <name>|none`"),
         ("log\n", "line 1: not of the form `log <vkey> "),

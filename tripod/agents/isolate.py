@@ -444,7 +444,7 @@ def isolate(
 
 
 def _bwrap() -> tuple[str | None, str | None]:
-    """The path of ``bwrap``; where there is none that can be trusted, why."""
+    """The path of ``bwrap``, or why no copy of it can be trusted."""
     for place in _TRUSTED:
         path = f"{place}/{BWRAP}"
         if os.access(path, os.X_OK) and not _written_by_others(path, root=True):

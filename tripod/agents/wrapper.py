@@ -351,7 +351,7 @@ def _children() -> list[int]:
 
 
 def _appended(path: str) -> int:
-    """A file that is written at its end; a pipe, where a program would wait for ever, is none."""
+    """Open a file to append to; refuse a pipe, on which a program would wait for ever."""
     fd = os.open(path, _APPEND | os.O_NONBLOCK, 0o644)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         raise OSError(errno.EINVAL, "it is no regular file", path)

@@ -82,7 +82,7 @@ class PruneResult(NamedTuple):
 
 
 def settings(team: Team) -> dict[str, Any]:
-    """The team's configuration as it was last taken in, defaults where there is none.
+    """The team's configuration as it was last taken in, with defaults if it has no file.
 
     What it could not take of the file is added to the team's warnings.
     """

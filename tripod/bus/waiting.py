@@ -11,7 +11,7 @@ each other (nbs-bus, "Integration with nbs-chat"), but one acknowledgement remov
 everybody. So a reader has a place in the ledger: the newest entry that it was shown. The place
 moves after the showing, so an event whose showing failed is shown again.
 
-Waiting uses the kernel's notice of changes in a folder (inotify), and polls where there is none.
+Waiting uses the kernel's notice of changes in a folder (inotify), and polls where it has none.
 The caller finds out what happened; a wake-up may be spurious. A caller first begins to watch, then
 looks, then waits, so that no change is missed. Even with inotify the folder is polled every few
 seconds: a change by another host gives no notice.
@@ -286,7 +286,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
 
     Raises:
         BadArgumentError: an argument breaks its rule.
-        NotFoundError: it is not pending, or somebody else has it; or there is none to take.
+        NotFoundError: it is not pending, or somebody else has it; or no event is pending.
     """
     _check_holder(holder)
     if not 0 < lease <= MAX_LEASE:
@@ -309,7 +309,7 @@ def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int 
 
     Raises:
         BadArgumentError: an event is named, and is to be waited for.
-        NotFoundError: there is none to take, or somebody else has it.
+        NotFoundError: no event is pending, or somebody else has it.
     """
     if name is not None and timeout is not None:
         raise BadArgumentError(
@@ -321,7 +321,7 @@ def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int 
 
 
 def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = LEASE) -> Claim:
-    """Take the most urgent event that nobody has; where there is none, wait for one.
+    """Take the most urgent event that nobody has, or wait until there is one.
 
     ``lease`` and ``timeout`` are in seconds; a ``timeout`` of None waits for ever.
 
@@ -349,7 +349,7 @@ def _check_holder(holder: str) -> None:
 
     problem = valid_handle(holder)
     if problem is None and holder == NOBODY:
-        problem = f"handle: {NOBODY!r} stands for whoever did not say who it is"
+        problem = f"handle: {NOBODY!r} stands for a caller that gave no name"
     if problem is not None:
         raise BadArgumentError(problem)
 

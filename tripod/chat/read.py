@@ -39,7 +39,7 @@ def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
 def missing(team: Team, channel: str) -> NotFoundError:
     """There is no such channel; names those that there are."""
     known = [name for (name,) in team.store.db.execute(_NAMES)]
-    have = f"there are: {', '.join(known)}" if known else "there is none yet"
+    have = f"there are: {', '.join(known)}" if known else "no chat exists yet"
     return NotFoundError(f"no chat {channel}; {have} (`tripod chat create {channel}` makes it)")
 
 
@@ -78,7 +78,7 @@ def _check_folder(team: Team, stem: str) -> None:
 
 
 def writable(team: Team, name: str) -> tuple[str, str]:
-    """The channel and its path, for an act on it; nothing is left behind where there is none.
+    """The channel and its path, for an act on it; leaves nothing behind if it does not exist.
 
     Raises:
         BadArgumentError: it cannot be a channel.
@@ -225,7 +225,7 @@ def _judge_handle(handle: str) -> None:
 def unread(team: Team, name: str, handle: str, window: Window | None = None) -> list[ChatMessage]:
     """Messages of a channel that ``handle`` has not read, oldest first, archived ones too.
 
-    Its own are none of them. They stay unread until ``mark_read`` is told that they were shown.
+    Its own messages are left out. They stay unread until ``mark_read`` is told of them.
 
     Raises:
         BadArgumentError: the handle breaks its rule, or the channel's name does.

@@ -122,7 +122,7 @@ def say_in(
         act: the act; what it appends besides stands or falls with the message.
         channel: a channel that is there.
         handle: who says it.
-        text: what is said.
+        text: the message.
         tell: publish the events that tell of it.
         human: as for ``send``.
     """

@@ -314,7 +314,7 @@ receipt SEQ FOLDER
 """
 _WITNESS = """\
 witness
-    A witness is a FOLDER of its own, kept by somebody whom the teams cannot overrule, best on
+    A witness is a FOLDER of its own, kept by somebody the teams cannot overrule, best on
     another machine.
 
 new FOLDER

@@ -265,7 +265,7 @@ check
     begins with all whose files are kept.
 
     --handle NAME    Only events of this source.
-    --reader HANDLE  What this reader was not shown yet, whoever acknowledged it.
+    --reader HANDLE  What this reader was not shown yet, even if acknowledged.
     --json           One JSON object an event and line.
     nbs: DIR [--handle=NAME | --reader=HANDLE]
     says: list pending events, the most urgent first; a reader sees each event once
@@ -306,11 +306,11 @@ claim [EVENT]
 
     Without EVENT it is the most urgent that nobody has. Who works on it acknowledges it at the
     end (`ack --as`), or gives it back (`release`); a lease that ends makes it anybody's again,
-    as attempt 2. Where there is none to take, or somebody else has it, the exit code is 3.
+    as attempt 2. If none is pending, or somebody else has it, the exit code is 3.
 
     --by HANDLE  Who takes it. [required]
     --lease S    Seconds until somebody else can take it; 300 by default.
-    --wait S     Where there is none to take, wait so many seconds for one.
+    --wait S     If none is pending, wait up to S seconds for one.
     nbs: DIR [EVENT] --by=HANDLE [--lease=S] [--wait=S]
     says: take an event, so that nobody else gets it while the lease runs
 
@@ -328,7 +328,7 @@ wait
     3.
 
     --handle NAME    Only events of this source.
-    --reader HANDLE  What this reader was not shown yet, whoever acknowledged it.
+    --reader HANDLE  What this reader was not shown yet, even if acknowledged.
     --timeout S      Seconds to wait; for ever by default.
     --json           One JSON object an event and line.
     nbs: DIR [--handle=NAME | --reader=HANDLE] [--timeout=S]

@@ -213,7 +213,7 @@ class NbsCall(Call):
         """The handle that acts: as the option says, or the one of the worker's environment.
 
         Raises:
-            BadArgumentError: that is no handle; or there is none, and one is required.
+            BadArgumentError: that is no handle; or it is missing, and one is required.
         """
         given = self.words.options.get(option)
         who = os.environ.get("NBS_HANDLE", "") if given is None else given

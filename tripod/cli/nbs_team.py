@@ -1,4 +1,4 @@
-"""Finds the team that a drop-in command is to work on, and begins its ledger where there is none.
+"""Finds the team that a drop-in command works on, and begins its ledger if it has none.
 
 The original tools know no ledger, only folders and files: the events' folder, a chat's file, the
 log's. The team directory is the folder around; ``TRIPOD_LEDGER`` names another one, which then

@@ -121,7 +121,7 @@ def meant(text: str, words: Sequence[str]) -> str:
 
 
 def whole_number(text: str, least: int, most: int) -> int | None:
-    """A whole number in decimal digits; None where it is none from ``least`` to ``most``.
+    """A whole number in decimal digits; None if it is not, or not from ``least`` to ``most``.
 
     >>> whole_number("300", 0, 1000), whole_number("-1", 0, 1000), whole_number("1e3", 0, 1000)
     (300, None, None)
@@ -179,7 +179,7 @@ def moment(text: str, what: str) -> int:
     A moment without a zone is one of this host's.
 
     Raises:
-        BadArgumentError: it is none of these.
+        BadArgumentError: it is not one of these.
     """
     from tripod.projections import text as moments
 
@@ -217,7 +217,7 @@ def witness_key(text: str) -> VerifierKey:
     """The key of a witness, which cosigns, as it was given to ``--key``.
 
     Raises:
-        BadArgumentError: it is none.
+        BadArgumentError: it is not valid.
     """
     from tripod.ledger.tlog.note import COSIGNATURE
 

@@ -179,7 +179,7 @@ _DOCTOR = """\
 doctor
     Exit codes: 0 nothing is wrong, or all was mended; 1 something is, 2 usage, 3 could not
     judge.
-    --fix  Do what is said to be done; evidence is never touched.
+    --fix  Carry out the repairs that are named; evidence is never touched.
 """
 _REDACT = """\
 redact [SEQ]...

@@ -450,7 +450,7 @@ log TITLE
         log. By default the only one; of several log.md.
 
 query [TEXT]
-    Print decisions that hold every word of TEXT and fit the filters; 1 if there is none.
+    Print decisions that hold every word of TEXT and fit the filters; exit code 1 if none does.
 
     Words may stand in any field, and upper and lower case are alike; what is in double quotes
     within TEXT is one word.
@@ -468,7 +468,7 @@ query [TEXT]
 show DECISION
     Print a decision, the messages that it refers to, and what came before and after it.
 
-    DECISION is its id, such as D-1770900000. Exit code 1 if there is none of that id.
+    DECISION is its id, such as D-1770900000. Exit code 1 if no decision has that id.
 
     --json  One JSON object a decision of that id.
 

@@ -221,7 +221,7 @@ enrol HANDLE
     the handle never had one and the ledger has none either, the first to come has the handle.
 
     --passphrase  Encrypt it, with the passphrase in $TRIPOD_PASSPHRASE_FILE or asked for here.
-    --request     Record nothing; print a note for `admit`, by whoever may put the key in force.
+    --request     Record nothing; print a note for `admit`, which puts the key in force.
 
 admit FILE
     Put the key in force that the note in FILE (- for stdin) asks for: see `enrol --request`.

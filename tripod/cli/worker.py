@@ -35,7 +35,7 @@ def _read_team(call: Call) -> Iterator[Team]:
 
 
 def _judge_environment(call: Call) -> None:
-    """Refuse a handle of the environment that is none, at each command of ``nbs-worker``."""
+    """Refuse an invalid handle in the environment, at each command of ``nbs-worker``."""
     if call.nbs:
         call.actor()
 

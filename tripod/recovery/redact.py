@@ -155,7 +155,7 @@ class Redaction:
 
 @dataclass(frozen=True)
 class RedactionRequest:
-    """What is asked for: entries by number, or all that match; by whom, and why."""
+    """What is asked for: entries by number, or all that match; who asks, and why."""
 
     seqs: Sequence[int] = ()
     match: str | None = None

@@ -242,7 +242,7 @@ class Act:
         return any(c is not None and content_bytes(self.source, c) == shown for c in contents)
 
     def refuse_blocked(self) -> None:
-        """What stands where this act would write a file, and is none, is somebody's setup.
+        """Refuse to write where something other than a file stands: it is somebody's setup.
 
         A file that holds conflict markers is somebody's unfinished work.
 

@@ -238,7 +238,7 @@ def _begin(
                 if not met or team.disk.places.full(folder) is None:
                     team.disk.make_folder(folder)
         ignore(team)  # before there is anything that must not be committed
-        # In one transaction: a ledger that is begun has its whole past, or there is none yet.
+        # In one transaction: a ledger that is begun has its whole past, or it does not exist yet.
         with team.act(full=True, opened=opened) as act:
             taken = _taken(act)
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
@@ -463,7 +463,7 @@ _OURS: dict[str, tuple[tuple[str, ...], str]] = {
     BUS.folder: (EVENT.ends, "no *.event, no processed/ and no config.yaml"),
     CHAT.folder: ((*CHAT_FILE.ends, *CURSORS.ends, ".chat.lock"), "no *.chat"),
 }
-"""The endings of names that tell a folder of ours, and what is said of one without any."""
+"""The endings of names that tell a folder of ours, and the words for a name without any."""
 
 
 def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> list[Draft]:

@@ -168,8 +168,8 @@ class Team(Context):
                 continue
             raise NoTeamError(
                 f"the team keeps its {what} in {full}, and no folder is there (a symbolic link "
-                "is none); nothing was recorded. Put it back; or, if it is lost, `tripod rebuild` "
-                "writes it anew"
+                "does not count); nothing was recorded. Put it back; or, if it is lost, "
+                "`tripod rebuild` writes it anew"
             )
 
     # Acting ------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def _opened(team: Team, text: str) -> Sealed:
         note = parse_note(text.encode())
         seal = parse_seal(note.text)
     except MalformedError as error:
-        raise RefusedError(f"the newest seal is none ({error}): see `tripod verify`") from error
+        raise RefusedError(f"the newest seal is invalid ({error}): see `tripod verify`") from error
     db = team.store.db
     if seal.size > team.store.head().size or seal.root != root_of(block_nodes(db), 0, seal.size):
         raise RefusedError(
@@ -142,7 +142,7 @@ def _opened(team: Team, text: str) -> Sealed:
 
 
 def known_witnesses(team: Team) -> Policy:
-    """The team's policy, which names its witnesses (RefusedError: the file is none)."""
+    """The team's policy, which names its witnesses (RefusedError: the file is invalid)."""
     try:
         return parse_policy(read_plain(f"{team.root}/{POLICY}", MAX_POLICY))
     except FileNotFoundError:
@@ -265,7 +265,7 @@ def take_late(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) 
         except (MalformedError, NotVerifiedError):
             continue
         return _take(team, _opened(team, text), body, keys, where)
-    return _take(team, newest_seal(team), body, keys, where)  # says why it is none
+    return _take(team, newest_seal(team), body, keys, where)  # says what is wrong with it
 
 
 # Timestamps ------------------------------------------------------------------------------------
@@ -413,7 +413,7 @@ def _refused(
     if answer.status in {403, 404}:
         vkey = in_force(team.store) or "VKEY"
         return RefusedError(
-            f"{told}. If that is the right address, whoever runs it must get to know this "
+            f"{told}. If that is the right address, its operator must allow this "
             f"ledger: `tripod witness trust DIR {vkey}`"
         )
     if answer.status == 400:
@@ -514,7 +514,7 @@ def _tree(repository: Repository, path: str, blob: str) -> str:
 
 
 def _commit(repository: Repository, tree: str, message: str, tip: str | None) -> str:
-    """Write the commit, by whom the user's configuration and variables say."""
+    """Write the commit; git takes its author from the user's configuration and variables."""
     parents = ("-p", tip) if tip else ()
     persons = {name: os.environ[name] for name in _PERSONS if name in os.environ}
     said = repository.ask(

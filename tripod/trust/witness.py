@@ -91,7 +91,7 @@ class WitnessFolder:
 
         Raises:
             NotFoundError: there is no witness in this folder.
-            RefusedError: others can read the key, or it is none.
+            RefusedError: others can read the key, or it is invalid.
         """
         file = os.path.join(self.path, "key")
         try:

@@ -30,7 +30,7 @@ _LOOK_S = 1.0  # how often a watch asks for workers that began meanwhile
 
 
 class About(NamedTuple):
-    """A worker: its state, whether its program runs, size of its log (None: there is none).
+    """A worker: its state, whether its program runs, size of its log (None: it has no log).
 
     ``ours`` says that we run it; of others the state is what its file says.
     """

@@ -144,7 +144,7 @@ def _judge(slug: str, folder: str, task: str, name: str | None) -> None:
     if problem is None and len(task.encode()) > MAX_TASK:
         problem = f"task: more than {MAX_TASK} bytes; put it into a file and name that"
     if problem is None and not os.path.isdir(folder):
-        problem = f"folder: {folder} is none"
+        problem = f"folder: {folder} is not a folder"
     if problem is not None:
         raise BadArgumentError(problem)
 

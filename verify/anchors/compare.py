@@ -84,7 +84,7 @@ def _anew(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]
 
 
 def _folded(db: sqlite3.Connection, table: str, seq: object) -> list[tuple[Any, ...]]:
-    """What the entry ``seq`` gives for a table; nothing where it is none of them."""
+    """What the entry ``seq`` gives for a table; nothing if the table does not take that kind."""
     entry = entry_at(db, seq)
     try:
         if entry is not None and entry.kind in TRUST.kinds:
@@ -145,7 +145,7 @@ def read_receipts(
 
 
 def _opened(known: KnownHead, method: str, data: bytes, text: str, outside: Outside) -> KnownHead:
-    """What the bytes of a receipt add; a LedgerError where they are none of this head."""
+    """What the bytes of a receipt add; a LedgerError if they are not of this head."""
     if method == "witness":
         note = parse_note(data)
         if note.text != text:

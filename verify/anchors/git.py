@@ -295,7 +295,7 @@ class Repository:
         return [FileChange(commit[row[0]], *row[1:]) for row in rows]
 
     def commit(self, name: str) -> Commit:
-        """One commit by its name (GitError: there is none, or it does not hash to its name)."""
+        """One commit by its name (GitError: it is missing, or does not hash to its name)."""
         return next(self._read_commits([name]))
 
     def descendants(self, commit: str, head: str) -> list[str]:
@@ -321,7 +321,7 @@ class Repository:
     def file_at(self, revision: str, path: str) -> bytes | None:
         """A file as it stands at HEAD, a ref by its full name, or a commit by its name.
 
-        None where there is none.
+        None if there is no such line.
 
         Raises:
             GitError: as with ``blob``.

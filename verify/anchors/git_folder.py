@@ -178,7 +178,7 @@ def owner_differs(place: RepositoryPath) -> str | None:
 
 
 def _read(path: str, limit: int) -> bytes:
-    """A regular file of a repository, whole (GitError: it is none, or too large)."""
+    """A regular file of a repository, whole (GitError: it is not a regular file, or too large)."""
     try:
         data = read_plain(path, limit)
     except OSError as error:

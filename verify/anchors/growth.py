@@ -238,7 +238,7 @@ def read_history(path: str) -> FileHistory:
 
 
 def _top(path: str) -> str:
-    """The top of the repository around ``path``; '' if there is none with a plain name."""
+    """The top of the repository around ``path``; '' if none has a plain name."""
     try:
         place = find(path)
     except GitError:

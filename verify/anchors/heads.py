@@ -40,7 +40,7 @@ RULES = "policy.yaml"
 
 
 class KnownHead(NamedTuple):
-    """A head that is remembered: by whom, in words, and when (seconds since 1970, None: unsaid).
+    """A head that is remembered: where, in words, and when (seconds since 1970, None: unsaid).
 
     ``note`` is None where nothing is signed. ``stamped``: an authority that is trusted here says
     that it saw it then, give or take ``give`` seconds. ``cosigned`` says which witnesses that the
@@ -412,7 +412,7 @@ def _sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> None:
     force = [key for key in ledger.keys if key.name == ledger.origin][-1:]
     if given and force and force[0] not in given:
         told.add(
-            f"unsealed: the key in force is {force[0].format()}, and it is none of those given",
+            f"unsealed: the key in force is {force[0].format()}, and it is not among those given",
             "ledger",
             _UNSEALED,
         )

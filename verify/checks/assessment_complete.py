@@ -93,7 +93,7 @@ def _ours(evidence: Evidence, one: Answered, known: dict[str, DecisionPlace]) ->
     """What is wrong with an answer to a checkpoint event; ``known`` numbers the decisions."""
     text = assessed_text(evidence, one.seq)
     if text is None:
-        return  # it was erased: `bodies-present` says by whom
+        return  # it was erased: `bodies-present` says who did it
     body, where = one.body, f"entry {one.seq}"
     span = _asked(evidence, one.event)
     said = (str(body.get("first")), str(body.get("last")))

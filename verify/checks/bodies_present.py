@@ -10,14 +10,14 @@ keeps in its place is a body of the same kind, with nothing but what the rules n
 
 **What a finding looks like.** A body that was altered: ``the body is not the one that the header
 commits to``. One that vanished: ``body and salt are missing, and no entry says that they were
-erased``. A redaction that is none: ``it says that entry 41 was erased, and its body is there``.
+erased``. A redaction without effect: ``it says that entry 41 was erased, and its body is there``.
 ``blob 9f86d081… does not hash to its name``. What was erased and said so is counted, as
 ``redacted``.
 
-**What to do.** The header still proves *that* there was an entry, when, of what kind and by whom.
-The text can be had back only from a copy whose body fits the commitment. That what a redaction
-keeps is what the erased body said can no more be told from the ledger, but for what the header says
-too; a copy from before shows it.
+**What to do.** The header still proves *that* there was an entry, when, of what kind
+and who made it. The text can be had back only from a copy whose body fits the commitment. The
+fields that a redaction keeps are claims of the person who redacted, except for those in the header
+too; an older copy can confirm them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ as a warning, ``none of the participants nearby``.
 
 **What to do.** A decision cannot be changed, so the finding stays for as long as the ledger does.
 ``tripod scribe log`` refuses a reference that leads nowhere; such a one came from another program,
-or the ledger was altered: find out by whom, so that it is the last. Read the chat around the place
+or the ledger was altered: find its writer, so that it is the last. Read the chat around the place
 (``tripod show chat``) and log the decision anew, with ``--supersedes`` and the right ``--ref``: who
 reads the log finds the way then, and the old one is still told. A run that must be green meanwhile
 names the other checks with ``--select``. What an approximate reference cannot prove: that the

@@ -54,7 +54,7 @@ def judge(evidence: Evidence) -> Outcome:
 def _bound(evidence: Evidence, every: list[Posted], events: list[Checkpoint]) -> set[int]:
     """Assessments of which an entry says which event they answer; these events are taken.
 
-    Whose range differs from the event's is none of them.
+    One whose range differs from the event's is left out.
     """
     named = dict(evidence.query("SELECT message, event FROM assessments"))
     by_seq = {event.seq: event for event in events}
@@ -70,7 +70,7 @@ def _bound(evidence: Evidence, every: list[Posted], events: list[Checkpoint]) ->
 
 
 def _answer(evidence: Evidence, posted: Posted, events: list[Checkpoint]) -> list[Finding]:
-    """Take the event that this assessment answers; a finding where there is none."""
+    """Take the event that this assessment answers; a finding if no event fits."""
     span = span_of(posted.said)
     apart = partial(together, evidence)
     free = [event for event in events if not event.used]

@@ -4,7 +4,7 @@
 root in the seal, and the log that it names; the seal is signed by the log's key; each line of the
 bodies is of its form. Where a ledger stands beside its record (``.nbs/record``), every file of it
 has exactly the bytes that the ledger gives. What is *in* the entries is judged by the other checks,
-on the ledger, or, where there is none, on what was read from the files.
+on the ledger, or, without a ledger, on what was read from the files.
 
 **Why it matters.** Clones, CI and outsiders have the record and not the database. One file changed
 in it, and they judge another history than the one that was sealed.

@@ -77,7 +77,7 @@ def _keys(evidence: Evidence, rows: list[tuple[int, str]], found: Findings) -> l
         try:
             key = VerifierKey.parse(vkey)
         except MalformedError as error:
-            found.add(_finding(f"the key is none: {error}", seq))
+            found.add(_finding(f"the key is invalid: {error}", seq))
             continue
         if evidence.altered_below(seq + 1):
             good.append(_Key(seq, key))  # what was altered is named

@@ -40,8 +40,8 @@ NEEDS = (ROWS,)
 HELP = "compare with a backup or another copy of the database; they part at this entry"
 _PUT_BACK = "`tripod rebuild` puts them back; find out who took them away, and what was done then"
 _SCHEMA = "find out who changed the schema; `tripod rebuild` makes the tables of projections anew"
-_STRANGE = "is none of ours"
-_BETWEEN = "is none of ours, and SQLite may read one of our tables by it"
+_STRANGE = "is not ours"
+_BETWEEN = "is not ours, and SQLite may read one of our tables by it"
 _SHOWN = 3
 ADOPTED_AGAIN = "ledger.adopted stands more than once: a past is adopted once, before the first act"
 

@@ -49,7 +49,7 @@ def judge(evidence: Evidence) -> Outcome:
 
 
 def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) -> Iterator[Finding]:
-    """One pass: ``before`` holds the ids that were logged, ``replaced`` by whom one was."""
+    """One pass: ``before`` holds the ids that were logged, ``replaced`` what replaced each."""
     ids = {id_ for _, id_, _, _ in rows}
     before: set[str] = set()
     replaced: dict[str, str] = {}

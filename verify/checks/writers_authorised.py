@@ -123,7 +123,7 @@ class Writers:
         except (MalformedError, LookupError, TypeError, AttributeError) as error:
             return f"it changes no key: {error}"
         if key.name != handle or key.kind != ED25519:
-            return f"the key {vkey} is none that speaks for {handle!r}"
+            return f"the key {vkey} does not speak for {handle!r}"
         held = self.force.get(handle)
         may = [one for one in (held and held.key, log) if one is not None]
         if header.kind == ENROLLED:

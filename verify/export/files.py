@@ -85,7 +85,7 @@ class ExportFiles:
         """The bytes of a regular file.
 
         Raises:
-            FileError: there is none (a link is none), it is larger, or it cannot be read.
+            FileError: it is missing (a link does not count), it is larger, or it cannot be read.
         """
         try:
             data = self._disk.read(path, limit)
@@ -381,7 +381,7 @@ def hold_record(evidence: OpenEvidence) -> None:
     found = Loaded()
     files = ExportFiles(f"{root}/{RECORD}")
     if os.path.islink(f"{root}/{RECORD}") or not os.path.isdir(f"{root}/{RECORD}"):
-        found.add(f"{RECORD} is no folder (a symbolic link is none)", RECORD)
+        found.add(f"{RECORD} is no folder (a symbolic link does not count)", RECORD)
     else:
         try:
             note, found.seal = read_note(files)

@@ -21,8 +21,8 @@ One object::
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
 - ``judged``: the team directory, with every link followed; the database, or the folder of files,
   that its ledger was read from; the git repository whose history was asked; and what of that was
-  looked at, or why nothing was. Each is null where there is none.
-- ``head``, ``anchored`` and ``seq`` are null where there is none. ``severity`` is ``failure``,
+  looked at, or why nothing was. Each is null if it does not apply.
+- ``head``, ``anchored`` and ``seq`` are null if unknown. ``severity`` is ``failure``,
   ``warning`` or ``advice``. Advice breaks no rule and changes no exit code; ``advised`` counts it,
   where there is some.
 - ``verdict`` is one of ``clean``, ``clean, except``, ``findings``, ``cannot tell``,
@@ -35,8 +35,8 @@ One object::
   judged (``problem``, ``not_told``), else 0.
 - ``anchored``: how far heads that are remembered outside vouch for the ledger. ``level`` is one of
   ``SELF``, ``PINNED``, ``WITNESSED``, ``TIMESTAMPED``; ``levels`` says up to which size each is
-  reached, and by whom; ``tail`` is what stands after the largest of these. ``notes`` say what was
-  not looked at.
+  reached, and its witness; ``tail`` is what stands after the largest of these. ``notes`` say what
+  was not looked at.
 - Texts are as the evidence holds them, escaped as JSON is: ASCII alone, so that no byte of theirs
   reaches a terminal. A new field does not raise ``version``; another meaning does.
 """

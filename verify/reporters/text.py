@@ -246,7 +246,7 @@ def _count(number: int, word: str) -> str:
 
 
 def _advised(number: int) -> list[str]:
-    """Words for what is for a person to judge; none where there is none."""
+    """The number of pieces of advice, in words; empty without advice."""
     return [f"{_count(number, 'piece')} of advice"] if number else []
 
 

@@ -109,7 +109,7 @@ def _finding(seq: int, message: str) -> Finding:
 
 
 def _changes(db: sqlite3.Connection, *, since: bool) -> Iterator[KeyChange]:
-    """All changes of actors' keys, found by their ids: no walk where there are none."""
+    """All changes of actors' keys, found by their ids: a ledger without keys is not walked."""
     sql = (
         "SELECT seq, header, body FROM entries WHERE id >= ? AND id < ? AND kind IN (?, ?)"
         " ORDER BY seq"
