@@ -18,7 +18,7 @@ from time import perf_counter
 from benchmarks.appends import Bare
 from benchmarks.measure import Pair, Row, cost_row, in_turn, time_row
 from tripod.chat import keep as chat_keep
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.ledger.files import sync_path
 from tripod.projections.chat.format import ChatHeader, format_header, format_line

@@ -96,7 +96,7 @@ def reviewed_team(decisions: int = 3) -> Iterator[tuple[Path, Team]]:
 @contextmanager
 def folder_alone() -> Iterator[None]:
     """As if bubblewrap were not installed."""
-    with mock.patch("tripod.agents.isolate.BWRAP", "no-such-bwrap"):
+    with mock.patch("tripod.agents.isolation.BWRAP", "no-such-bwrap"):
         yield
 
 

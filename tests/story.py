@@ -15,9 +15,9 @@ from typing import Any
 from unittest import mock
 
 from tripod.bus import events as bus
-from tripod.bus import waiting
+from tripod.bus import reader as readers
 from tripod.chat import keep as chat_keep
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import TripodError
@@ -253,13 +253,13 @@ class Story:
 
     def claim(self, holder: str, lease: int) -> None:
         with self.team() as team:
-            waiting.claim(team, holder, lease=lease)
+            readers.claim(team, holder, lease=lease)
 
     def see(self, reader: str) -> None:
         """Show a reader what it was not shown yet."""
         with self.team() as team:
             team.refresh()
-            waiting.mark_seen(team, reader, waiting.unseen(team, reader))
+            readers.mark_seen(team, reader, readers.unseen(team, reader))
 
     def ack_all(self, handle: str | None) -> None:
         with self.team() as team:

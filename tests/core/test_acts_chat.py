@@ -9,7 +9,7 @@ from story import BEGIN, Story, folder
 from strategies import FEWER, texts
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.bus.format import parse_event

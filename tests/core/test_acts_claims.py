@@ -6,7 +6,7 @@ import pytest
 from story import BEGIN, Story, folder
 
 from tripod.bus import events as bus
-from tripod.bus import waiting
+from tripod.bus import reader
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -26,7 +26,7 @@ def publish(story: Story, type_: str = "work", priority: str = "normal") -> str:
 
 def claim(story: Story, by: str, name: str | None = None, lease: int = 60) -> bus.Claim:
     with story.team() as team:
-        return waiting.claim(team, by, name, lease=lease)
+        return reader.claim(team, by, name, lease=lease)
 
 
 def test_the_most_urgent_that_nobody_has_is_taken(story: Story) -> None:
@@ -43,7 +43,7 @@ def test_a_claimed_event_stays_pending_and_in_its_place(story: Story) -> None:
     claim(story, "bob")
     with story.team() as team:
         assert [event.name for event in bus.check(team)] == [name]
-        assert waiting.held(team, story.clock.ns // 1000)[name].holder == "bob"
+        assert reader.held(team, story.clock.ns // 1000)[name].holder == "bob"
     assert story.original.pending() == [name]
 
 
@@ -116,18 +116,18 @@ def test_all_at_once_takes_claimed_ones_too(story: Story) -> None:
     claim(story, "bob")
     with story.team() as team:
         assert bus.ack_all(team, actor="cy") == 1
-        assert waiting.held(team, story.clock.ns // 1000) == {}
+        assert reader.held(team, story.clock.ns // 1000) == {}
 
 
 def test_a_released_event_is_anybodys(story: Story) -> None:
     name = publish(story)
     claim(story, "bob")
     with story.team() as team, pytest.raises(NotFoundError, match="not claimed by cy"):
-        waiting.release(team, "cy", name)
+        reader.release(team, "cy", name)
     with story.team() as team:
-        waiting.release(team, "bob", name)
+        reader.release(team, "bob", name)
     with story.team() as team, pytest.raises(NotFoundError, match="nothing to give back"):
-        waiting.release(team, "bob", name)
+        reader.release(team, "bob", name)
     assert claim(story, "cy").attempt == 2
 
 
@@ -135,7 +135,7 @@ def test_what_is_not_pending_cannot_be_taken(story: Story) -> None:
     name = publish(story)
     with story.team() as team:
         bus.ack(team, name)
-    for act in (waiting.claim, waiting.release):
+    for act in (reader.claim, reader.release):
         with story.team() as team, pytest.raises(NotFoundError, match="no pending event"):
             act(team, "bob", name)
 
@@ -161,7 +161,7 @@ def test_events_of_others_are_taken_as_they_come(story: Story) -> None:
     assert claim(story, "cy").name == name
     story.original.ack(name)
     with story.team() as team, pytest.raises(NotFoundError):
-        waiting.release(team, "cy", name)
+        reader.release(team, "cy", name)
 
 
 def test_claims_are_entries_that_verify(story: Story) -> None:
@@ -170,7 +170,7 @@ def test_claims_are_entries_that_verify(story: Story) -> None:
     story.clock.move(2)
     claim(story, "cy")
     with story.team() as team:
-        waiting.release(team, "cy", name)
+        reader.release(team, "cy", name)
         kinds = [(entry.kind, entry.actor) for entry in team.store.read()][-3:]
     assert kinds == [("bus.claimed", "bob"), ("bus.claimed", "cy"), ("bus.released", "cy")]
     with collect(str(story.root)) as evidence:
@@ -184,7 +184,7 @@ def test_claims_are_entries_that_verify(story: Story) -> None:
 def test_there_may_be_one_at_once(story: Story) -> None:
     name = publish(story)
     with story.team() as team:
-        assert waiting.wait_claim(team, "bob", None).name == name
+        assert reader.wait_claim(team, "bob", None).name == name
 
 
 def test_a_lease_that_ends_wakes_who_waits() -> None:
@@ -195,14 +195,14 @@ def test_a_lease_that_ends_wakes_who_waits() -> None:
         told.ack_all(None)  # the change of the configuration is an event as well
         name = publish(told)
         with Team(str(told.root)) as team:
-            waiting.claim(team, "bob", lease=1)
-            taken = waiting.wait_claim(team, "cy", 60)
+            reader.claim(team, "bob", lease=1)
+            taken = reader.wait_claim(team, "cy", 60)
         assert (taken.name, taken.attempt) == (name, 2)
 
 
 def test_waiting_ends(story: Story) -> None:
     with story.team() as team, pytest.raises(NotFoundError, match="nothing came within 0 s"):
-        waiting.wait_claim(team, "bob", 0)
+        reader.wait_claim(team, "bob", 0)
 
 
 # Recovery --------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_an_agent_starts_anew(story: Story) -> None:
     claim(story, "cy")
     story.clock.move(5)
     with story.team() as team:
-        found = waiting.recover(team, "bob")
+        found = reader.recover(team, "bob")
         assert [event.name for event in found.pending] == [high, low]
         assert found.released == [high]
         assert found.last_at == "2020-09-13T12:26:40.000000Z"
@@ -228,6 +228,6 @@ def test_a_heartbeat_is_dropped_by_no_window(story: Story) -> None:
     story.original.put("events/config.yaml", b"dedup-window: 3600\n")
     for _ in range(2):
         with story.team() as team:
-            waiting.recover(team, "bob")
+            reader.recover(team, "bob")
     with story.team() as team:
         assert [event.type for event in bus.check(team)].count("heartbeat") == 2

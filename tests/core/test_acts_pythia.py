@@ -29,8 +29,8 @@ from team_files import outcome
 from tripod.agents import jobs
 from tripod.agents.jobs import newest
 from tripod.bus import events as bus
-from tripod.bus import waiting as claims
-from tripod.chat import read as chat_read
+from tripod.bus import reader as claims
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.projection import content_bytes
@@ -661,7 +661,7 @@ def test_of_a_file_that_is_too_long_nobody_can_tell_and_one_that_is_unreadable_i
     notes.write_text("x " * (LIMIT // 2) + "yes")
     program = pythia.ReviewerProgram(command=(*SCRIPTED, str(notes)))
     with reviewed_team() as (_, team):
-        monkeypatch.setattr("tripod.agents.isolate.open", refusing, raising=False)
+        monkeypatch.setattr("tripod.agents.isolation.open", refusing, raising=False)
         with pytest.raises(RefusedError, match="so it must be readable"):
             run(team, program)
         monkeypatch.undo()

@@ -12,8 +12,8 @@ from story import Story, folder
 from strategies import FEWER
 
 from tripod.bus import events as bus
-from tripod.bus import waiting as claims
-from tripod.bus.waiting import Watch
+from tripod.bus import reader as claims
+from tripod.bus.reader import Watch
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team.team import Team
 from tripod.trust import actors, keys

@@ -10,8 +10,8 @@ from story import BEGIN, Story, folder
 from strategies import FEWER
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
-from tripod.decisions import read as decisions_read
+from tripod.chat import reader as chat_read
+from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, MalformedEntryError, NotFoundError
 from tripod.ledger.entry import leaf_hash

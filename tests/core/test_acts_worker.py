@@ -20,8 +20,8 @@ from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import read as files
-from tripod.workers import run as workers_run
+from tripod.workers import reader as files
+from tripod.workers import writer as workers_run
 from tripod.workers.life import ROLE, logs_of
 
 

@@ -13,7 +13,7 @@ from doors.inside import Done, run, run_as
 from story import folder as new_folder
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.cli.nbs_team import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
 from tripod.projections.disk import Disk

@@ -10,7 +10,7 @@ import pytest
 from doors.dropped_in import FILE, Chat, chat
 from doors.inside import run
 
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.decisions import writer as decisions_log
 
 MOVED = "live-20260212_140000.chat"

@@ -10,7 +10,7 @@ from team_files import outcome
 
 from tripod.chat import keep as chat_keep
 from tripod.chat import writer as chat_send
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError
 from tripod.projections.chat.tables import ref_to

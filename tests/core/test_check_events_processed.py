@@ -8,7 +8,7 @@ from specimens import database, forge, read
 from team_files import START, Decision, Said, judge, outcome, write_chat, write_event, write_log
 
 from tripod.bus import events as bus
-from tripod.bus import waiting
+from tripod.bus import reader
 from tripod.chat import writer as chat_send
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
 from tripod.pythia import reviewer as pythia_run
@@ -103,7 +103,7 @@ def test_a_critical_event_is_a_warning_and_others_are_none(root: Path) -> None:
 def test_a_claim_that_runs_is_somebody_at_it(root: Path) -> None:
     publish(root, *CHECKPOINT)
     with Team(str(root)) as team:
-        assert waiting.claim(team, "ann", lease=3600) is not None
+        assert reader.claim(team, "ann", lease=3600) is not None
     at_midnight(root)
     after(root, 600)
     assert processed(root).verdict == "clean"
@@ -196,7 +196,7 @@ def test_other_programs_answer_in_a_chat(tmp_path: Path, ledger: str, *, reviewe
 def test_a_review_that_runs_is_waited_for() -> None:
     with reviewed_team() as (_, team):
         name = event_of(team)
-        waiting.claim(team, "boss", name)
+        reader.claim(team, "boss", name)
         bus.ack_all(team)
         assert processed(Path(team.root)).verdict == "clean"
         assert pythia_run.due(team, 0)[0].claimed == "boss"

@@ -17,7 +17,7 @@ from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome
 from tripod.verify.isolation.reads import read_of_chat, told_to_read
 from tripod.verify.run import run
-from tripod.workers import run as workers_run
+from tripod.workers import writer as workers_run
 from tripod.workers.life import ROLE
 
 ASSESSMENT = Said(

@@ -21,7 +21,7 @@ from tripod.verify.checks.worker_lifecycle import step_problem
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome
 from tripod.verify.run import run
-from tripod.workers import run as workers_run
+from tripod.workers import writer as workers_run
 from tripod.workers.life import step
 
 LOG = "workers/w-0001.log"

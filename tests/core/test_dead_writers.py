@@ -16,7 +16,7 @@ from sample_ledger import faults
 from story import Step, Story, folder
 from strategies import our_steps, their_steps
 
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.projections.engine import differences
 from tripod.projections.projection import content_bytes
 from tripod.recovery import redact

@@ -17,7 +17,7 @@ from specimens import build, database, forge, read, unguarded
 from tripod.agents.jobs import newest
 from tripod.agents.spool import Spool
 from tripod.bus import events as bus
-from tripod.bus import waiting
+from tripod.bus import reader
 from tripod.chat import writer as chat_send
 from tripod.ledger.ids import now_us
 from tripod.projections.layout import WORKER_LOG
@@ -26,7 +26,7 @@ from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import run as workers_run
+from tripod.workers import writer as workers_run
 
 RUN = "ab" * 16
 LOG = "workers/parser-a3f1.log"
@@ -331,7 +331,7 @@ def shifted(root: Path, seconds: int, *, monkeypatch: pytest.MonkeyPatch) -> Exa
 def test_a_claim_whose_lease_ended_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Team(str(root)) as team:
         name = bus.publish(team, "ann", "task-complete", "low", "")
-        waiting.claim(team, "ben", name, lease=60)
+        reader.claim(team, "ben", name, lease=60)
     assert examine(str(root)).troubles == ()
     (one,) = shifted(root, 61, monkeypatch=monkeypatch).troubles
     assert (one.name, one.where) == ("claim-over", f"events/{name}")
@@ -355,7 +355,7 @@ def test_a_review_that_nobody_answers_is_told(
     (one,) = shifted(root, patience + 60, monkeypatch=monkeypatch).troubles
     assert (one.name, one.where) == ("checkpoint-unanswered", f"events/{name}")
     with Team(str(root)) as team:
-        waiting.claim(team, "pythia", name, lease=80_000)
+        reader.claim(team, "pythia", name, lease=80_000)
     assert shifted(root, patience + 60, monkeypatch=monkeypatch).troubles == ()
 
 

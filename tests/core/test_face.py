@@ -101,8 +101,8 @@ def test_the_import_alone_loads_nothing_else() -> None:
 def test_a_module_does_not_load_its_neighbours_in_the_package() -> None:
     loaded = _loaded("import tripod.bus.events")
     assert "tripod.bus" in loaded
-    assert "tripod.bus.waiting" not in loaded
-    assert "tripod.bus.waiting" in _loaded("import tripod\ntripod.bus.wait_pending")
+    assert "tripod.bus.reader" not in loaded
+    assert "tripod.bus.reader" in _loaded("import tripod\ntripod.bus.wait_pending")
 
 
 # Errors ----------------------------------------------------------------------------------------

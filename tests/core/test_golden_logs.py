@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from doors.inside import run, run_as
 
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.ledger.locator import LEDGER
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences

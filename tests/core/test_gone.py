@@ -10,7 +10,7 @@ import pytest
 from story import Story, folder, tree
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover

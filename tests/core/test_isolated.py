@@ -12,8 +12,8 @@ from unittest import mock
 
 import pytest
 
-from tripod.agents import isolate as isolated
-from tripod.agents.isolate import HOME, WORK, ResolvedProgram, isolate, resolve
+from tripod.agents import isolation as isolated
+from tripod.agents.isolation import HOME, WORK, ResolvedProgram, isolate, resolve
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 
 

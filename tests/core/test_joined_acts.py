@@ -15,7 +15,7 @@ from story import Step, Story, entries, folder, tree
 from strategies import stories
 
 from tripod.bus import events
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import DuplicateDroppedError, NotFoundError, RefusedError

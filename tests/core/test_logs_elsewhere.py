@@ -13,7 +13,7 @@ from doors.inside import TRIPOD, Done, run, run_as
 from git_repo import Git
 from team_files import START, Said, outcome, write_chat
 
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError
 from tripod.ledger.locator import LEDGER

@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 from story import Story
 
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.projections.chat.format import parse_cursors
 from tripod.team import adopt

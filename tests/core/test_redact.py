@@ -13,9 +13,9 @@ from story import Story, tables, tree
 
 from tripod.bus import events as bus
 from tripod.chat import keep as chat_keep
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger.errors import LedgerDamagedError

@@ -13,7 +13,7 @@ from sample_ledger import opening, said
 from specimens import build, copy, database, unguarded
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.ledger.errors import LedgerDamagedError, PagesDamagedError, UnwritableError
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.repair import copy_rows

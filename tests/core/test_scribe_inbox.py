@@ -96,7 +96,7 @@ def test_what_was_processed_before_the_ledger_is_handled() -> None:
 
 
 def test_a_reader_of_the_bus_does_not_empty_it(story: Story) -> None:
-    from tripod.bus.waiting import mark_seen, unseen
+    from tripod.bus.reader import mark_seen, unseen
 
     with story.team() as team:
         events.publish(team, "ann", "task-complete", "low")

@@ -11,7 +11,7 @@ from story import Story, folder
 from strategies import FEWER
 
 from tripod.decisions import index as scribe_search
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.ledger.places import SEARCH
 from tripod.recovery import redact

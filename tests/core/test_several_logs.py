@@ -15,7 +15,7 @@ from story import BEGIN, Clock, Story, folder
 from team_files import START, Decision, Said, outcome, write_chat, write_event, write_log
 
 from tripod.bus import events as bus
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.entry import Entry

@@ -13,9 +13,9 @@ import pytest
 from story import Story, folder
 
 from tripod.bus import events
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.projections import swap
 from tripod.projections.chat.format import format_line

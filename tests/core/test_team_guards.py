@@ -12,7 +12,7 @@ from specimens import unguarded
 from story import Story
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.decisions.writer import DecisionRequest

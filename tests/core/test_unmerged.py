@@ -6,7 +6,7 @@ import pytest
 from story import Story, folder, tree
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError

@@ -8,7 +8,7 @@ import pytest
 from specimens import build
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.projections.erasure import holds_erased, places, withhold
 from tripod.recovery.redact import RedactionRequest, redact
 from tripod.team import adopt

@@ -9,8 +9,8 @@ from children import let_go
 from story import Story
 
 from tripod.bus import events
-from tripod.chat import read as chat_read
-from tripod.decisions import read as decisions_read
+from tripod.chat import reader as chat_read
+from tripod.decisions import reader as decisions_read
 from tripod.projections.engine import differences
 from tripod.team import adopt
 from tripod.team.team import Team

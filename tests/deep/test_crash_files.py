@@ -11,7 +11,7 @@ import pytest
 from story import Story, folder, tree
 
 from tripod.bus import events as bus
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.projections.chat import format as chat_format
 from tripod.projections.engine import differences

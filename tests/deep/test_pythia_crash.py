@@ -24,13 +24,13 @@ sys.path[:0] = sys.argv[3:5]
 from dying import RUN, behind, die, die_at
 from types import SimpleNamespace
 from tripod.pythia import review, reviewer
-from tripod.agents import isolate, jobs, spool
+from tripod.agents import isolation, jobs, spool
 from tripod.team.files import Files
 from tripod.team.team import Team
 
 root, step, manual = sys.argv[1], sys.argv[2], sys.argv[5] == "manual"
 if sys.argv[5] != "namespace":
-    isolate.BWRAP = "no-such-bwrap"
+    isolation.BWRAP = "no-such-bwrap"
 if step in RUN:
     die_at(step)
 elif step == "behind the event":

@@ -30,7 +30,7 @@ from reviewed import (
 from team_files import outcome
 
 from tripod.agents import wrapper
-from tripod.agents.isolate import isolate, resolve
+from tripod.agents.isolation import isolate, resolve
 from tripod.agents.spool import ENDED, Look, Spool
 from tripod.projections.projection import content_bytes
 from tripod.pythia import reviewer as pythia_run
@@ -197,7 +197,7 @@ def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> 
     uncover = f"umount {project}; umount {project}/.nbs; unshare -Urm umount {project}"
     line = f"{look}; {uncover}; {look}"
     program = resolve(["sh", "-c", line], [str(project / "own")], hidden)
-    with mock.patch("tripod.agents.isolate._SYSTEM", ("/usr", "/bin", "/lib", "/lib64", "/tmp")):  # noqa: S108
+    with mock.patch("tripod.agents.isolation._SYSTEM", ("/usr", "/bin", "/lib", "/lib64", "/tmp")):  # noqa: S108
         (tmp_path / "home").mkdir()
         place = isolate(program, str(tmp_path), hidden, str(project))
     assert place.level == "namespace", place.problem
@@ -210,7 +210,7 @@ def test_a_team_below_a_folder_of_the_system_is_hidden_there(tmp_path: Path) -> 
 @pytest.mark.slow
 @pytest.mark.usefixtures("namespace")
 def test_a_namespace_in_which_a_secret_is_seen_is_none(tmp_path: Path) -> None:
-    with mock.patch("tripod.agents.isolate._namespace") as words:
+    with mock.patch("tripod.agents.isolation._namespace") as words:
         words.side_effect = lambda made, *_: made.words.extend(["--ro-bind", "/", "/"])
         (tmp_path / "secret").touch()
         place = isolate(resolve(["true"], [], []), str(tmp_path), [str(tmp_path)], "/nowhere")

@@ -22,11 +22,11 @@ CHILD = """
 import asyncio, os, signal, sys
 sys.path[:0] = sys.argv[2:4]
 from tripod.pythia import reviewer as pythia
-from tripod.agents import isolate, spool
+from tripod.agents import isolation, spool
 from tripod.team.team import Team
 
 root, who = sys.argv[1], sys.argv[4]
-isolate.BWRAP = "no-such-bwrap"
+isolation.BWRAP = "no-such-bwrap"
 if who == "dies when she is at work":
     real = spool.Spool.launch
     def patched(*arguments):

@@ -10,7 +10,7 @@ from story import Step, Story, folder, tables
 from strategies import FEWER, blows, our_steps, their_steps
 
 from tripod.bus import events
-from tripod.decisions import read as decisions_read
+from tripod.decisions import reader as decisions_read
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover

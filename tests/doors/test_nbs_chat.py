@@ -34,7 +34,7 @@ from doors.dropped_in import FILE, Chat, chat
 from doors.inside import state
 from story import folder
 
-from tripod.bus.waiting import Watch
+from tripod.bus.reader import Watch
 from tripod.ledger.locator import LEDGER
 
 ROWS = (*READS, *SEARCHES, *OTHERS, *REFUSED, *MORE, *SLIPS, *HELPS)

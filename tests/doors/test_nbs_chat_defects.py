@@ -15,9 +15,9 @@ from doors.dropped_in import FILE, Chat, chat
 from story import BEGIN
 
 from tripod.bus import events
-from tripod.bus.waiting import Watch
+from tripod.bus.reader import Watch
 from tripod.chat import keep as chat_keep
-from tripod.chat import read as chat_read
+from tripod.chat import reader as chat_read
 from tripod.chat import writer as acts
 from tripod.errors import RefusedError
 from tripod.projections.chat import format as format_

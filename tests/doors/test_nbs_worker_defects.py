@@ -22,7 +22,7 @@ from tripod.projections.workers.format import EMPTY_LOG
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
-from tripod.workers import run as workers_run
+from tripod.workers import writer as workers_run
 from tripod.workers.life import ROLE
 
 HELD = "until [ -e go ]; do sleep 0.01; done"
@@ -368,7 +368,7 @@ def test_a_kill_removes_the_log(shop: Shop) -> None:
 
 
 def _wait_for(path: Path) -> bool:
-    from tripod.bus.waiting import Watch
+    from tripod.bus.reader import Watch
 
     with Watch([str(path.parent)], every=0.05) as watch:
         while not path.exists():

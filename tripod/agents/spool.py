@@ -35,7 +35,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tripod.agents import wrapper
-from tripod.agents.isolate import sealed_files, with_numbers
+from tripod.agents.isolation import sealed_files, with_numbers
 from tripod.agents.spec import (
     Answer,
     Output,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         read,
         status,
     )
-    from tripod.bus.waiting import (
+    from tripod.bus.reader import (
         Recovery,
         Unseen,
         claim,
@@ -44,4 +44,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("events", "waiting"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("events", "reader"))

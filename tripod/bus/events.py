@@ -40,7 +40,7 @@ class PendingEvent(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """An event in somebody's hands (``tripod.bus.waiting``), until ``until_us`` (µs since 1970).
+    """An event in somebody's hands (``tripod.bus.reader``), until ``until_us`` (µs since 1970).
 
     ``attempt`` counts who began on it, from 1.
     """

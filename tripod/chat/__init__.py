@@ -11,7 +11,7 @@ from tripod.face import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tripod.chat.keep import Deletion, archive, delete, mark_read, set_position
-    from tripod.chat.read import (
+    from tripod.chat.reader import (
         Addressed,
         ChatMessage,
         Hit,
@@ -33,4 +33,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "read", "keep"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader", "keep"))

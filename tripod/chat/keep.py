@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tripod.chat.read import count, live_of, missing, span, writable
+from tripod.chat.reader import count, live_of, missing, span, writable
 from tripod.errors import BadArgumentError
 from tripod.ledger.kinds.chat import DELETED, READ, ROTATED
 from tripod.projections import CHAT

@@ -1,7 +1,7 @@
 """Acts on the chats: begin a channel, and send messages with the events that tell of them.
 
 Source: spec nbs-compat C1 to C3; design section 7. A message and its events are one transaction.
-All that is done with chats has its name here: ``tripod.chat.read`` only reads, and
+All that is done with chats has its name here: ``tripod.chat.reader`` only reads, and
 ``tripod.chat.keep`` has archives, deletions and read positions.
 """
 
@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from tripod.chat.keep import rotate
-from tripod.chat.read import ChatMessage, channel_name, live_of, missing, writable
+from tripod.chat.reader import ChatMessage, channel_name, live_of, missing, writable
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger import Draft
 from tripod.ledger.ids import fresh_ids

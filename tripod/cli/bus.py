@@ -21,7 +21,7 @@ from tripod.team.act import MAX_PAYLOAD, judge_event
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.bus.waiting import Recovery, Unseen
+    from tripod.bus.reader import Recovery, Unseen
 
 MAX_SECONDS = 2**32  # more than a century
 
@@ -80,13 +80,13 @@ def _check(call: Call) -> None:
         if reader is None:
             _show_pending(call, team, acts.check(team, call.handle))
         else:
-            from tripod.bus.waiting import unseen
+            from tripod.bus.reader import unseen
 
             _show_unseen(call, team, reader, unseen(team, reader))
 
 
 def _wait(call: Call) -> None:
-    from tripod.bus import waiting as readers
+    from tripod.bus import reader as readers
 
     with _team(call) as team:
         reader, timeout = _reader(call), call.timeout
@@ -101,7 +101,7 @@ def _show_pending(call: Call, team: Team, events: Iterable[acts.PendingEvent]) -
     if not call.json:
         emit(pending_lines(events, now))
         return
-    from tripod.bus.waiting import held
+    from tripod.bus.reader import held
 
     claims = held(team, now)
     call.objects(
@@ -112,7 +112,7 @@ def _show_pending(call: Call, team: Team, events: Iterable[acts.PendingEvent]) -
 
 def _show_unseen(call: Call, team: Team, reader: str, found: Unseen) -> None:
     """Show a reader what it was not shown; only then its place moves."""
-    from tripod.bus.waiting import mark_seen
+    from tripod.bus.reader import mark_seen
 
     objects = (e._asdict() | {"acked": e.name in found.acked} for e in found.events)
     call.answers(objects, _unseen_lines(found))
@@ -165,7 +165,7 @@ def _status(call: Call) -> None:
 
 
 def _claim(call: Call) -> None:
-    from tripod.bus import waiting as claims
+    from tripod.bus import reader as claims
 
     name = _event(call)
     with _team(call) as team:
@@ -178,7 +178,7 @@ def _claim(call: Call) -> None:
 
 
 def _release(call: Call) -> None:
-    from tripod.bus import waiting as claims
+    from tripod.bus import reader as claims
 
     name = _event(call)
     with _team(call) as team:
@@ -187,7 +187,7 @@ def _release(call: Call) -> None:
 
 
 def _recover(call: Call) -> None:
-    from tripod.bus import waiting as claims
+    from tripod.bus import reader as claims
 
     with _team(call) as team:
         found = claims.recover(team, call.actor("as", required=True))

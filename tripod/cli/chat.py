@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tripod.chat import keep
-from tripod.chat import read as reading
+from tripod.chat import reader as reading
 from tripod.chat import writer as acts
-from tripod.chat.read import Hit
+from tripod.chat.reader import Hit
 from tripod.cli.commands import Call, NbsProgram, group_of
 from tripod.cli.params import Handle, Number, moment, text_argument, whole_number
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
@@ -153,7 +153,7 @@ def _place(call: Call, hit: Hit) -> str:
 
 
 def _poll(call: Call) -> int:
-    from tripod.bus.waiting import Watch
+    from tripod.bus.reader import Watch
     from tripod.cli.nbs_team import chat_path
 
     until = time.monotonic() + call.timeout

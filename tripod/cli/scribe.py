@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import NOBODY, Call, NbsProgram, group_of, verb_of
 from tripod.cli.params import HANDLE, TEXT, Number, meant, moment
-from tripod.decisions import read as reading
+from tripod.decisions import reader as reading
 from tripod.decisions import writer as acts
-from tripod.decisions.read import Standing
+from tripod.decisions.reader import Standing
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import LOGS as SCRIBE
 from tripod.output import emit, hanging, one_line, remark

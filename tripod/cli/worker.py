@@ -14,8 +14,8 @@ from tripod.cli.params import Number, text_argument
 from tripod.errors import BadArgumentError
 from tripod.output import remark
 from tripod.team.team import Team
-from tripod.workers import read as files
-from tripod.workers import run as acts
+from tripod.workers import reader as files
+from tripod.workers import writer as acts
 
 MAX_WAIT = 10**7  # seconds
 MAX_CONTEXT = 2**31

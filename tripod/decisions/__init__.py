@@ -10,7 +10,7 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod.decisions.read import (
+    from tripod.decisions.reader import (
         Decision,
         DecisionHistory,
         Filters,
@@ -31,4 +31,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "read", "worklist"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader", "worklist"))

@@ -2,7 +2,7 @@
 
 Source: seeds nbs-scribe, "Bus Integration". The events stay on the bus for everybody else, and
 an acknowledgement by others takes none out of the inbox: as a reader of the bus
-(``tripod.bus.waiting``) the Scribe has a place in the ledger. The place is moved when it says so,
+(``tripod.bus.reader``) the Scribe has a place in the ledger. The place is moved when it says so,
 and not by looking: a Scribe that stops between reading and logging finds the same events again.
 """
 

@@ -1,7 +1,7 @@
 """Acts of the Scribe: log a decision with its events.
 
 Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; design section 7.
-All that is done with decisions has its name here: ``tripod.decisions.read`` only reads.
+All that is done with decisions has its name here: ``tripod.decisions.reader`` only reads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import orjson
 
 from tripod.bus.events import settings
-from tripod.decisions.read import CHANGES
+from tripod.decisions.reader import CHANGES
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import Draft, leaf_hash
 from tripod.ledger.ids import fresh_ids

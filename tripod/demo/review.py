@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from tripod.agents.isolate import Isolated
+from tripod.agents.isolation import Isolated
 from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log

@@ -11,7 +11,7 @@ Each step is decided from the ledger alone, so the next command continues where 
 - that ended otherwise too, or it was lost twice: ``pythia.failed``; the event stays pending.
 
 Several commands at one event wait for the same run, and one of them posts. While the program runs,
-Pythia's handle claims the event (``tripod.bus.waiting``), so that no other consumer takes it.
+Pythia's handle claims the event (``tripod.bus.reader``), so that no other consumer takes it.
 
 Source: design sections 7 and 8; spec nbs-compat C6, C10; kernel sections 2 and 3.
 """
@@ -23,11 +23,11 @@ from hashlib import sha256
 from typing import NamedTuple, cast
 
 from tripod.agents import jobs
-from tripod.agents.isolate import Isolated
+from tripod.agents.isolation import Isolated
 from tripod.agents.jobs import Attempt, Job, RunHooks, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.bus.events import claim_on, settings, take_event
-from tripod.chat.read import channel_name, live_of
+from tripod.chat.reader import channel_name, live_of
 from tripod.chat.writer import say_in
 from tripod.errors import RefusedError
 from tripod.ledger import Draft

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tripod.agents import profiles
-from tripod.agents.isolate import Home, given_to, isolate, refuse_secret, resolve
+from tripod.agents.isolation import Home, given_to, isolate, refuse_secret, resolve
 from tripod.agents.jobs import newest
 from tripod.agents.spec import BASIC_ENV
 from tripod.bus.events import NOBODY, claim_on

@@ -16,7 +16,7 @@ from math import inf
 from typing import NamedTuple
 
 from tripod.bus.events import settings
-from tripod.bus.waiting import Watch
+from tripod.bus.reader import Watch
 from tripod.errors import LedgerError, TripodError
 from tripod.team.adopt import sync
 from tripod.team.team import Team

@@ -10,7 +10,7 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod.workers.read import (
+    from tripod.workers.reader import (
         About,
         about,
         answer,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         session,
         watch,
     )
-    from tripod.workers.run import continue_, dismiss, escalate, look_after, spawn
+    from tripod.workers.writer import continue_, dismiss, escalate, look_after, spawn
 
 __all__ = [
     "About", "about", "answer", "continue_", "dismiss", "escalate", "every", "findings",
@@ -29,4 +29,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("run", "read"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader"))

@@ -20,7 +20,7 @@ from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER, worker_of
 from tripod.team.team import Team
 from tripod.workers.life import ROLE, judge_name, logs_of
-from tripod.workers.run import look_after
+from tripod.workers.writer import look_after
 
 MAX_LOG = 256 * 1024 * 1024
 _STYLE = re.compile(
