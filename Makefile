@@ -54,5 +54,5 @@ docs: $(READY)
 	$(GENERATED) | xargs -r $(BIN)/cog -r
 
 soak: $(READY)
-	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/test_exports_mutated.py
-	TRIPOD_TRIALS=60 $(BIN)/pytest -n auto -q tests/deep/test_attacks.py
+	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/verify/test_exports_mutated.py
+	TRIPOD_TRIALS=60 $(BIN)/pytest -n auto -q tests/deep/verify/test_attacks.py

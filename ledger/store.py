@@ -6,7 +6,7 @@ export that was loaded into a database. SQL above this package asks the tables o
 
 The caller states a guard on a *stream*; only the store knows the head and queues on it, since
 callers that compare-and-swap one global head collapse as soon as several write (spec: store 4.2).
-One contract suite (``tests/core/store_contract.py``) runs against every implementation.
+One contract suite (``tests/core/sqlite/store_contract.py``) runs against every implementation.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 From the page it is ``tests.docs.attack_table`` (cog runs at the root), from the tests
 ``docs.attack_table``; so it imports nothing of its own folder. ``tests/attacks.py`` has the deeds,
-``tests/deep/test_attacks.py`` holds every row to what is said here.
+``tests/deep/verify/test_attacks.py`` holds every row to what is said here.
 """
 
 from typing import NamedTuple

@@ -6,7 +6,7 @@ import pytest
 from doors.inside import commands
 from doors.stories import HERE, PLACES, StoryError, play, scenes
 
-STORIES = sorted(HERE.glob("*.txt"))
+STORIES = sorted(HERE.rglob("*.txt"), key=lambda story: story.stem)
 
 
 ABROAD = (
@@ -23,7 +23,8 @@ def test_story(tmp_path: Path, story: Path) -> None:
 
 @pytest.mark.parametrize("story", ABROAD)
 def test_story_abroad(tmp_path: Path, story: str) -> None:
-    assert play(HERE / f"{story}.txt", tmp_path, PLACES["ascii"]) > 0
+    (path,) = HERE.rglob(f"{story}.txt")
+    assert play(path, tmp_path, PLACES["ascii"]) > 0
 
 
 def test_every_command_has_its_story() -> None:

@@ -23,7 +23,7 @@ from tripod.verify.isolation.namespaces import objects_in
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,
 # and two repetitions never stand around something that may be missing: a stranger writes the lines,
-# and one of a megabyte must cost what a megabyte of prose costs (tests/core/test_linear.py).
+# and one of a megabyte must cost what a megabyte of prose costs (tests/deep/verify/test_linear.py).
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]")
 _POST = re.compile(r"\b(?:nbs-chat|tripod\s+chat)\s+(?:send|warn|error)\b[^;&|\n]*")
 _COMMAND = re.compile(

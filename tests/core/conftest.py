@@ -1,5 +1,0 @@
-"""The contract's assertions explain themselves, as those of a test module do."""
-
-import pytest
-
-pytest.register_assert_rewrite("core.store_contract")

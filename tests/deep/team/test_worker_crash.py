@@ -1,0 +1,133 @@
+"""A coordinator killed at each step of ``worker spawn``: the next run finishes the work, once."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dying import RUN
+from story import folder
+
+from tripod.projections.engine import differences
+from tripod.team import adopt
+from tripod.team.team import Team
+from tripod.verify.evidence import collect
+from tripod.verify.run import run as judge
+from tripod.workers import reader as files
+from tripod.workers import writer as workers_run
+
+HERE = Path(__file__).resolve().parents[2]
+NAME = "w-0001"
+PROGRAM = "echo ran >> ran; until [ -e go ]; do sleep 0.01; done; echo done"
+
+# The child gives the command and is killed in it: no handler of its own runs.
+CHILD = """
+import sys
+sys.path[:0] = sys.argv[3:5]
+from dying import RUN, die, die_at
+from tripod.workers import writer as worker
+from tripod.agents import jobs
+from tripod.team.files import Files
+from tripod.team.team import Team
+
+root, step, project = sys.argv[1], sys.argv[2], sys.argv[5]
+if step in RUN:
+    die_at(step)
+elif step == "before the files":
+    Files.project = die
+
+with Team(root) as team:
+    worker.spawn(team, "w", project, "Do it.", command=["sh", "-c", sys.argv[6]], name="w-0001")
+    if step == "behind the answer":
+        die()
+    open(f"{project}/go", "w").close()
+    run = jobs.newest(team.store.db, "worker", "w-0001")
+    jobs.spool_of(team, run.spawn).wait()
+    worker.look_after(team)
+"""
+STEPS = (*RUN, "before the files", "behind the answer")
+
+
+def command_for(project: Path, step: str) -> list[str]:
+    """The child that gives the command, and is killed at a step."""
+    paths = (str(HERE), str(HERE.parent))
+    return [
+        sys.executable, "-c", CHILD, str(project / ".nbs"), step, *paths, str(project), PROGRAM
+    ]  # fmt: skip
+
+
+def die_in(project: Path, step: str) -> None:
+    """Give the command in a child that is killed at that step."""
+    command = command_for(project, step)
+    child = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+
+
+def again(team: Team, project: Path) -> None:
+    """The same command once more."""
+    command = ["sh", "-c", PROGRAM]
+    assert workers_run.spawn(team, "w", str(project), "Do it.", command=command, name=NAME) == NAME
+
+
+def check_once(project: Path) -> None:
+    """It ran once, and each step of its life is recorded once."""
+    with Team(str(project / ".nbs")) as team:
+        team.refresh()
+        assert workers_run.state_of(team, NAME) == "completed"
+        assert (project / "ran").read_text() == "ran\n"
+        kinds = [entry.kind for entry in team.store.read()]
+        for kind in ("worker.spawned", "worker.running", "worker.ended", "agent.ended"):
+            assert kinds.count(kind) == 1, kind
+        events = [e.data["type"] for e in team.store.read() if e.kind == "bus.published"]
+        assert events == ["worker-spawned", "task-complete"]
+        assert files.answer(team, NAME) == "done"
+        assert list(differences(team.source, team.disk, evidence=True)) == []
+        assert team.warnings == []
+        assert list((project / ".nbs/spool").iterdir()) == []
+    with collect(str(project)) as evidence:
+        assert [f.message for o in judge(evidence).outcomes for f in o.findings] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("follow", ["the same command", "any command"])
+@pytest.mark.parametrize("step", STEPS)
+def test_the_next_run_finishes_the_work_once(step: str, follow: str) -> None:
+    with folder() as project:
+        adopt.init(str(project))
+        die_in(project, step)
+        with Team(str(project / ".nbs")) as team:
+            team.refresh()
+            if step == "before the request":
+                assert (
+                    workers_run.state_of(team, NAME) is None
+                )  # nothing happened, and nothing is left
+                assert not (project / "ran").exists()
+            if follow == "the same command" or step == "before the request":
+                again(team, project)
+            else:
+                workers_run.look_after(team)
+            (project / "go").touch()
+            list(files.watch(team))
+        check_once(project)
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_is_done_once() -> None:
+    """Thirty kills, each a little later than the one before."""
+    for moment in range(30):
+        with folder() as project:
+            adopt.init(str(project))
+            (project / "go").touch()
+            child = subprocess.Popen(command_for(project, "never"), stderr=subprocess.DEVNULL)
+            try:
+                child.wait(0.15 + moment * 0.01)
+            except subprocess.TimeoutExpired:
+                os.kill(child.pid, signal.SIGKILL)
+                child.wait()
+            with Team(str(project / ".nbs")) as team:
+                team.refresh()
+                again(team, project)
+                list(files.watch(team))
+            check_once(project)

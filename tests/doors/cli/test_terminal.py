@@ -1,0 +1,87 @@
+"""What a person sees on a terminal: no byte of what others wrote commands it."""
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+from doors.cli.screen import drained
+from doors.inside import TRIPOD, begin, run
+
+HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\rb\x7f"
+SHOWN = rb"a\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\x0db\x7f"
+
+
+def on_a_terminal(folder: Path, *arguments: str) -> bytes:
+    """What a terminal is sent by a command, its remarks included."""
+    master, slave = pty.openpty()
+    # On a machine that is busy a command may last long enough to say how far it is; that is our
+    # own text, on a line that is written over, and has tests of its own.
+    plain = {**os.environ, "TERM": "dumb"}
+    with subprocess.Popen(
+        [TRIPOD, *arguments], cwd=folder, env=plain, stdin=slave, stdout=slave, stderr=slave
+    ):
+        os.close(slave)
+        return drained(master).replace(b"\r\n", b"\n")
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = begin(tmp_path_factory.mktemp("team"))
+    given = HOSTILE.encode()
+    assert run(folder, "bus", "ack-all").code == 0
+    assert run(folder, "bus", "publish", "eve", "x", "low", "--file", "-", given=given).code == 0
+    assert run(folder, "chat", "send", "live", "eve", "--file", "-", given=given).code == 0
+    (folder / ".nbs" / HOSTILE).write_text("a stranger's file, by a stranger's name")
+    # Another program appends to the log what ours would refuse.
+    with (folder / ".nbs/scribe/log.md").open("a", encoding="utf-8") as log:
+        log.write(f"\n---\n\n### D-7 Title {HOSTILE[:8]}\u202e\n- **Status:** decided\n")
+        log.write("- **Participants:** eve\n- **Rationale:** \x1b[31mred\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shows"),
+    [
+        (("bus", "check"), b"eve-x"),
+        (("chat", "read", "live"), SHOWN),
+        (("chat", "search", "live", "owned"), SHOWN),
+        (("chat", "read", "live", "--json"), b"\\u001b"),
+        (("show", "chat"), b"=== nbs-chat ==="),
+        (("show", "events"), b"source: eve"),
+        (("show", "decisions"), b"D-7"),
+        (("show", "--last", "99"), b"bus.published"),
+        (("scribe", "query"), b"D-7"),
+        (("sync",), b"Nothing new"),
+        (("verify", "-v"), b"chain-links"),
+        (("bus", "ack", "1-\x1b[31m\u202e-1.event"), b"\\x1b[31m\\u202e"),
+        (("show", "x-\x1b[2J\x9b"), b"x-\\x1b[2J\\x9b"),
+    ],
+    ids=str,
+)
+def test_a_terminal_is_never_commanded(
+    team: Path, arguments: tuple[str, ...], shows: bytes
+) -> None:
+    seen = on_a_terminal(team, *arguments)
+    assert shows in seen
+    text = seen.decode()
+    if arguments == ("verify", "-v"):
+        # Its own colours are ours: nothing else of that kind is there.
+        for own in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"):
+            text = text.replace(own, "")
+    for character in "\x1b\x07\r\x7f\x9b\u202e\u2066":
+        assert character not in text, repr(character)
+
+
+def test_an_event_on_a_terminal_and_in_a_pipe(team: Path) -> None:
+    (path,) = (team / ".nbs/events").glob("*-eve-x-*")
+    assert run(team, "bus", "read", path.name).out == path.read_bytes()
+    seen = on_a_terminal(team, "bus", "read", path.name)
+    assert seen.startswith(b"source: eve\n")
+    assert b"\x1b" not in seen
+
+
+def test_every_projection_in_a_pipe(team: Path) -> None:
+    for name, path in (("decisions", "scribe/log.md"), ("chat", "chat/live.chat")):
+        assert run(team, "show", name).out == (team / ".nbs" / path).read_bytes()
