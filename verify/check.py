@@ -126,7 +126,7 @@ class Evidence(Protocol):
         """The bytes of a file of the team; None if it is not there, or far too large."""
 
     def versions(self, name: str) -> AbstractContextManager[ReadVersions]:
-        """Reads versions of a decision log from git again: see ``tripod.verify.anchors.growth``."""
+        """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
 
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
         """Digest of a file's first bytes, and its length; None: no file (OSError: unreadable)."""

@@ -48,8 +48,9 @@ from tripod.projections import (
 from tripod.projections.decisions.format import log_name_problem
 from tripod.projections.team import tables as team_tables
 from tripod.projections.team.tables import ahead_of
-from tripod.verify.anchors.collect import USUAL, AnchorOptions, OutsideError, gather
-from tripod.verify.anchors.growth import ReadVersions, versions
+from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather
+from tripod.verify.anchors.git_growth import versions
+from tripod.verify.anchors.growth import ReadVersions
 from tripod.verify.anchors.heads import HeadComparison, Outside
 from tripod.verify.check import Evidence
 from tripod.verify.finding import FilesJudged, Scanned, Subject
@@ -224,7 +225,7 @@ class OpenEvidence(Evidence):
             return None
 
     def versions(self, name: str) -> AbstractContextManager[ReadVersions]:
-        """Reads versions of a decision log from git again: see ``tripod.verify.anchors.growth``."""
+        """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
         disk = self.disk
         assert disk is not None
         return versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))

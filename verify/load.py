@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from tripod.ledger import DATABASE, RECORD, LedgerError
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.verify.anchors.collect import USUAL, AnchorOptions
+from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.evidence import NEARBY, OpenEvidence, begin, collect, look_outside
 from tripod.verify.export.files import SEAL, is_export, judged, load
 

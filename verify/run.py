@@ -20,8 +20,8 @@ from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.progress import tell
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.projections import TRUST
-from tripod.verify.anchors.collect import AnchorOptions
-from tripod.verify.anchors.compare import hold
+from tripod.verify.anchors.anchors import AnchorOptions
+from tripod.verify.anchors.comparison import hold
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
     BODIES,

@@ -58,10 +58,6 @@ UNLISTED_MODULES = frozenset(
         "tripod/recovery/redact.py",
         "tripod/team/adopt.py",
         "tripod/team/open.py",
-        "tripod/trust/prove.py",
-        "verify/anchors/collect.py",
-        "verify/anchors/compare.py",
-        "verify/isolation/reads.py",
         "verify/load.py",
     }
 )

@@ -12,7 +12,7 @@ from tripod.projections import Disk, File
 
 def _export(call: Call) -> None:
     from tripod.trust import export as exports
-    from tripod.trust.prove import fresh_seal, seal_from
+    from tripod.trust.proof import fresh_seal, seal_from
 
     with call.team() as team, call.progress():
         note = fresh_seal(team) if call.seal is None else seal_from(call.seal)[0]
@@ -23,8 +23,8 @@ def _export(call: Call) -> None:
 
 
 def _prove(call: Call) -> None:
-    from tripod.trust import prove as proofs
-    from tripod.trust.prove import fresh_seal, seal_from
+    from tripod.trust import proof as proofs
+    from tripod.trust.proof import fresh_seal, seal_from
 
     seq, old = call.seq, call.consistency
     if (seq is None) == (old is None) or (call.body and seq is None):

@@ -135,8 +135,8 @@ def _run_lines(run: dict[str, Any]) -> Iterator[str]:
 
 def _bounds(call: Call, team: Team, seq: int) -> None:
     """What the host claims, and what others say of the time of an entry."""
-    from tripod.verify.anchors.collect import AnchorOptions
-    from tripod.verify.anchors.compare import agreeing
+    from tripod.verify.anchors.anchors import AnchorOptions
+    from tripod.verify.anchors.comparison import agreeing
     from tripod.verify.anchors.heads import bounds
     from tripod.verify.evidence import collect
 

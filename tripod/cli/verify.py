@@ -12,7 +12,7 @@ from tripod.cli.params import log_keys, meant
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import subject
 from tripod.output import emit, emit_report, remark
-from tripod.verify.anchors.collect import AnchorOptions, OutsideError
+from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.finding import Report
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _Wanted(NamedTuple):
 
 def _proof(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
     """Judge a proof file; give the exit code."""
-    from tripod.trust.prove import seal_from
+    from tripod.trust.proof import seal_from
     from tripod.verify.export.proof import judge_proof
 
     if asked.pin is not None or asked.policies:
@@ -143,8 +143,8 @@ def _judge_once(
 
 def _keep_pin(evidence: OpenEvidence, path: str, code: int) -> tuple[int, str]:
     """Let the pin go forward where all is clean; give the exit code, and what to say of it."""
-    from tripod.trust.prove import write_pin
-    from tripod.verify.anchors.compare import agrees, pin_of
+    from tripod.trust.proof import write_pin
+    from tripod.verify.anchors.comparison import agrees, pin_of
 
     data = None if code else pin_of(evidence)
     if data is None:
@@ -162,7 +162,7 @@ def _size(pin: bytes) -> str:
 
 
 def _grow_only(call: Call) -> int:
-    from tripod.verify.anchors.growth import grow_only
+    from tripod.verify.anchors.git_growth import grow_only
 
     with call.progress():
         report = grow_only(call.grow_only)

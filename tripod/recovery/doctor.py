@@ -34,7 +34,7 @@ from tripod.team import adopt
 from tripod.team.adopt import PATH, ignore, lacking
 from tripod.team.open import opened_at
 from tripod.team.team import FUTURE_US, Team
-from tripod.verify.anchors.collect import AnchorOptions
+from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.checks import LEDGER_CHECKS
 from tripod.verify.checks.drift import IN_THE_WAY
 from tripod.verify.checks.worker_lifecycle import logs_altered

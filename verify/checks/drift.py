@@ -48,7 +48,7 @@ from tripod.projections.projection import content_bytes
 from tripod.projections.registry import FILES, LOG
 from tripod.projections.team.intake import REPLACED
 from tripod.projections.unheld import told, unheld
-from tripod.verify.anchors.collect import AUTHORITIES
+from tripod.verify.anchors.anchors import AUTHORITIES
 from tripod.verify.anchors.heads import POLICY, RULES
 from tripod.verify.check import TABLES, Evidence
 from tripod.verify.finding import (

@@ -49,8 +49,8 @@ from tripod.verify.finding import (
     outcome,
     shorten,
 )
+from tripod.verify.isolation.breach import as_usual, breaches, plain, pythias, read_of_chat, usually
 from tripod.verify.isolation.echo import DecisionLogText, Echo, echoes, hidden_among
-from tripod.verify.isolation.reads import as_usual, breaches, plain, pythias, read_of_chat, usually
 from tripod.verify.isolation.runs import TRANSCRIPT, Review, assessed_text, assessments, reviews
 
 NAME = "pythia-isolation"

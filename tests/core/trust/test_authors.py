@@ -29,7 +29,7 @@ from tripod.trust import actors as authors
 from tripod.trust import keys
 from tripod.trust import seal as sealing
 from tripod.trust.export import export
-from tripod.trust.prove import prove_entry
+from tripod.trust.proof import prove_entry
 from tripod.verify.checks import writers_authorised
 from tripod.verify.evidence import collect
 from tripod.verify.export.proof import judge_proof

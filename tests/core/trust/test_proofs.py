@@ -17,7 +17,7 @@ from tripod.ledger.tlog.note import parse_note
 from tripod.ledger.tlog.proof import parse_proof
 from tripod.ledger.tlog.witness import CosignRequest, format_request, parse_request
 from tripod.trust.export import read_seal
-from tripod.trust.prove import prove_entry, prove_growth
+from tripod.trust.proof import prove_entry, prove_growth
 from tripod.verify.export.proof import is_proof, judge_proof
 
 KEY = key_of("sample.example/1").verifier()

@@ -26,7 +26,7 @@ from tripod.team.team import Team
 from tripod.verify.checks import assessment_complete, pythia_isolation
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome
-from tripod.verify.isolation.namespaces import exceptions_in, servers_in
+from tripod.verify.isolation.runs import exceptions_in, servers_in
 from tripod.verify.run import run
 
 QUOTED = (

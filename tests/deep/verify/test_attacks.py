@@ -26,9 +26,9 @@ from tripod.ledger.tlog.witness import log_folder
 from tripod.team.team import Team
 from tripod.trust import anchor, keys
 from tripod.trust import seal as sealing
-from tripod.trust.prove import prove_growth
+from tripod.trust.proof import prove_growth
 from tripod.trust.witness import WitnessFolder
-from tripod.verify.anchors.collect import USUAL, AnchorOptions
+from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.finding import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run

@@ -16,7 +16,7 @@ from specimens import Row, build, database, forge, read, unguarded
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.seal import Seal, format_seal
-from tripod.verify.anchors.collect import AnchorOptions
+from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import RECORD, TABLES, needs
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect

@@ -15,7 +15,8 @@ from tripod.cli import main
 from tripod.verify.anchors import git as git_module
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.anchors.growth import follows, grow_only, keeps
+from tripod.verify.anchors.git_growth import grow_only
+from tripod.verify.anchors.growth import follows, keeps
 from tripod.verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Report
 
 LOG = "notes/DECISIONS.md"

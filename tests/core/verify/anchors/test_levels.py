@@ -22,7 +22,7 @@ from tripod.ledger.tlog.seal import Cosignature, Seal, format_seal, sign_seal
 from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
 from tripod.trust.anchor import Receipt
-from tripod.verify.anchors.collect import AnchorOptions
+from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.heads import KnownHead, anchored
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Anchored, Report

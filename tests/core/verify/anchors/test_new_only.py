@@ -18,8 +18,8 @@ from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.trust import actors, keys
-from tripod.verify.anchors.collect import AnchorOptions
-from tripod.verify.anchors.compare import pin_of
+from tripod.verify.anchors.anchors import AnchorOptions
+from tripod.verify.anchors.comparison import pin_of
 from tripod.verify.anchors.heads import KnownHead
 from tripod.verify.check import RECORD, TABLES, needs
 from tripod.verify.checks import CHECKS

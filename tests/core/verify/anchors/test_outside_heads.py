@@ -13,7 +13,7 @@ from specimens import read
 from tripod.errors import RefusedError
 from tripod.ledger.tlog.note import Note, SigningKey, format_base64, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
-from tripod.trust import prove
+from tripod.trust import proof as prove
 from tripod.trust.keys import key_path, load
 
 __all__ = ["git", "home"]
@@ -87,7 +87,7 @@ def test_the_old_key_may_leave_its_line_and_the_pin_stays_all_the_same(git: Git)
 def test_a_fork_that_another_key_signed_leaves_nothing(git: Git, home: Path) -> None:
     """Whoever makes a ledger anew signs the fork with the key that they put in force there."""
     back_to_the_backup(git, "--sign-fork")
-    from tripod.verify.anchors.collect import USUAL
+    from tripod.verify.anchors.anchors import USUAL
     from tripod.verify.anchors.heads import Fork, HeadComparison, Ledger, compare
     from tripod.verify.evidence import collect
 

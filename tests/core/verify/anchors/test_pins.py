@@ -23,7 +23,7 @@ from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.verify.anchors.collect import AnchorOptions
+from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome, Report
 from tripod.verify.run import run
@@ -252,7 +252,7 @@ def test_a_pin_never_goes_back_to_a_seal_behind_it(root: str, tmp_path: Path) ->
 
 def test_a_seal_that_is_not_the_ledgers_becomes_no_pin(root: str, tmp_path: Path) -> None:
     """Signed by its key, over what it never was; the run that says so keeps no pin anyway."""
-    from tripod.verify.anchors.compare import pin_of
+    from tripod.verify.anchors.comparison import pin_of
 
     with Team(root) as team:
         sealing.new_key(team)

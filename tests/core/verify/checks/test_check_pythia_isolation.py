@@ -15,7 +15,7 @@ from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.finding import Outcome
-from tripod.verify.isolation.reads import read_of_chat, told_to_read
+from tripod.verify.isolation.breach import read_of_chat, told_to_read
 from tripod.verify.run import run
 from tripod.workers import writer as workers_run
 from tripod.workers.life import ROLE

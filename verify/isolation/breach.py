@@ -19,7 +19,6 @@ from tripod.ledger import WORKERS as FOLDER
 from tripod.projections import FILES, WORKERS, content_bytes
 from tripod.projections.workers.format import parse_worker
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.namespaces import objects_in
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,
 # and two repetitions never stand around something that may be missing: a stranger writes the lines,
@@ -188,6 +187,22 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 def _find(text: str, what: str, at: int) -> int:
     found = text.find(what, at)
     return len(text) if found < 0 else found
+
+
+def objects_in(text: str) -> Any:
+    """A JSON object, or a list that holds one, which a text is; None where it is neither.
+
+    >>> objects_in(' [{"a": 1}]'), objects_in("[1]"), objects_in("[a]")
+    ([{'a': 1}], None, None)
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    listed = value if isinstance(value, list) else [value]
+    return value if any(isinstance(one, dict) for one in listed) else None
 
 
 def strings_in(value: Any) -> Iterator[str]:

@@ -27,7 +27,7 @@ from tripod.ledger.tlog.witness import CosignRequest, format_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import nodes_under, read_seal
-from tripod.verify.anchors.collect import read_pin
+from tripod.verify.anchors.anchors import read_pin
 from tripod.verify.anchors.heads import parse_head
 
 _NOT_OURS = "this ledger was rolled back or rewritten, or the seal is another's"

@@ -21,7 +21,7 @@ from tripod.projections.decisions.tables import LIVE
 from tripod.verify.anchors import policy as rules_format
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
-from tripod.verify.anchors.growth import read_history, words
+from tripod.verify.anchors.git_growth import read_history, words
 from tripod.verify.anchors.heads import MAX_HEAD, POLICY, RULES, KnownHead, Outside, parse_head
 
 AUTHORITIES = "policy.pem"

@@ -1,0 +1,354 @@
+"""Walks the versions of a file that git holds, and finds where it did not only grow.
+
+A history is walked parents first, so that the first break is the oldest. At most three versions are
+in memory at once. ``--grow-only`` judges one file this way, without a ledger or a team directory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby, pairwise
+
+from tripod.ledger.files import read_plain
+from tripod.ledger.progress import over
+from tripod.verify.anchors.git import MAX_BLOB, Commit, FileChange, Repository
+from tripod.verify.anchors.git_folder import GitError, find
+from tripod.verify.anchors.growth import (
+    Break,
+    FileHistory,
+    Lost,
+    ReadVersions,
+    coverage,
+    departs,
+    findings,
+    follows,
+    keeps,
+    shallow,
+    unconverted,
+)
+from tripod.verify.finding import CANNOT_TELL, Report, Subject, difference, outcome
+
+_KEPT = 3  # versions in memory
+_OPEN = 64  # breaks, the newest, that a later commit is held against
+_MARK = 64  # bytes of what a break took away, by which most commits are seen to leave it so
+
+
+def read_history(path: str) -> FileHistory:
+    """The history of the file at ``path``, which must be in a git repository's work tree."""
+    try:
+        with Repository(path) as repository:
+            return _Walk(repository, path).history()
+    except GitError as error:
+        return FileHistory(problem=str(error), top=_top(path))
+
+
+def _top(path: str) -> str:
+    """The top of the repository around ``path``; '' if none has a plain name."""
+    try:
+        place = find(path)
+    except GitError:
+        return ""
+    return "" if place is None else place.top
+
+
+@contextmanager
+def versions(path: str) -> Iterator[ReadVersions]:
+    """Reads the two versions of a break again, while the context is open.
+
+    None where one of them is no plain file, or cannot be read any more.
+    """
+    opened: list[Repository] = []
+
+    def read(one: Break) -> tuple[bytes, bytes] | None:
+        if not one.old or not (one.new or not one.where):
+            return None
+        try:
+            if not opened:
+                opened.append(Repository(path))
+            revision, _, name = one.old.partition(":")
+            old = opened[0].file_at(revision, name) if name else opened[0].blob(one.old)
+            new = opened[0].blob(one.new) if one.where else read_plain(path, MAX_BLOB)
+        except (GitError, OSError):
+            return None
+        return None if old is None or new is None else (old, new)
+
+    try:
+        yield read
+    finally:
+        for repository in opened:
+            repository.close()
+
+
+def words(commit: Commit) -> str:
+    """A commit for people: its short name, author and day."""
+    return f"commit {commit.name[:12]} by {commit.author}, {_day(commit.seconds)}"
+
+
+def _day(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return f"time {seconds}"
+
+
+@dataclass
+class _Noted:
+    """A break as the walk notes it.
+
+    ``at`` is where the two versions part, ``mark`` what stood there (see ``_MARK``), ``added`` how
+    many more lines the new one has. ``restored`` is the commit that put it right, in words.
+    """
+
+    change: FileChange
+    one: Break
+    at: int
+    mark: bytes
+    added: int
+    restored: str = ""
+
+    def told(self) -> Break:
+        """The break with what became of it."""
+        return self.one._replace(restored=self.restored, added=max(0, self.added))
+
+
+class _Walk:
+    """One walk; ``recent`` are the few versions that are compared next."""
+
+    def __init__(self, repository: Repository, path: str) -> None:
+        self.repository = repository
+        self.path = path
+        self.name = repository.name_of(path, link=True)
+        self.recent: OrderedDict[str, bytes] = OrderedDict()
+        self.noted: list[_Noted] = []
+        self.below: dict[str, frozenset[str]] = {}
+        self.changed: frozenset[str] = frozenset()
+        self.head = ""
+        self.merged = 0
+
+    def history(self) -> FileHistory:
+        """All of it: the commits, the work tree, and what refs once held."""
+        repository = self.repository
+        if os.path.isdir(self.path) and not os.path.islink(self.path):
+            raise GitError(f"{self.path} is a folder: name the files in it that must only grow")
+        head = repository.tip("HEAD")
+        if head is None:
+            raise GitError(f"{repository.top}: nothing is committed yet")
+        changes = repository.changes((self.name,), (head,))
+        if not changes:
+            raise GitError(
+                f"{self.name}: the history of HEAD holds no version of it; commit it first"
+            )
+        self.head, self.changed = head, frozenset(change.commit.name for change in changes)
+        for _, group in groupby(over(changes, "reading history"), key=lambda c: c.commit.name):
+            self._judge(list(group))
+        versions = {change.new for change in changes if change.new}
+        return FileHistory(
+            self.name,
+            len(versions),
+            self.merged,
+            (*(noted.told() for noted in self.noted), *self._work_tree()),
+            tuple(self._lost()),
+            repository.shallow,
+            top=repository.top,
+            seen=repository.at,
+        )
+
+    def _judge(self, changes: list[FileChange]) -> None:
+        """One commit against those of its parents whose file is another."""
+        commit, new = changes[0].commit, changes[0].new
+        if new and not changes[0].regular:
+            self._add(changes[0], "it is no plain file any more")
+            return
+        if new:
+            settled = [change for change in changes if self._settled(change)]
+            changes = [change for change in changes if change not in settled]
+        appended = [c for c in changes if c.old and not follows(self._bytes(c.old), self._at(new))]
+        begins = len(commit.parents) > len(appended)
+        appended = [change for change in appended if not self._handed_on(change, begins=begins)]
+        if not appended:
+            return
+        others = len(commit.parents) - len(appended)
+        if new and others and all(keeps(self._bytes(c.old), self._bytes(new)) for c in appended):
+            self.merged += 1
+            return
+        for change in appended:
+            self._add(change, "" if new else "it was removed")
+
+    def _add(self, change: FileChange, what: str) -> None:
+        merge = " (a merge)" if len(change.commit.parents) > 1 else ""
+        name = change.new if change.regular else ""
+        old, new = self._bytes(change.old), self._at(name)
+        one = Break(
+            words(change.commit) + merge,
+            what or departs(old, new),
+            difference(old, new),
+            change.old,
+            name,
+            change.commit.seconds,
+        )
+        at = _parting(old, new or b"")
+        added = (new or b"").count(b"\n") - old.count(b"\n")
+        self.noted.append(_Noted(change, one, at, old[at : at + _MARK], added))
+
+    def _settled(self, change: FileChange) -> bool:
+        """Whether a change puts right one break or more that stand before it; they are marked.
+
+        It does if the file is, from its beginning, what it would be without them: the version
+        before the first of them, and all that was appended since. What another branch put right
+        already, this one may put right as well, or take over in a merge.
+        """
+        standing = [noted for noted in self.noted if not noted.restored][-_OPEN:]
+        line = self._undone(change, standing)
+        if line:
+            for noted in line:
+                noted.restored = words(change.commit)
+            return True
+        return bool(self._undone(change, [n for n in self.noted if n.restored][-_OPEN:]))
+
+    def _undone(self, change: FileChange, broken: list[_Noted]) -> list[_Noted]:
+        """Those of ``broken`` that a change undoes, and nothing besides; [] where it does not."""
+        new = self._bytes(change.new) if broken else b""
+        for number, first in enumerate(broken):
+            if not first.mark or not new.startswith(first.mark, first.at):
+                continue
+            line = self._line(change, broken[number:])
+            want = self._without([noted.change for noted in line], change) if line else None
+            if want is not None and follows(want, new):
+                last = line[-1]
+                kept = self._kept(last, new[len(want) :])
+                if last.restored and not kept and not last.added:
+                    continue  # it takes away what the one that restored it has kept
+                last.added = 0 if kept and not last.restored else last.added
+                return line
+        return []
+
+    def _line(self, change: FileChange, broken: list[_Noted]) -> list[_Noted]:
+        """The first of ``broken`` and those that lie between it and a change; [] if it does not."""
+        name, after = change.commit.name, self._after(broken[0])
+        if name not in after:
+            return []
+        return [broken[0]] + [
+            noted
+            for noted in broken[1:]
+            if noted.change.commit.name in after and name in self._after(noted)
+        ]
+
+    def _handed_on(self, change: FileChange, *, begins: bool) -> bool:
+        """Whether a merge keeps what this parent had, but for a break of its other parents.
+
+        That one stands already, and is put right where it was made. ``begins``: the merge begins
+        as another parent has the file, so that this one's lines may stand after those.
+        """
+        if len(change.commit.parents) < 2 or not change.new:
+            return False
+        old = self._bytes(change.old)
+        standing = [noted for noted in self.noted if not noted.restored][-_OPEN:]
+        for number in range(len(standing)):
+            line = self._line(change, standing[number:])
+            merged = change._replace(old=change.new)
+            want = self._without([noted.change for noted in line], merged) if line else None
+            if want is not None and (follows(old, want) or (begins and keeps(old, want))):
+                return True
+        return False
+
+    def _kept(self, broke: _Noted, rest: bytes) -> bool:
+        """Whether what a break appended as well, after what it changed, was kept."""
+        lines = self._bytes(broke.change.old).count(b"\n")
+        appended = (self._at(broke.change.new) or b"").split(b"\n")[lines:]
+        return follows(b"\n".join(appended), rest)
+
+    def _without(self, broken: list[FileChange], last: FileChange) -> bytes | None:
+        """The version before ``last`` without what ``broken`` did; None where that is not told."""
+        want = self._bytes(broken[0].old)
+        for one, then in pairwise([*broken, last]):
+            left, found = self._at(one.new) or b"", self._at(then.old) or b""
+            if not follows(left, found):
+                return None
+            want += found[len(left) :]
+        return want
+
+    def _after(self, noted: _Noted) -> frozenset[str]:
+        """The commits that changed the file and have this break in their history."""
+        name = noted.change.commit.name
+        if name not in self.below:
+            found = self.repository.descendants(name, self.head)
+            self.below[name] = self.changed.intersection(found)
+        return self.below[name]
+
+    def _work_tree(self) -> Iterator[Break]:
+        """What stands on disk follows what is committed; git's own conversion apart."""
+        committed = self.repository.file_at("HEAD", self.name)
+        if committed is None:
+            return  # its removal is a break of the history
+        try:
+            have: bytes | None = read_plain(self.path, MAX_BLOB)
+        except OSError:
+            have = None
+        if have is None:
+            yield Break("", "it is not there, or is no plain file", (), "", "")
+        elif not follows(committed, have) and not follows(committed, unconverted(have, committed)):
+            shown = difference(committed, have)
+            yield Break("", departs(committed, have), shown, f"HEAD:{self.name}", "")
+
+    def _lost(self) -> Iterator[Lost]:
+        """What the branch, and the remote one that it follows, held before they were rewritten."""
+        repository = self.repository
+        for ref, shared in ((repository.branch(), False), (repository.upstream(), True)):
+            if ref is None:
+                continue
+            new = repository.file_at(ref, self.name)
+            for commit in repository.abandoned(ref):
+                old = repository.file_at(commit.name, self.name)
+                broke = old is not None and not follows(old, new)
+                shown = difference(old or b"", new) if broke else ()
+                yield Lost(ref, words(commit), broke, shown, shared)
+
+    def _at(self, name: str) -> bytes | None:
+        return self._bytes(name) if name else None
+
+    def _bytes(self, name: str) -> bytes:
+        data = self.recent.get(name)
+        if data is None:
+            data = self.repository.blob(name)
+            if data is None:
+                raise GitError(f"{self.name}: the version {name} is missing from the repository")
+            self.recent[name] = data
+        self.recent.move_to_end(name)
+        while len(self.recent) > _KEPT:
+            self.recent.popitem(last=False)
+        return data
+
+
+def _parting(old: bytes, new: bytes) -> int:
+    """How many bytes two versions have in common from their beginning."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:  # the longest common beginning, by halves: comparing slices is fast
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+# Grow only --------------------------------------------------------------------------------------
+
+_CHECK = "append-only"
+
+
+def grow_only(path: str) -> Report:
+    """Whether every committed version of the file at ``path`` is the beginning of the next."""
+    history = read_history(path)
+    subject = Subject("", "", history.top or None, history.problem or history.seen)
+    if history.problem:
+        return Report(path, (), problem=history.problem, subject=subject)
+    found = findings(history)
+    told = outcome(_CHECK, found, coverage(history), required=True)
+    if history.shallow and not told.failures:
+        told = replace(told, verdict=CANNOT_TELL, reason=shallow(history.path))
+    return Report(path, (told,), subject=subject)
