@@ -239,9 +239,9 @@ class Evidence(Protocol):
         found.join(self.scan.tally.of(check))
         found.extend(also)
         if not self.scan.rows and not found:
-            return not_applicable(check, "the ledger holds no entry", required=True)
+            return not_applicable(check, "the ledger holds no entry")
         seen = {word: self.scan.coverage.get(word, 0) for word in words}
-        return outcome(check, found, seen, required=True)
+        return outcome(check, found, seen)
 
 
 class Check(Protocol):

@@ -13,7 +13,7 @@ The difference of two files is shown in a few lines, at a cost linear in their s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -267,35 +267,34 @@ class Report:
 
 
 def outcome(
-    check: str, findings: Iterable[Finding] | Findings, coverage: Coverage, *, required: bool
+    check: str,
+    findings: Iterable[Finding],
+    coverage: Mapping[str, int | str],
+    *,
+    required: bool = False,
 ) -> Outcome:
     """The verdict of a check that could look: clean, or its findings.
 
-    A check gives all that it found and cuts nothing: what is kept of many is decided here, and what
-    is printed by the reporters. Give many as an iterator, or add them to a ``Findings``, so that
-    they are never all in memory.
+    A check gives every finding. How many are kept is decided here, and how many are printed by the
+    reporters. Give many findings as an iterator or a ``Findings``, so that they are never all in
+    memory. The runner sets ``required`` from the check's REQUIRED.
     """
-    found = _collected(findings)
+    found = findings if isinstance(findings, Findings) else Findings()
+    if found is not findings:
+        found.extend(findings)
     verdict = FINDINGS if found else CLEAN
-    return Outcome(check, verdict, "", tuple(found), coverage, required, left_out=found.left_out())
+    left_out = found.left_out()
+    return Outcome(check, verdict, "", tuple(found), dict(coverage), required, left_out=left_out)
 
 
-def _collected(findings: Iterable[Finding] | Findings) -> Findings:
-    if isinstance(findings, Findings):
-        return findings
-    found = Findings()
-    found.extend(findings)
-    return found
-
-
-def not_applicable(check: str, reason: str, *, required: bool) -> Outcome:
+def not_applicable(check: str, reason: str, *, required: bool = False) -> Outcome:
     """There is nothing that this check is about."""
     return Outcome(check, NOT_APPLICABLE, reason, required=required)
 
 
-def cannot_tell(check: str, reason: str, *, required: bool, past: bool = False) -> Outcome:
+def cannot_tell(check: str, reason: str, *, required: bool = False) -> Outcome:
     """There is something to judge, and not the evidence to do it by."""
-    return Outcome(check, CANNOT_TELL, reason, required=required, past=past)
+    return Outcome(check, CANNOT_TELL, reason, required=required)
 
 
 @dataclass

@@ -9,11 +9,11 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import NamedTuple
+from typing import Any
 
 from tripod.ledger import parse_at
 from tripod.ledger.kinds.registry import KINDS
@@ -42,7 +42,6 @@ from tripod.verify.evidence import NEARBY, OpenEvidence
 from tripod.verify.export.files import hold_record
 from tripod.verify.finding import (
     CANNOT_TELL,
-    FINDINGS,
     NOT_APPLICABLE,
     Finding,
     Outcome,
@@ -50,14 +49,18 @@ from tripod.verify.finding import (
     Weight,
     cannot_tell,
     not_applicable,
+    outcome,
 )
 from tripod.verify.fold import Compared
 from tripod.verify.load import open_evidence
 from tripod.verify.scan.database import begin_scan, scan_since
 from tripod.verify.scan.signatures import judge_signatures
 
+_WHOLE = (TABLES, RECORD)
+"""What only the whole ledger gives: a run from a pin leaves out the checks that need it."""
+
 Broken = dict[Need, Exception]
-"""What broke where that was not foreseen, by the source of evidence that it broke in."""
+"""Unforeseen errors, by the source of evidence that could not be made."""
 
 
 def verify(
@@ -126,41 +129,27 @@ def run(
     nothing is given. Where the evidence has a pin to start from, and the ledger grew from it, only
     those are run that can judge the new entries alone; the report says so.
     """
-    report = _run(evidence, select, all_checks() if checks is None else checks)
-    return replace(report, subject=evidence.subject)
-
-
-def _run(evidence: OpenEvidence, select: Collection[str] | None, checks: Sequence[Check]) -> Report:
+    checks = all_checks() if checks is None else checks
     problem = _misnamed(evidence.outside.rules, checks)
     if problem is not None:
-        return Report(evidence.what, (), problem=problem)
+        return Report(evidence.what, (), problem=problem, subject=evidence.subject)
     asked = [check for check in checks if select is None or check.NAME in select]
-    notes = list(_begin(evidence, checks))
+    notes = tuple(_begin(evidence, checks))
     since = evidence.scan is not None and evidence.scan.since > 0
     if since:
-        asked = [check for check in asked if not _needs_all(check)]
+        asked = [check for check in asked if not needs(check, *_WHOLE)]
     chosen = [check for check in asked if evidence.bodies or not needs(check, BODIES, TABLES)]
     broken = _look(evidence, chosen, since=since)
     if evidence.problem and evidence.scan is None:
-        return Report(evidence.what, (), problem=evidence.problem)
-    outcomes = tuple(
-        _demanded(
-            evidence,
-            _advising(check, _judge(check, evidence, broken))
-            if check in chosen
-            else _bodiless(check, evidence),
-        )
-        for check in asked
-    )
-    head = evidence.scan.head if evidence.scan else None
-    anchored = evidence.held.anchored if evidence.held else None
+        return Report(evidence.what, (), problem=evidence.problem, subject=evidence.subject)
     return Report(
         evidence.what,
-        outcomes,
-        head,
+        tuple(_outcome(check, evidence, broken) for check in asked),
+        evidence.scan.head if evidence.scan else None,
         sealed=_sealed(evidence),
-        anchored=anchored,
-        notes=tuple(notes),
+        anchored=evidence.held.anchored if evidence.held else None,
+        notes=notes,
+        subject=evidence.subject,
     )
 
 
@@ -231,11 +220,6 @@ def _misnamed(rules: Rules, checks: Sequence[Check]) -> str | None:
     return None
 
 
-def _needs_all(check: Check) -> bool:
-    """Whether a check needs the whole ledger: what is behind a pin is not enough for it."""
-    return needs(check, TABLES, RECORD)
-
-
 def _begin(evidence: OpenEvidence, checks: Sequence[Check]) -> Iterator[str]:
     """Start from a pin where one is given; say what that leaves out, or why it cannot be done."""
     pin = evidence.outside.pin
@@ -252,12 +236,67 @@ def _begin(evidence: OpenEvidence, checks: Sequence[Check]) -> Iterator[str]:
         )
         return
     evidence.scan = scan
-    left_out = [check.NAME for check in checks if _needs_all(check)]
+    left_out = [check.NAME for check in checks if needs(check, *_WHOLE)]
     yield (
         f"only entries from {scan.since} on were looked at: those before were not looked at again, "
         f"their roots give the pinned one (size {pin.size})"
     )
     yield f"not run, for they need the whole ledger: {', '.join(left_out)}"
+
+
+def _fold(evidence: OpenEvidence, compared: Callable[[], Compared | None] = lambda: None) -> None:
+    """Fold without the collector of cycles: none are made, and it would look at every object."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        evidence.fold(compared)
+    finally:
+        if enabled:
+            gc.enable()
+
+
+# Outcomes ---------------------------------------------------------------------------------------
+
+
+def _outcome(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
+    """The outcome of a check, with what the check is and the policy demands taken into account."""
+    told = replace(_judge(check, evidence, broken), required=bool(check.REQUIRED))
+    return _demanded(evidence, _advising(told) if advises(check) else told)
+
+
+def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
+    name = check.NAME
+    tell(f"judging {name}")
+    if not evidence.bodies and needs(check, BODIES, TABLES):
+        reason = "only headers are there, no bodies"
+        if evidence.root is None:  # an export of headers alone has no rules of a team
+            return not_applicable(name, reason)
+        return cannot_tell(name, reason)
+    error = next((broken[need] for need in check.NEEDS if need in broken), None)
+    if error is None:
+        if evidence.problem and needs(check, TABLES):
+            return cannot_tell(name, evidence.problem)
+        no_ledger = (needs(check, LEDGER) and evidence.db is None) or (
+            needs(check, ROWS) and evidence.scan is None
+        )
+        if no_ledger or (needs(check, RECORD) and evidence.record is None):
+            return not_applicable(name, f"there is no {'ledger' if no_ledger else 'record'}")
+        try:
+            return check.judge(evidence)
+        except Exception as unforeseen:  # noqa: BLE001 - a check that breaks is a finding
+            error = unforeseen
+    message = f"the check broke: {type(error).__name__}: {error}"
+    help_ = "the evidence has a shape that the check does not expect; the others went on"
+    return outcome(name, [Finding(name, message, evidence.what, help=help_)], {})
+
+
+def _advising(told: Outcome) -> Outcome:
+    """The outcome of a check that only advises: all its findings are advice, whatever it says."""
+    findings = tuple(replace(finding, severity="advice") for finding in told.findings)
+    left_out: dict[Weight, int] = {}
+    for (_, past), number in told.left_out.items():
+        left_out["advice", past] = left_out.get(("advice", past), 0) + number
+    return replace(told, findings=findings, required=False, advice=True, left_out=left_out)
 
 
 def _demanded(evidence: OpenEvidence, told: Outcome) -> Outcome:
@@ -280,18 +319,7 @@ def _demanded(evidence: OpenEvidence, told: Outcome) -> Outcome:
         "policy",
         help="bring back what it judges, or change the policy where that may be done",
     )
-    return Outcome(told.check, FINDINGS, "", (finding,), required=True)
-
-
-def _advising(check: Check, told: Outcome) -> Outcome:
-    """What a check says that only advises is advice, whatever it calls it: no exit code changes."""
-    if not advises(check):
-        return told
-    findings = tuple(replace(finding, severity="advice") for finding in told.findings)
-    left_out: dict[Weight, int] = {}
-    for (_, past), number in told.left_out.items():
-        left_out["advice", past] = left_out.get(("advice", past), 0) + number
-    return replace(told, findings=findings, required=False, advice=True, left_out=left_out)
+    return outcome(told.check, [finding], {}, required=True)
 
 
 def _sealed(evidence: OpenEvidence) -> tuple[int, str, int] | None:
@@ -308,116 +336,55 @@ def _sealed(evidence: OpenEvidence) -> tuple[int, str, int] | None:
     return None
 
 
-def _bodiless(check: Check, evidence: OpenEvidence) -> Outcome:
-    """A team's rules cannot be told from headers; an export of them alone has none to tell."""
-    name, required, reason = check.NAME, bool(check.REQUIRED), "only headers are there, no bodies"
-    if evidence.root is None:
-        return not_applicable(name, reason, required=required)
-    return cannot_tell(name, reason, required=required)
-
-
-def _fold(evidence: OpenEvidence, compared: Callable[[], Compared | None] = lambda: None) -> None:
-    """Fold without the collector of cycles: none are made, and it would look at every object."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        evidence.fold(compared)
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _judge(check: Check, evidence: OpenEvidence, broken: Mapping[Need, Exception]) -> Outcome:
-    tell(f"judging {check.NAME}")
-    required = bool(check.REQUIRED)
-    for need in check.NEEDS:
-        if need in broken:
-            return _broke(check, evidence, broken[need])
-    if evidence.problem and needs(check, TABLES):
-        return cannot_tell(check.NAME, evidence.problem, required=required)
-    missing = _missing(check, evidence)
-    if missing:
-        return not_applicable(check.NAME, missing, required=required)
-    try:
-        return check.judge(evidence)
-    except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not an end
-        return _broke(check, evidence, error)
-
-
-def _missing(check: Check, evidence: OpenEvidence) -> str:
-    """What a check needs and is not there, in words; '' where all of it is."""
-    if (needs(check, LEDGER) and evidence.db is None) or (
-        needs(check, ROWS) and evidence.scan is None
-    ):
-        return "there is no ledger"
-    return "there is no record" if needs(check, RECORD) and evidence.record is None else ""
-
-
-def _broke(check: Check, evidence: OpenEvidence, error: Exception) -> Outcome:
-    name = check.NAME
-    broke = Finding(
-        name,
-        f"the check broke: {type(error).__name__}: {error}",
-        evidence.what,
-        help="the evidence has a shape that the check does not expect; the others went on",
-    )
-    return Outcome(name, FINDINGS, "", (broke,), required=bool(check.REQUIRED))
-
-
 # Checks of installed packages --------------------------------------------------------------------
 #
 # Each entry point names a check (``tripod.verify.check.Check``) by its own NAME. One that cannot be
-# loaded, or that raises, cannot tell. One that takes a name which is there replaces nothing.
+# loaded, or that raises, cannot tell. One that takes the name of another check replaces nothing.
 
 GROUP = "tripod.checks"
-_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-_LONGEST = 60
+_NAME = re.compile(r"[a-z](?=.{,59}$)[a-z0-9]*(?:-[a-z0-9]+)*")
 
 
 class Installed:
-    """A check of an installed package, as the runner sees it; it raises nothing."""
+    """A check of an installed package, as the runner sees it; it raises nothing.
 
-    def __init__(self, name: str, package: str, check: object) -> None:
-        self.NAME, self.PACKAGE, self.__doc__ = name, package, str(check.__doc__ or "")
+    ``problem`` says why it cannot be loaded, '' where ``check`` is what was loaded.
+    """
+
+    def __init__(self, name: str, package: str, check: Any = None, problem: str = "") -> None:
+        self.NAME, self.PACKAGE = name, package
+        self.__doc__ = "" if problem else str(check.__doc__ or "")
         self.REQUIRED = getattr(check, "REQUIRED", False) is True
         self.ADVICE = getattr(check, "ADVICE", False) is True
-        self.NEEDS: frozenset[Need] = frozenset(getattr(check, "NEEDS", (TABLES,)))
-        self._check = check
+        needs_of = () if problem else getattr(check, "NEEDS", (TABLES,))
+        self.NEEDS: frozenset[Need] = frozenset(needs_of)
+        self._check, self._problem = check, problem
 
     def judge(self, evidence: object) -> Outcome:
         """What the check says of the evidence; *cannot tell* where it breaks."""
+        reason = self._problem or f"the check gave no outcome of the name {self.NAME}"
         try:
-            told: object = self._check.judge(evidence)  # type: ignore[attr-defined] # `_read` looked
+            told = None if self._problem else self._check.judge(evidence)
+            if isinstance(told, Outcome) and {
+                told.check,
+                *(finding.check for finding in told.findings),
+            } == {self.NAME}:
+                return told
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the code is another package's
             reason = f"the check broke: {type(error).__name__}: {error}"
-        else:
-            if isinstance(told, Outcome):
-                names = {told.check, *(finding.check for finding in told.findings)}
-                if names == {self.NAME}:
-                    return told
-            reason = f"the check gave no outcome of the name {self.NAME}"
-        reason = f"{reason} (package {self.PACKAGE})"
-        return cannot_tell(self.NAME, reason, required=self.REQUIRED)
-
-
-class _Unloaded(NamedTuple):
-    """Stands for a check that cannot be loaded, and says why."""
-
-    name: str
-    reason: str
-    NEEDS: tuple[Need, ...] = ()
-
-    def judge(self, _evidence: object) -> Outcome:
-        return cannot_tell(self.name, self.reason, required=False)
+        return cannot_tell(self.NAME, f"{reason} (package {self.PACKAGE})")
 
 
 def installed_checks() -> tuple[Installed, ...]:
-    """The checks of installed packages, in the order of their names; see the module."""
+    """The checks of installed packages, in the order of their names."""
     found: dict[str, Installed] = {}
     taken = {check.NAME for check in CHECKS}
-    points = entry_points(group=GROUP)
-    for point in sorted(points, key=lambda one: (one.name, _package(one))):
-        check = _load(point, taken)
+    points = [
+        (point.name, point.dist.name if point.dist is not None else "of no name", point)
+        for point in entry_points(group=GROUP)
+    ]
+    for name, package, point in sorted(points, key=lambda one: one[:2]):
+        check = _load(point, name, package, taken)
         found.setdefault(check.NAME, check)
         taken.add(check.NAME)
     return tuple(found.values())
@@ -428,38 +395,26 @@ def all_checks() -> tuple[Check, ...]:
     return (*CHECKS, *installed_checks())
 
 
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else "of no name"
-
-
-def _load(point: EntryPoint, taken: Collection[str]) -> Installed:
+def _load(point: EntryPoint, name: str, package: str, taken: Collection[str]) -> Installed:
     """The check that an entry point names, or one in its place that says what is wrong."""
-    package, name = _package(point), point.name
-    problem = _name_problem(name, taken)
-    if problem:
-        name = f"{package}:{name}"
-    else:
-        try:
-            return _read(point, package)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the code is another package's
-            problem = f"the check cannot be loaded: {type(error).__name__}: {error}"
-    return Installed(name, package, _Unloaded(name, f"{problem} (package {package})"))
-
-
-def _name_problem(name: str, taken: Collection[str]) -> str:
-    """Why no check may have this name; '' where one may."""
     if name in taken:
-        return "there is a check of that name already, and no package replaces one"
-    if len(name) > _LONGEST or not _NAME.fullmatch(name):
-        return (
-            f"a check's name has lower-case letters, digits and hyphens, at most {_LONGEST}, and "
-            "begins with a letter"
+        problem = "there is a check of that name already, and no package replaces one"
+        return Installed(f"{package}:{name}", package, problem=problem)
+    if not _NAME.fullmatch(name):
+        problem = (
+            "a check's name has lower-case letters, digits and hyphens, at most 60, and begins "
+            "with a letter"
         )
-    return ""
+        return Installed(f"{package}:{name}", package, problem=problem)
+    try:
+        return Installed(name, package, _read(point))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the code is another package's
+        problem = f"the check cannot be loaded: {type(error).__name__}: {error}"
+        return Installed(name, package, problem=problem)
 
 
-def _read(point: EntryPoint, package: str) -> Installed:
-    """The members of a check, each of its type.
+def _read(point: EntryPoint) -> Any:
+    """A check with its members, each of its type.
 
     Raises:
         TypeError: a member is missing, or of another type; besides, all that the package raises.
@@ -472,7 +427,7 @@ def _read(point: EntryPoint, package: str) -> Installed:
         raise TypeError(f"its NEEDS are {wanted!r}, not members of tripod.verify.check.Need")
     if not callable(getattr(check, "judge", None)):
         raise TypeError("it has no function judge(evidence)")
-    return Installed(point.name, package, check)
+    return check
 
 
 def manual(name: str) -> str:

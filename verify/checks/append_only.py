@@ -117,18 +117,18 @@ def judge(evidence: Evidence) -> Outcome:
     pieces = evidence.query("SELECT count(*) FROM pieces")[0][0]
     edited = list(_edited(evidence))
     if not logs and not pieces and not edited:
-        return not_applicable(NAME, "there is no decision log", required=REQUIRED)
+        return not_applicable(NAME, "there is no decision log")
     if not evidence.has_ledger and evidence.outside.untold:
         where, problem = evidence.outside.untold[0]
         reason = f"without a ledger only {where} tells what the log was: {problem}"
-        return cannot_tell(NAME, reason, required=REQUIRED)
+        return cannot_tell(NAME, reason)
     found: list[Iterable[Finding]] = [edited, _misnumbered(evidence)]
     seen: Coverage = {"pieces": pieces, "log files": logs}
     for history in evidence.outside.logs:
         found.append(_committed(evidence, history))
         for word, count in growth.coverage(history).items() if not history.problem else ():
             seen[word] = int(seen.get(word, 0)) + int(count)
-    return outcome(NAME, chain.from_iterable(found), seen, required=REQUIRED)
+    return outcome(NAME, chain.from_iterable(found), seen)
 
 
 def _edited(evidence: Evidence) -> Iterator[Finding]:

@@ -72,7 +72,7 @@ def judge(evidence: Evidence) -> Outcome:
     posted = {one.seq: one for one in assessments(evidence)}
     outside = [one for one in posted.values() if one.seq not in ours]
     if not ours and not outside and not failures:
-        return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
+        return not_applicable(NAME, "no assessment was posted")
     rows = evidence.query("SELECT id, log FROM pieces WHERE id IS NOT NULL ORDER BY seq")
     numbers: Counter[str] = Counter()
     known = {}
@@ -86,7 +86,7 @@ def judge(evidence: Evidence) -> Outcome:
         (_failed(evidence, seq) for seq, event in failures if event not in answered),
     )
     seen = {"assessments": len(ours) + len(outside), "of ours": len(ours), "failed": len(failures)}
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _ours(evidence: Evidence, one: Answered, known: dict[str, DecisionPlace]) -> Iterator[Finding]:

@@ -90,10 +90,10 @@ def judge(evidence: Evidence) -> Outcome:
         for ref in listed:
             found.extend(_resolve(evidence, decision, ref, channels))
     if not decisions:
-        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
+        return not_applicable(NAME, "no decision was logged")
     seen = {"decisions": decisions, "refs": refs, "bound": bound}
     seen["unresolved"] = found.of("failure")
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _splits(evidence: Evidence) -> dict[str, list[tuple[int, int, int]]]:

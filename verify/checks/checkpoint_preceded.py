@@ -39,7 +39,7 @@ def judge(evidence: Evidence) -> Outcome:
     events = asked(evidence)
     every = list(assessments(evidence))
     if not every:
-        return not_applicable(NAME, "no assessment was posted", required=REQUIRED)
+        return not_applicable(NAME, "no assessment was posted")
     bound = _bound(evidence, every, events)
     found = (
         finding
@@ -48,7 +48,7 @@ def judge(evidence: Evidence) -> Outcome:
         for finding in _answer(evidence, posted, events)
     )
     seen = {"assessments": len(every), "checkpoint events": len(events)}
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _bound(evidence: Evidence, every: list[Posted], events: list[Checkpoint]) -> set[int]:

@@ -43,7 +43,7 @@ def judge(evidence: Evidence) -> Outcome:
     decisions: dict[str, int] = dict(evidence.query(_DECISIONS))
     files = sorted({*LOG.paths(evidence.source), *(f"{LOG.folder}/{name}" for name in decisions)})
     if not files:
-        return not_applicable(NAME, "there is no decision log", required=REQUIRED)
+        return not_applicable(NAME, "there is no decision log")
     found = Findings()
     headings = 0
     for path in files:
@@ -54,7 +54,7 @@ def judge(evidence: Evidence) -> Outcome:
         name = path.removeprefix(f"{LOG.folder}/")
         _compare(evidence, name, decisions.get(name, 0), counts, found)
     seen = {"decisions": sum(decisions.values()), "files": len(files), "headings": headings}
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _compare(

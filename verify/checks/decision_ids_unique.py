@@ -30,8 +30,8 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
     if not decisions:
-        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
-    return outcome(NAME, _twice(evidence), {"decisions": decisions}, required=REQUIRED)
+        return not_applicable(NAME, "no decision was logged")
+    return outcome(NAME, _twice(evidence), {"decisions": decisions})
 
 
 def _twice(evidence: Evidence) -> Iterator[Finding]:

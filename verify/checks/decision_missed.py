@@ -37,7 +37,7 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     messages = evidence.query("SELECT count(*) FROM lines WHERE handle IS NOT NULL")[0][0]
     if not messages:
-        return not_applicable(NAME, "nobody said anything", required=REQUIRED)
+        return not_applicable(NAME, "nobody said anything")
     found = Findings()
     fresh = 0
     seqs = (seq for (seq,) in evidence.source.db.execute("SELECT seq FROM decisive ORDER BY seq"))
@@ -54,4 +54,4 @@ def judge(evidence: Evidence) -> Outcome:
         past = evidence.adopted(passage.seq)
         found.add(Finding(NAME, message, where, (), HELP, "advice", past, passage.seq))
     seen = {"messages": messages, "told": found.of("advice"), "too fresh to tell": fresh}
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)

@@ -31,11 +31,11 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     decisions = evidence.query("SELECT count(*) FROM pieces WHERE id IS NOT NULL")[0][0]
     if not decisions:
-        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
+        return not_applicable(NAME, "no decision was logged")
     found = Findings()
     for entry in advice.noise(evidence.source):
         message = f'{entry.id} "{shorten(entry.title)}" reads like {entry.like}'
         where, past = evidence.where(entry.seq), evidence.adopted(entry.seq)
         found.add(Finding(NAME, message, where, (), HELP, "advice", past, entry.seq))
     seen = {"decisions": decisions, "told": found.of("advice")}
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)

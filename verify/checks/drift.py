@@ -91,10 +91,8 @@ def judge(evidence: Evidence) -> Outcome:
                 found.add(Finding(NAME, message, one.path, help=UNMERGED_CURE))
         found.extend(_strangers(evidence))
         if found:
-            return outcome(NAME, found, _left(evidence), required=REQUIRED)
-        return not_applicable(
-            NAME, "there is no ledger to hold the files against", required=REQUIRED
-        )
+            return outcome(NAME, found, _left(evidence))
+        return not_applicable(NAME, "there is no ledger to hold the files against")
     seen: Coverage = {"tables": "all"}
     if evidence.ahead is not None:
         message = f"the files are ahead of the ledger: {evidence.ahead}"
@@ -122,7 +120,7 @@ def judge(evidence: Evidence) -> Outcome:
         found.extend(_strangers(evidence))
         seen["not taken in yet"] = evidence.untaken
         seen |= _left(evidence)
-    return outcome(NAME, found, seen, required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _absent(evidence: Evidence) -> Iterator[Finding]:

@@ -73,11 +73,11 @@ def judge(evidence: Evidence) -> Outcome:
     timeout = _timeout(evidence)
     published = evidence.query("SELECT count(*) FROM asked")[0][0]
     if not published and not pending:
-        return not_applicable(NAME, "no event asks for an answer", required=REQUIRED)
+        return not_applicable(NAME, "no event asks for an answer")
     late = _overdue(evidence, pending, timeout) if timeout else _left(evidence, pending)
     found = chain(late, _unanswered(evidence), _deleted(evidence))
     seen = {"checkpoint events": published, "pending": len(pending), "ack-timeout": timeout}
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _timeout(evidence: Evidence) -> int:

@@ -32,15 +32,15 @@ def judge(evidence: Evidence) -> Outcome:
         found = []
         if not evidence.rows:
             found = [Finding(NAME, "the ledger holds no entry", evidence.what, help=HELP)]
-        return outcome(NAME, found, {"entries": evidence.rows}, required=REQUIRED)
+        return outcome(NAME, found, {"entries": evidence.rows})
     if evidence.traces:
         message = f"no {DATABASE}, but there was one: {evidence.traces[0]}"
         finding = Finding(NAME, message, evidence.what, evidence.traces[1:], HELP)
-        return outcome(NAME, [finding], {"traces": len(evidence.traces)}, required=REQUIRED)
+        return outcome(NAME, [finding], {"traces": len(evidence.traces)})
     if evidence.no_ledger:
-        return not_applicable(NAME, "the team is said to have no ledger", required=REQUIRED)
+        return not_applicable(NAME, "the team is said to have no ledger")
     reason = (
         "there is no ledger, and nothing shows that there was one; "
         "give --no-ledger if the team has none, or begin one with `tripod init`"
     )
-    return cannot_tell(NAME, reason, required=REQUIRED)
+    return cannot_tell(NAME, reason)

@@ -51,14 +51,14 @@ def judge(evidence: Evidence) -> Outcome:
     if held is None:
         for where, problem in evidence.outside.untold:
             reason = f"what {where} remembers is not known: {problem}"
-            return cannot_tell(NAME, reason, required=REQUIRED)
-        return not_applicable(NAME, "there is no ledger", required=REQUIRED)
+            return cannot_tell(NAME, reason)
+        return not_applicable(NAME, "there is no ledger")
     found = held.findings
     if not held.heads and not held.untold and not found:
         reason = "no head is known from outside: keep a pin, or commit the seal"
-        return not_applicable(NAME, reason, required=REQUIRED)
+        return not_applicable(NAME, reason)
     seen: Coverage = {"heads": held.heads, "agree": len(held.agreeing)}
-    told = outcome(NAME, found, seen, required=REQUIRED)
+    told = outcome(NAME, found, seen)
     if held.untold and not told.failures:
         more = f"; and {len(held.untold) - 1} more" if held.untold[1:] else ""
         reason = f"a head cannot be compared: {held.untold[0]}{more}"

@@ -56,7 +56,7 @@ def judge(evidence: Evidence) -> Outcome:
         " ORDER BY seq"
     )
     if not decisions:
-        return not_applicable(NAME, "no decision was logged", required=REQUIRED)
+        return not_applicable(NAME, "no decision was logged")
     intervals = _Intervals(evidence)
     due = []
     for seq, id_, number, log in decisions:
@@ -65,7 +65,7 @@ def judge(evidence: Evidence) -> Outcome:
             due.append(DueDecision(seq, id_, number, log, interval))
     if not due:
         reason = "no interval of decisions was reached, or it is off"
-        return not_applicable(NAME, reason, required=REQUIRED)
+        return not_applicable(NAME, reason)
     logs = {id_: log for _, id_, _, log in decisions}
     events = asked(evidence)
     _match(due, [event for event in events if logs.keys() >= set(event.range or ())], logs)
@@ -82,7 +82,7 @@ def judge(evidence: Evidence) -> Outcome:
     seen = {"intervals reached": len(due), "checkpoint events": len(events)}
     if waiting:
         seen["not yet judged"] = len(waiting)
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 class _Intervals:

@@ -70,9 +70,7 @@ def judge(evidence: Evidence) -> Outcome:
     reviewed = [run for run in runs if run.assessed is not None]
     found.extend(_unknown(evidence, {run.spawn for run in runs}))
     if not outside and not workers and not runs and not found:
-        return not_applicable(
-            NAME, "no assessment was posted, no Pythia was run", required=REQUIRED
-        )
+        return not_applicable(NAME, "no assessment was posted, no Pythia was run")
     seen = {
         "assessments": len(outside) + len(reviewed),
         "from outside": len(outside),
@@ -98,7 +96,7 @@ def judge(evidence: Evidence) -> Outcome:
     if outside or workers:
         untold.append(_unproved(outside, workers, logs))
     is_past = past == len(outside) + workers and len(untold) == 1 and bool(past)
-    told = outcome(NAME, found, dict(seen), required=REQUIRED)
+    told = outcome(NAME, found, seen)
     told = replace(told, exceptions=tuple(_exceptions(reviewed)))
     # A warning is no answer: what cannot be told about another run stays untold.
     if found.of("failure") or (found and (not untold or is_past)):
@@ -106,7 +104,7 @@ def judge(evidence: Evidence) -> Outcome:
     if not untold and not reviewed:
         several = "1 review run shows" if len(runs) == 1 else f"{len(runs)} review runs show"
         reason = f"no assessment was posted; {several} no reading of the chat"
-        return not_applicable(NAME, reason, required=REQUIRED)
+        return not_applicable(NAME, reason)
     if not untold:
         return told
     more = [f"and {len(untold) - FEW} more"] if len(untold) > FEW else []

@@ -36,7 +36,7 @@ def judge(evidence: Evidence) -> Outcome:
     """What was found when the files were read; see the module."""
     record = evidence.record
     assert record is not None
-    told = outcome(NAME, record.tally.of(NAME), record.seen, required=REQUIRED)
+    told = outcome(NAME, record.tally.of(NAME), record.seen)
     if record.signed or told.failures:
         return told
     reason = f"no key is known to hold the seal of {record.origin} against: give it with --key"

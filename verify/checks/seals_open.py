@@ -51,7 +51,7 @@ def judge(evidence: Evidence) -> Outcome:
     seals = evidence.query("SELECT seq, size, note FROM seals ORDER BY seq")
     forks = evidence.query("SELECT seq, size, root FROM forks ORDER BY seq")
     if not keys and not seals and not forks:
-        return not_applicable(NAME, "the ledger has no key", required=REQUIRED)
+        return not_applicable(NAME, "the ledger has no key")
     found = Findings()
     good = _keys(evidence, keys, found)
     for seq, size, note in seals:
@@ -60,7 +60,7 @@ def judge(evidence: Evidence) -> Outcome:
             found.add(_finding(problem, seq))
     found.extend(_finding(problem, seq) for seq, problem in _fork_problems(evidence, forks))
     seen = {"seals": len(seals), "keys": len(keys)}
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _finding(message: str, seq: int) -> Finding:

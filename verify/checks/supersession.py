@@ -40,12 +40,10 @@ def judge(evidence: Evidence) -> Outcome:
     )
     if not any(target is not None or status in _VERBS for _, _, status, target in rows):
         reason = "no decision changes another's status"
-        return not_applicable(NAME, reason, required=REQUIRED)
+        return not_applicable(NAME, reason)
     found = _judged(evidence, rows)
     changes = sum(target is not None or status in _VERBS for _, _, status, target in rows)
-    return outcome(
-        NAME, found, {"decisions": len(rows), "changes of status": changes}, required=REQUIRED
-    )
+    return outcome(NAME, found, {"decisions": len(rows), "changes of status": changes})
 
 
 def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) -> Iterator[Finding]:

@@ -87,7 +87,7 @@ def judge(evidence: Evidence) -> Outcome:
     workers = evidence.query("SELECT name, state, open, changed, noted FROM workers ORDER BY name")
     steps = evidence.query("SELECT count(*) FROM worker_steps")[0][0]
     if not steps:
-        return not_applicable(NAME, "no worker was run by us", required=REQUIRED)
+        return not_applicable(NAME, "no worker was run by us")
     claims = (
         finding
         for name, state, _, changed, noted in workers
@@ -97,7 +97,7 @@ def judge(evidence: Evidence) -> Outcome:
     at_work = sum(row[2] for row in workers)
     seen = {"workers": len(workers), "steps": steps, "at work": at_work}
     seen["logs of"] = len(workers) - at_work
-    return outcome(NAME, found, dict(seen), required=REQUIRED)
+    return outcome(NAME, found, seen)
 
 
 def _steps(evidence: Evidence) -> Iterator[Finding]:

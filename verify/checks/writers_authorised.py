@@ -73,7 +73,7 @@ def judge(evidence: Evidence) -> Outcome:
     """What the walk over the signatures found (``tripod.verify.scan.signatures``)."""
     told = evidence.ledger_outcome(NAME, "signed", "unsigned", "keys", also=_alike(evidence))
     if not told.findings and not any(told.coverage.values()):
-        return not_applicable(NAME, "no actor has a key, and nothing is signed", required=REQUIRED)
+        return not_applicable(NAME, "no actor has a key, and nothing is signed")
     return told
 
 
