@@ -17,7 +17,6 @@ from time import perf_counter
 
 from benchmarks.appends import Bare
 from benchmarks.measure import Pair, Row, cost_row, in_turn, time_row
-from tripod.chat import keep as chat_keep
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.ledger.files import sync_path
@@ -81,7 +80,7 @@ def fill(root: str, messages: int) -> None:
     with Team(root) as team:
         adopt.sync(team)
         while chat_read.count(team, "live") > 2_000:
-            chat_keep.archive(team, "live", chat_read.count(team, "live") - 1_000)
+            chat_send.archive(team, "live", chat_read.count(team, "live") - 1_000)
         recover.rebuild(team)
 
 

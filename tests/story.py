@@ -16,7 +16,6 @@ from unittest import mock
 
 from tripod.bus import events as bus
 from tripod.bus import reader as readers
-from tripod.chat import keep as chat_keep
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
@@ -282,20 +281,20 @@ class Story:
         with self.team() as team:
             team.refresh()
             shown = chat_read.unread(team, channel, handle, chat_read.Window(last))
-            chat_keep.mark_read(team, channel, handle, [message.number for message in shown])
+            chat_send.mark_read(team, channel, handle, [message.number for message in shown])
 
     def seek(self, channel: str, handle: str, index: int) -> None:
         with self.team() as team:
-            chat_keep.set_position(team, channel, handle, index)
+            chat_send.set_position(team, channel, handle, index)
 
     def archive(self, channel: str, keep: int) -> None:
         with self.team() as team:
-            chat_keep.archive(team, channel, keep)
+            chat_send.archive(team, channel, keep)
 
     def delete(self, channel: str, seconds: int) -> None:
         """Have the file forget what was said in the last seconds."""
         with self.team() as team:
-            chat_keep.delete(team, channel, self.clock.seconds - seconds, actor="ann")
+            chat_send.delete(team, channel, self.clock.seconds - seconds, actor="ann")
 
     def decide(self, title: str, rationale: str, refs: tuple[str, ...]) -> None:
         with self.team() as team:

@@ -52,7 +52,6 @@ HOMONYMS: dict[str, int] = {}
 UNLISTED_MODULES = frozenset(
     {
         "projections/unheld.py",
-        "tripod/chat/keep.py",
         "tripod/demo/nosy.py",
         "tripod/demo/steps.py",
         "tripod/recovery/redact.py",

@@ -10,10 +10,8 @@ from tripod.face import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod.chat.keep import Deletion, archive, delete, mark_read, set_position
     from tripod.chat.reader import (
         Addressed,
-        ChatMessage,
         Hit,
         Window,
         addressed,
@@ -24,7 +22,19 @@ if TYPE_CHECKING:
         search,
         unread,
     )
-    from tripod.chat.writer import ERROR, WARNING, create, post, send
+    from tripod.chat.writer import (
+        ERROR,
+        WARNING,
+        ChatMessage,
+        Deletion,
+        archive,
+        create,
+        delete,
+        mark_read,
+        post,
+        send,
+        set_position,
+    )
 
 __all__ = [
     "ERROR", "WARNING", "Addressed", "ChatMessage", "Deletion", "Hit", "Window", "addressed",
@@ -33,4 +43,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader", "keep"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader"))

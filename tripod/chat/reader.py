@@ -1,6 +1,6 @@
-"""Reading the chats: channels and archives, messages, unread ones, search, participants, mentions.
+"""Reading the chats: messages, unread ones, search, participants, events that address a handle.
 
-Nothing here changes anything: ``tripod.chat.keep.mark_read`` records what was shown, after it was
+Nothing here changes anything: ``tripod.chat.writer.mark_read`` notes what was shown, after it was
 shown. Source: spec nbs-compat C2, C10.
 """
 
@@ -9,115 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.chat.writer import ChatMessage, span_named
+from tripod.errors import BadArgumentError
 from tripod.projections import CHAT, content_bytes
-from tripod.projections.chat import format as format_
-from tripod.projections.chat.tables import Span, span_of
+from tripod.projections.chat.format import valid_handle
+from tripod.projections.chat.tables import Span
 from tripod.projections.chat.tables import unread as unread_rows
-from tripod.team.act import Act
 from tripod.team.team import Team
-
-_NAMES = "SELECT channel FROM channels WHERE closed = 0 ORDER BY 1"
-
-
-def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
-    """The channel that an argument names, with or without ``.chat``.
-
-    ``fronts`` are the folders that were added, of which it may be: ``<name>/``.
-
-    Raises:
-        BadArgumentError: it cannot be a channel.
-    """
-    channel = name.removesuffix(".chat")
-    front = channel[: channel.rfind("/") + 1]
-    problem = format_.valid_channel(channel[len(front) :] if front in fronts else channel)
-    if problem is not None:
-        raise BadArgumentError(problem)
-    return channel
-
-
-def missing(team: Team, channel: str) -> NotFoundError:
-    """There is no such channel; names those that there are."""
-    known = [name for (name,) in team.store.db.execute(_NAMES)]
-    have = f"there are: {', '.join(known)}" if known else "no chat exists yet"
-    return NotFoundError(f"no chat {channel}; {have} (`tripod chat create {channel}` makes it)")
-
-
-def span(team: Team, name: str) -> Span:
-    """What a file shows: the live one of a channel, or an archive.
-
-    Raises:
-        BadArgumentError: it can be neither.
-        NotFoundError: there is no such file.
-    """
-    stem = name.removesuffix(".chat")
-    found = span_of(team.store.db, stem)
-    if found is None:
-        if format_.parse_archive_name(stem) is None:
-            channel_name(stem, team.disk.places.chats())
-        raise missing(team, stem)
-    return found
-
-
-def live_of(act: Act, channel: str) -> Span | None:
-    """What a channel's live file shows, in the act; None where there is no such channel."""
-    row = act.transaction.tables.execute(
-        "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0", (channel,)
-    ).fetchone()
-    return None if row is None else Span(channel, *row)
-
-
-def _check_folder(team: Team, stem: str) -> None:
-    """Refuse to write into an added folder that is not there."""
-    front = stem[: stem.rfind("/")] if "/" in stem else ""
-    if f"{CHAT.folder}/{front}" in team.disk.places.missing():
-        raise RefusedError(
-            f"{team.disk.full(f'{CHAT.folder}/{front}')} is no folder that can be read, and {stem} "
-            "is kept there: put it back; or, if it is lost, `tripod rebuild` writes it anew"
-        )
-
-
-def writable(team: Team, name: str) -> tuple[str, str]:
-    """The channel and its path, for an act on it; leaves nothing behind if it does not exist.
-
-    Raises:
-        BadArgumentError: it cannot be a channel.
-        NotFoundError: neither the ledger nor the folder has it.
-        RefusedError: it is an archive.
-    """
-    stem = name.removesuffix(".chat")
-    _check_folder(team, stem)
-    db = team.store.db
-    sql = "SELECT 1 FROM channels WHERE channel = ? AND closed = 0"
-    if db.execute(sql, (stem,)).fetchone() is None:
-        row = db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
-        if row is not None:
-            raise RefusedError(f"{stem} is an archive and never changes; the channel is {row[0]}")
-        stem = channel_name(stem, team.disk.places.chats())
-        if not team.disk.is_file(f"{CHAT.folder}/{stem}.chat"):
-            raise missing(team, stem)
-    return stem, f"{CHAT.folder}/{stem}.chat"
-
-
-# Chat reading -----------------------------------------------------------------------------------
-
 
 Row = tuple[int, int, int]
 """Number, entry and time of a message."""
 
-
-class ChatMessage(NamedTuple):
-    """A message as read.
-
-    ``number`` counts from 0 since the channel began, ``seq`` is the number of its entry, and
-    ``time`` is in seconds since 1970.
-    """
-
-    number: int
-    seq: int
-    handle: str
-    time: int
-    text: str
+_SHOWN = (
+    "FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+    " AND handle IS NOT NULL AND gone IS NULL"
+)
 
 
 class Hit(NamedTuple):
@@ -140,9 +46,19 @@ class Window(NamedTuple):
     before: int | None = None
     offset: int = 0
 
+    def cut(self, rows: list[Row]) -> list[Row]:
+        """Those of some messages that are in the window."""
+        first, stop = self.after, self.before
+        if first is not None:
+            rows = [row for row in rows if row[2] >= first]
+        if stop is not None:
+            rows = [row for row in rows if row[2] <= stop]
+        rows = rows[: max(0, len(rows) - self.offset)]
+        return rows if self.last is None else rows[max(0, len(rows) - self.last) :]
+
 
 class Addressed(NamedTuple):
-    """A pending event that addresses somebody: its file, its type, and what it says."""
+    """A pending event that addresses a handle: its file, type, priority and payload."""
 
     event: str
     type: str
@@ -164,60 +80,48 @@ def messages(
         team: the team whose chat it is.
         name: the channel, or an archive.
         last: only the newest so many.
-        window: which of them, told more closely.
+        window: which of them; replaces ``last``.
         since: only those after this handle's newest message, also where that stands in an archive
             by now; all of the file, if it never spoke.
 
     Raises:
         NotFoundError: there is no such chat.
     """
-    shown = span(team, name)
+    shown = span_named(team, name)
+    window = window or Window(last)
+    db = team.store.db
     if since is not None:
-        newest = team.store.db.execute(
+        newest = db.execute(
             "SELECT max(number) FROM lines WHERE channel = ? AND handle = ? AND number < ?"
             " AND gone IS NULL",
             (shown.channel, since, shown.stop),
         ).fetchone()[0]
         if newest is not None:
             shown = shown._replace(first=newest + 1)
-    return _messages(team, _rows(team, shown, window or Window(last)))
-
-
-_ROWS = (
-    "SELECT number, seq, time FROM lines WHERE channel = ? AND number >= ? AND number < ?"
-    " AND handle IS NOT NULL AND gone IS NULL"
-)
-
-
-def _rows(team: Team, shown: Span, window: Window) -> list[Row]:
-    db = team.store.db
     if window.last is not None and window.after is None and window.before is None:
-        sql = f"{_ROWS} ORDER BY number DESC LIMIT ? OFFSET ?"
-        return db.execute(sql, (*shown, window.last, window.offset)).fetchall()[::-1]
-    return _cut(db.execute(f"{_ROWS} ORDER BY number", shown).fetchall(), window)
+        sql = f"SELECT number, seq, time {_SHOWN} ORDER BY number DESC LIMIT ? OFFSET ?"
+        newest_first = db.execute(sql, (*shown, window.last, window.offset)).fetchall()
+        return _messages(team, newest_first[::-1])
+    return _messages(team, window.cut(_rows(team, shown)))
 
 
-def _cut(rows: list[Row], window: Window) -> list[Row]:
-    if window.after is not None:
-        rows = [row for row in rows if row[2] >= (window.after or 0)]
-    if window.before is not None:
-        rows = [row for row in rows if row[2] <= (window.before or 0)]
-    rows = rows[: max(0, len(rows) - window.offset)]
-    return rows if window.last is None else rows[max(0, len(rows) - window.last) :]
+def _rows(team: Team, shown: Span) -> list[Row]:
+    sql = f"SELECT number, seq, time {_SHOWN} ORDER BY number"
+    return team.store.db.execute(sql, shown).fetchall()
 
 
-def _messages(team: Team, rows: Sequence[tuple[int, int, Any]]) -> list[ChatMessage]:
+def _messages(team: Team, rows: Sequence[Row]) -> list[ChatMessage]:
     bodies = team.source.each_body([row[1] for row in rows])
     return [_message(team, row, body) for row, body in zip(rows, bodies, strict=True)]
 
 
-def _message(team: Team, row: tuple[int, int, Any], body: dict[str, Any]) -> ChatMessage:
+def _message(team: Team, row: Row, body: dict[str, Any]) -> ChatMessage:
     text = content_bytes(team.source, body["text"]).decode()
     return ChatMessage(row[0], row[1], body["handle"], body["time"], text)
 
 
 def _judge_handle(handle: str) -> None:
-    problem = format_.valid_handle(handle)
+    problem = valid_handle(handle)
     if problem is not None:
         raise BadArgumentError(problem)
 
@@ -225,23 +129,21 @@ def _judge_handle(handle: str) -> None:
 def unread(team: Team, name: str, handle: str, window: Window | None = None) -> list[ChatMessage]:
     """Messages of a channel that ``handle`` has not read, oldest first, archived ones too.
 
-    Its own messages are left out. They stay unread until ``mark_read`` is told of them.
+    Its own are left out. They stay unread until ``mark_read`` notes that they were shown.
 
     Raises:
         BadArgumentError: the handle breaks its rule, or the channel's name does.
         NotFoundError: there is no such channel.
     """
     _judge_handle(handle)
-    channel = span(team, name).channel
+    channel = span_named(team, name).channel
     _look_at_positions(team, channel)
     rows = list(unread_rows(team.source, channel, handle))
-    window = window or Window()
-    if window == Window():
+    if window is None or window == Window():
         return _messages(team, [(*row, 0) for row in rows])
     wanted = dict(rows)
-    every = Span(channel, rows[0][0] if rows else 0, rows[-1][0] + 1 if rows else 0)
-    listed = [row for row in _rows(team, every, Window()) if row[0] in wanted]
-    return _messages(team, _cut(listed, window))
+    every = Span(channel, min(wanted, default=0), max(wanted, default=-1) + 1)
+    return _messages(team, window.cut([row for row in _rows(team, every) if row[0] in wanted]))
 
 
 def _look_at_positions(team: Team, channel: str) -> None:
@@ -295,20 +197,19 @@ def hits(
     Raises:
         NotFoundError: there is no such chat.
     """
-    shown = span(team, name)
+    shown = span_named(team, name)
     wanted = _lower(pattern)
-    files: list[tuple[str | None, Span]] = [(None, shown)]
+    files: list[tuple[str | None, Span]] = []
     if archives:
-        rows = team.store.db.execute(
+        archived = team.store.db.execute(
             "SELECT archive, channel, first, stop FROM archives WHERE channel = ? AND stop <= ?"
             " ORDER BY first",
             (shown.channel, shown.first),
-        ).fetchall()
-        files = [*((stem, Span(*rest)) for stem, *rest in rows), *files]
-    window = window or Window()
-    for stem, part in files:
-        rows = _rows(team, part, Window())
-        kept = {row[0] for row in _cut(rows, window)}
+        )
+        files = [(stem, Span(*rest)) for stem, *rest in archived.fetchall()]
+    for stem, part in [*files, (None, shown)]:
+        rows = _rows(team, part)
+        kept = {row[0] for row in (window or Window()).cut(rows)}
         bodies = team.source.each_body([row[1] for row in rows])
         for place, (row, body) in enumerate(zip(rows, bodies, strict=True)):
             if row[0] in kept and handle in (None, body["handle"]):
@@ -347,13 +248,13 @@ def indexed(
         NotFoundError: there is no such chat.
     """
     window = window or Window()
-    rows = _rows(team, span(team, name), Window())
+    rows = _rows(team, span_named(team, name))
     newest = 0 if window.last is None else max(0, len(rows) - window.last)
-    rows = rows[max(first, newest) : stop]
+    rows = window._replace(last=None).cut(rows[max(first, newest) : stop])
     wanted = _lower(text or "")
     return [
         message
-        for message in _messages(team, _cut(rows, window._replace(last=None)))
+        for message in _messages(team, rows)
         if (handles is None or message.handle in handles) and wanted in _lower(message.text)
     ]
 
@@ -364,9 +265,8 @@ def count(team: Team, name: str) -> int:
     Raises:
         NotFoundError: there is no such chat.
     """
-    shown = span(team, name)
-    row = team.store.db.execute(_ROWS.replace("number, seq, time", "count(*)"), shown).fetchone()
-    return int(row[0])
+    shown = span_named(team, name)
+    return int(team.store.db.execute(f"SELECT count(*) {_SHOWN}", shown).fetchone()[0])
 
 
 def participants(team: Team, name: str) -> list[tuple[str, int]]:
@@ -378,13 +278,12 @@ def participants(team: Team, name: str) -> list[tuple[str, int]]:
     Raises:
         NotFoundError: there is no such chat.
     """
-    shown = span(team, name)
     return team.store.db.execute(
         "SELECT l.handle, count(*) FROM lines l LEFT JOIN participants p"
         " ON p.channel = l.channel AND p.handle = l.handle WHERE l.channel = ?"
         " AND l.number >= ? AND l.number < ? AND l.handle IS NOT NULL AND l.gone IS NULL"
         " GROUP BY l.handle ORDER BY p.place IS NULL, p.place, min(l.number)",
-        shown,
+        span_named(team, name),
     ).fetchall()
 
 
@@ -396,7 +295,7 @@ def poll(
     Args:
         team: the team whose chat it is.
         name: the channel.
-        handle: who waits; its own messages are not waited for.
+        handle: the reader; its own messages are not waited for.
         rest: gives how many seconds are left.
         wait: waits until something may have happened, for at most so many seconds.
 
@@ -406,17 +305,15 @@ def poll(
     """
     _judge_handle(handle)
     team.refresh()
-    channel, _, start = span(team, name)
-    while True:
-        left = rest()
-        if left <= 0:
-            return []
+    later = span_named(team, name)
+    later = Span(later.channel, later.stop, 2**62)
+    while (left := rest()) > 0:
         wait(left)
         team.refresh()
-        rows = _rows(team, Span(channel, start, 2**62), Window())
-        found = [message for message in _messages(team, rows) if message.handle != handle]
+        found = [one for one in _messages(team, _rows(team, later)) if one.handle != handle]
         if found:
             return found
+    return []
 
 
 def addressed(team: Team, handle: str) -> list[Addressed]:

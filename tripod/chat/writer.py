@@ -1,40 +1,157 @@
-"""Acts on the chats: begin a channel, and send messages with the events that tell of them.
+"""Acts on the chats: begin a channel, send messages, split off, delete, and note what was read.
 
-Source: spec nbs-compat C1 to C3; design section 7. A message and its events are one transaction.
-All that is done with chats has its name here: ``tripod.chat.reader`` only reads, and
-``tripod.chat.keep`` has archives, deletions and read positions.
+Source: spec nbs-compat C1 to C3; design section 7. A message and the events that tell of it are one
+transaction. ``tripod.chat.reader`` only reads.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
-from tripod.chat.keep import rotate
-from tripod.chat.reader import ChatMessage, channel_name, live_of, missing, writable
-from tripod.errors import BadArgumentError, RefusedError
+from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.ledger import Draft
 from tripod.ledger.ids import fresh_ids
-from tripod.ledger.kinds.chat import CREATED, SENT
+from tripod.ledger.kinds import chat as kinds
 from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
 from tripod.projections.chat.format import EVENTS, MAX_MENTIONS, TEAM, How, ParsedMention, mentions
+from tripod.projections.chat.tables import ReadPosition, Span, count_lines, position, span_of
 from tripod.team.act import Act, draft_event
 from tripod.team.positions import show_positions, take_positions
 from tripod.team.team import Team
 
 MAX_SIGNAL = 2_047  # bytes of a payload that tells of a message, as in the original
+ROTATE_ABOVE = 2_000  # lines in the live file, as the original tool does it
+ROTATE_COUNT = 1_000
+MAX_BEYOND = 500  # ranges; of a reader who leaves more gaps, the oldest count as unread again
+MAX_REMOVED = 300  # handles in one entry on a deletion
 WARNING = "[MEDIC-WARNING]"
-"""Who says what ``nbs-chat warn`` posts."""
+"""The handle of what ``nbs-chat warn`` posts."""
 ERROR = "[SIDECAR-ERROR]"
-"""Who says what ``nbs-chat error`` posts."""
+"""The handle of what ``nbs-chat error`` posts."""
+
+
+class ChatMessage(NamedTuple):
+    """A message as read.
+
+    ``number`` counts from 0 since the channel began, ``seq`` is the number of its entry, and
+    ``time`` is in seconds since 1970.
+    """
+
+    number: int
+    seq: int
+    handle: str
+    time: int
+    text: str
+
+
+class Deletion(NamedTuple):
+    """How many messages a deletion takes out of a file, and how many it leaves there."""
+
+    deleted: int
+    kept: int
+
+
+# Channels --------------------------------------------------------------------------------------
+
+
+def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
+    """The channel that an argument names, with or without ``.chat``.
+
+    ``fronts`` are the added folders in which it may lie: ``<name>/``.
+
+    Raises:
+        BadArgumentError: it cannot be a channel.
+    """
+    channel = name.removesuffix(".chat")
+    front = channel[: channel.rfind("/") + 1]
+    problem = format_.valid_channel(channel[len(front) :] if front in fronts else channel)
+    if problem is not None:
+        raise BadArgumentError(problem)
+    return channel
+
+
+def no_channel(team: Team, channel: str) -> NotFoundError:
+    """The error to raise where there is no such channel; it names those that there are."""
+    rows = team.store.db.execute("SELECT channel FROM channels WHERE closed = 0 ORDER BY 1")
+    known = ", ".join(name for (name,) in rows)
+    have = f"there are: {known}" if known else "there is none yet"
+    return NotFoundError(f"no chat {channel}; {have} (`tripod chat create {channel}` makes it)")
+
+
+def span_named(team: Team, name: str) -> Span:
+    """The messages that a file shows: the live one of a channel, or an archive.
+
+    Raises:
+        BadArgumentError: it can be neither.
+        NotFoundError: there is no such file.
+    """
+    stem = name.removesuffix(".chat")
+    found = span_of(team.store.db, stem)
+    if found is None:
+        if format_.parse_archive_name(stem) is None:
+            channel_name(stem, team.disk.places.chats())
+        raise no_channel(team, stem)
+    return found
+
+
+def live_span(act: Act, channel: str) -> Span | None:
+    """The messages that a channel's live file shows; None where there is no such channel."""
+    row = act.transaction.tables.execute(
+        "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0", (channel,)
+    ).fetchone()
+    return None if row is None else Span(channel, *row)
+
+
+def _writable(team: Team, name: str) -> tuple[str, str]:
+    """The channel and its path, for an act on it; nothing is left on the disk if it is refused.
+
+    Raises:
+        BadArgumentError: it cannot be a channel.
+        NotFoundError: neither the ledger nor the folder has it.
+        RefusedError: it is an archive, or in an added folder that is gone.
+    """
+    stem = name.removesuffix(".chat")
+    folder = f"{CHAT.folder}/{stem.rpartition('/')[0]}"
+    if folder in team.disk.places.missing():
+        raise RefusedError(
+            f"{team.disk.full(folder)} is no folder that can be read, and {stem} is kept there: "
+            "put it back; or, if it is lost, `tripod rebuild` writes it anew"
+        )
+    db = team.store.db
+    sql = "SELECT 1 FROM channels WHERE channel = ? AND closed = 0"
+    if db.execute(sql, (stem,)).fetchone() is None:
+        row = db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
+        if row is not None:
+            raise RefusedError(f"{stem} is an archive and never changes; the channel is {row[0]}")
+        stem = channel_name(stem, team.disk.places.chats())
+        if not team.disk.is_file(f"{CHAT.folder}/{stem}.chat"):
+            raise no_channel(team, stem)
+    return stem, f"{CHAT.folder}/{stem}.chat"
+
+
+@contextmanager
+def _act_on(
+    team: Team, name: str, by: str | None = None, *, hasty: bool = False
+) -> Iterator[tuple[Act, Span]]:
+    """An act on a channel, with its live file's lock, the tool's positions taken in."""
+    channel, path = _writable(team, name)
+    with team.act(locks=[path], hasty=hasty, joins=True, by=by) as act:
+        live = live_span(act, channel)
+        if live is None:
+            raise no_channel(team, channel)
+        take_positions(act, channel)
+        yield act, live
 
 
 def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """Begin a channel; give the path of its file.
 
-    One whose file was moved away or removed begins anew under its name: what was said before stays
-    in the ledger, and in the file that was moved.
+    One whose file was moved away or removed begins anew under its name: its messages stay in the
+    ledger, and in the file that was moved.
 
     Raises:
         BadArgumentError: not a channel's name.
@@ -42,31 +159,26 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """
     channel = channel_name(name, team.disk.places.chats())
     path = f"{CHAT.folder}/{channel}.chat"
+    full = team.disk.full(path)
     with team.act(locks=[path], joins=True, by=actor) as act:
-        live = live_of(act, channel)
-        is_there = os.path.lexists(team.disk.full(path)) or _is_unwritten(act, channel)
-        if live is not None and is_there:
+        live = live_span(act, channel)
+        row = act.transaction.tables.execute(
+            "SELECT seq, lines FROM channels WHERE channel = ?", (channel,)
+        ).fetchone()
+        is_unwritten = row is not None and row[0] >= act.transaction.cursors().files
+        if live is not None and (os.path.lexists(full) or is_unwritten):
             raise RefusedError(f"chat {channel} exists already")
-        if os.path.lexists(team.disk.full(path)):
+        if os.path.lexists(full):
             raise RefusedError(f"{path} is there, and is no chat file: move it away first")
-        first = None if live is None else live.first
         if live is None:
-            sql = "SELECT lines FROM channels WHERE channel = ?"
-            row = act.transaction.tables.execute(sql, (channel,)).fetchone()
-            first = None if row is None else row[0]
+            first = None if row is None else row[1]
         else:
+            first = live.first
             act.forget_warnings(path)
-        act.append([CREATED.draft({"channel": channel, "first": first}, actor)])
+        act.append([kinds.CREATED.draft({"channel": channel, "first": first}, actor)])
         if first is not None:
             show_positions(act, channel)
-    return team.disk.full(path)
-
-
-def _is_unwritten(act: Act, channel: str) -> bool:
-    """Whether a channel has no file only because its file is still to be written."""
-    tables = act.transaction.tables
-    row = tables.execute("SELECT seq FROM channels WHERE channel = ?", (channel,)).fetchone()
-    return row is not None and bool(row[0] >= act.transaction.cursors().files)
+    return full
 
 
 # Sending ---------------------------------------------------------------------------------------
@@ -78,7 +190,7 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
     Args:
         team: the team whose chat it is.
         name: the channel, with or without ``.chat``.
-        handle: who says it, 1 to 63 bytes, one word.
+        handle: the sender, 1 to 63 bytes, one word.
         text: at most 1 MiB; an empty one is sent without events.
         human: from a person's terminal: ``human-input`` is published as well.
 
@@ -86,52 +198,43 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
         BadArgumentError: an argument breaks its rule.
         NotFoundError: there is no such channel.
     """
-    problem = format_.valid_handle(handle)
-    if problem is not None:
-        raise BadArgumentError(problem)
-    return _say(team, name, handle, text, tell=True, human=human)
+    _refuse(format_.valid_handle(handle) or format_.valid_text(text))
+    with _act_on(team, name, handle, hasty=True) as (act, live):
+        return _say(act, live, handle, text, human=human)
 
 
 def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage:
-    """Post what a tool has to say, as ``WARNING`` or ``ERROR``; no event tells of it.
+    """Post a tool's message, as ``WARNING`` or ``ERROR``; no event tells of it.
 
     Raises:
         BadArgumentError: the text breaks its rule.
         NotFoundError: there is no such channel.
     """
-    return _say(team, name, as_, text, tell=False, human=False)
+    _refuse(format_.valid_text(text))
+    with _act_on(team, name, as_, hasty=True) as (act, live):
+        return _say(act, live, as_, text, tell=False)
 
 
-def _say(team: Team, name: str, handle: str, text: str, *, tell: bool, human: bool) -> ChatMessage:
-    problem = format_.valid_text(text)
+def _refuse(problem: str | None) -> None:
     if problem is not None:
         raise BadArgumentError(problem)
-    channel, path = writable(team, name)
-    with team.act(locks=[path], hasty=True, joins=True, by=handle) as act:
-        if live_of(act, channel) is None:
-            raise missing(team, channel)
-        return say_in(act, channel, handle, text, tell=tell, human=human)
 
 
-def say_in(
-    act: Act, channel: str, handle: str, text: str, *, tell: bool = True, human: bool = False
-) -> ChatMessage:
-    """Say ``text`` within an act, which holds the lock of the chat's file.
-
-    Args:
-        act: the act; what it appends besides stands or falls with the message.
-        channel: a channel that is there.
-        handle: who says it.
-        text: the message.
-        tell: publish the events that tell of it.
-        human: as for ``send``.
-    """
-    live = live_of(act, channel)
+def say_in(act: Act, channel: str, handle: str, text: str) -> ChatMessage:
+    """Say ``text`` in a channel that is there, within an act that holds the lock of its file."""
+    live = live_span(act, channel)
     assert live is not None
-    said = mentions(text)[:MAX_MENTIONS] if tell else ()
     take_positions(act, channel)
+    return _say(act, live, handle, text)
+
+
+def _say(
+    act: Act, live: Span, handle: str, text: str, *, tell: bool = True, human: bool = False
+) -> ChatMessage:
+    channel = live.channel
+    said = mentions(text)[:MAX_MENTIONS] if tell else ()
     time = act.now_us // 1_000_000
-    draft = SENT.draft(
+    draft = kinds.SENT.draft(
         {
             "channel": channel,
             "index": live.stop,
@@ -144,21 +247,30 @@ def say_in(
     draft = draft._replace(id=fresh_ids(1)[0][0])
     events: Iterable[Draft] = ()
     if text and tell:
-        events = _announced(act, draft, text, _meant(act, channel, handle, said), human=human)
+        events = _announced(act, draft, text, _addressees(act, channel, handle, said), human=human)
     seq = act.append([draft, *events])[0].seq
-    if rotate(act, channel, time):
+    if _rotate(act, channel, time):
         show_positions(act, channel)
     elif tell:
         show_positions(act, channel, [handle])
     return ChatMessage(live.stop, seq, handle, time, text)
 
 
-def _meant(
+# A team's first messages address people of whom the team has not heard yet: no warning then.
+_UNHEARD_OF = (
+    "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM participants WHERE handle = :handle)"
+    " AND NOT EXISTS (SELECT 1 FROM cursors WHERE handle = :handle)"
+    " AND NOT EXISTS (SELECT 1 FROM team WHERE scribe = :handle)"
+    " AND EXISTS (SELECT 1 FROM participants WHERE handle <> :sender)"
+)
+
+
+def _addressees(
     act: Act, channel: str, sender: str, said: Sequence[ParsedMention]
 ) -> list[ParsedMention]:
-    """Those who are addressed, ``@team`` as everybody who spoke or read in the channel.
+    """The mentioned handles, ``@team`` as all who spoke or read in the channel.
 
-    A handle that nobody here was ever heard of under is told: the message will not be noticed.
+    An unknown handle gives a warning: nobody may ever notice the message.
     """
     found: dict[str, How] = {}
     strength = tuple(EVENTS)
@@ -174,17 +286,8 @@ def _meant(
     return [ParsedMention(handle, how) for handle, how in found.items()]
 
 
-# Who speaks first in a team addresses people that nobody has heard of yet.
-_UNHEARD_OF = (
-    "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM participants WHERE handle = :handle)"
-    " AND NOT EXISTS (SELECT 1 FROM cursors WHERE handle = :handle)"
-    " AND NOT EXISTS (SELECT 1 FROM team WHERE scribe = :handle)"
-    " AND EXISTS (SELECT 1 FROM participants WHERE handle <> :sender)"
-)
-
-
 def _people(act: Act, channel: str) -> list[str]:
-    """Everybody who spoke or read in a channel, but for the tools that post there."""
+    """All who spoke or read in a channel, but for the tools that post there."""
     rows = act.transaction.tables.execute(
         "SELECT handle FROM (SELECT handle, place FROM participants WHERE channel = ?1"
         " UNION ALL SELECT handle, 2147483647 FROM cursors WHERE channel = ?1)"
@@ -197,7 +300,7 @@ def _people(act: Act, channel: str) -> list[str]:
 def _announced(
     act: Act, message: Draft, text: str, to: Iterable[ParsedMention], *, human: bool
 ) -> Iterator[Draft]:
-    """The events of a message. Ours are never dropped by a dedup window."""
+    """The events of a message. No dedup window drops them."""
     handle = message.actor
     said: list[tuple[str, str, str, str, str | None]] = [
         ("nbs-chat", "chat-message", "normal", f"{handle}: {text}", None)
@@ -208,10 +311,224 @@ def _announced(
         payload = f"@{name} from {handle}: {text}"
         said.append(("nbs-chat", *EVENTS[how], payload, name))
     for source, type_, priority, payload, addressee in said:
-        yield draft_event(act, source, type_, priority, _cut(payload), cause=message, to=addressee)
+        # A signal, not a report: what does not fit is in the chat (no character is split).
+        cut = payload.encode()[:MAX_SIGNAL].decode(errors="ignore")
+        yield draft_event(act, source, type_, priority, cut, cause=message, to=addressee)
 
 
-def _cut(payload: str) -> str:
-    """A signal, not a report: what does not fit is in the chat (no character is split)."""
-    data = payload.encode()
-    return payload if len(data) <= MAX_SIGNAL else data[:MAX_SIGNAL].decode(errors="ignore")
+# Splitting off ---------------------------------------------------------------------------------
+
+
+def _rotate(act: Act, channel: str, time: int) -> bool:
+    """Split the oldest lines off when the live file holds more than the original tools bear."""
+    live = live_span(act, channel)
+    if live is None or live.stop - live.first <= ROTATE_ABOVE:
+        return False
+    if count_lines(act.transaction.tables, live) <= ROTATE_ABOVE:
+        return False
+    _split_off(act, live, ROTATE_COUNT, time)
+    return True
+
+
+def _split_off(act: Act, live: Span, number: int, time: int) -> str:
+    """Move the first ``number`` lines of a live file into an archive; give its name."""
+    db = act.transaction.tables
+    stop, size = db.execute(
+        "SELECT max(number) + 1, sum(size) FROM (SELECT number, size FROM lines"
+        " WHERE channel = ? AND number >= ? AND gone IS NULL ORDER BY number LIMIT ?)",
+        (live.channel, live.first, number),
+    ).fetchone()
+    stamp = time
+    while db.execute(
+        "SELECT 1 FROM archives WHERE archive = ?", (format_.archive_name(live.channel, stamp),)
+    ).fetchone():
+        stamp += 1
+    name = format_.archive_name(live.channel, stamp)
+    body: kinds.Rotated = {
+        "channel": live.channel,
+        "count": number,
+        "size": size,
+        "archive": name,
+        "header": format_.archive_header(format_.format_time(time), size),
+        "stop": None if stop == live.first + number else stop,
+    }
+    act.append([kinds.ROTATED.draft(body)])
+    return name
+
+
+def archive(team: Team, name: str, keep: int = ROTATE_COUNT) -> tuple[int, str]:
+    """Split all but the newest ``keep`` lines off now; give how many, and the archive's path.
+
+    Raises:
+        BadArgumentError: it cannot be a channel.
+        NotFoundError: there is no such channel.
+    """
+    with _act_on(team, name) as (act, live):
+        number = count_lines(act.transaction.tables, live) - keep
+        if number <= 0:
+            return 0, ""
+        stem = _split_off(act, live, number, act.now_us // 1_000_000)
+        show_positions(act, live.channel)
+    return number, team.disk.full(f"{CHAT.folder}/{stem}.chat")
+
+
+# Deleting --------------------------------------------------------------------------------------
+
+
+def delete(
+    team: Team, name: str, after: int, *, actor: str = "unknown", dry_run: bool = False
+) -> Deletion:
+    """Have the file forget all from its first message of the second ``after`` or later on.
+
+    ``after`` is in seconds since 1970. The ledger forgets nothing, and says who asked for it.
+    ``dry_run`` only counts.
+
+    Raises:
+        BadArgumentError: it cannot be a channel.
+        NotFoundError: there is no such channel.
+    """
+    if dry_run:
+        channel, _ = _writable(team, name)
+        team.refresh()
+        return _deletion(team, span_named(team, channel), after)[0]
+    with _act_on(team, name, actor) as (act, live):
+        outcome, first = _deletion(team, live, after)
+        if outcome.deleted:
+            _forget(act, live, first, after, actor)
+            show_positions(act, live.channel)
+    return outcome
+
+
+def _deletion(team: Team, live: Span, after: int) -> tuple[Deletion, int]:
+    """What would be deleted, and the number of the first message of it."""
+    db = team.store.db
+    shown = (
+        " FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+        " AND gone IS NULL AND handle IS NOT NULL"
+    )
+    whole = db.execute(f"SELECT count(*){shown}", live).fetchone()[0]
+    first = db.execute(f"SELECT min(number){shown} AND time >= ?", (*live, after)).fetchone()[0]
+    if first is None:
+        return Deletion(0, whole), live.stop
+    kept = db.execute(f"SELECT count(*){shown}", live._replace(stop=first)).fetchone()[0]
+    return Deletion(whole - kept, kept), first
+
+
+def _forget(act: Act, live: Span, start: int, after: int, actor: str) -> None:
+    """Append the entries of a deletion: the newest lines first, as many as one entry can name."""
+    db = act.transaction.tables
+    rows = db.execute(
+        "SELECT number, handle, size FROM lines WHERE channel = ? AND number >= ?"
+        " AND gone IS NULL ORDER BY number DESC",
+        (live.channel, start),
+    ).fetchall()
+    while rows:
+        removed: dict[str, int] = {}
+        taken = size = 0
+        first = start
+        for number, handle, length in rows:
+            if handle is not None:
+                if len(removed) == MAX_REMOVED and handle not in removed:
+                    break
+                removed[handle] = removed.get(handle, 0) + 1
+            first, taken, size = number, taken + 1, size + length
+        rows = rows[taken:]
+        last = db.execute(
+            "SELECT handle, time FROM lines WHERE channel = ? AND number < ? AND gone IS NULL"
+            " AND handle IS NOT NULL ORDER BY number DESC LIMIT 1",
+            (live.channel, first),
+        ).fetchone()
+        writer, time = last or ("system", 0)
+        body: kinds.Deleted = {
+            "channel": live.channel,
+            "first": first,
+            "count": taken,
+            "size": size,
+            "after": after,
+            "last_writer": writer,
+            "last_time": time,
+            "removed": [{"handle": one, "count": number} for one, number in removed.items()],
+        }
+        act.append([kinds.DELETED.draft(body, actor)])
+
+
+# Reading positions -----------------------------------------------------------------------------
+
+
+def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
+    """Note that ``handle`` was shown the messages of these numbers, and no others.
+
+    ``name`` may be that of an archive: it means the channel that it was split off.
+
+    Raises:
+        BadArgumentError: the handle breaks its rule.
+        NotFoundError: there is no such channel.
+    """
+    numbers = sorted(set(shown))
+    if numbers:
+        channel = span_named(team, name).channel
+        _note_position(
+            team, channel, handle, lambda act, live: _read_more(act, live, handle, numbers)
+        )
+
+
+def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
+    """Say that ``handle`` has read the live file up to the message of that index, and no more.
+
+    An index after the last message means all of them.
+
+    Raises:
+        BadArgumentError: the handle breaks its rule.
+        NotFoundError: there is no such channel.
+    """
+
+    def find(act: Act, live: Span) -> ReadPosition:
+        if index is None:
+            return ReadPosition(live.first, (), live.stop)
+        row = act.transaction.tables.execute(
+            "SELECT number FROM lines WHERE channel = ? AND number >= ? AND number < ?"
+            " AND gone IS NULL AND handle IS NOT NULL ORDER BY number LIMIT 1 OFFSET ?",
+            (*live, index),
+        ).fetchone()
+        return ReadPosition(live.stop if row is None else row[0] + 1, (), live.stop)
+
+    _note_position(team, name, handle, find)
+
+
+def _note_position(
+    team: Team, name: str, handle: str, find: Callable[[Act, Span], ReadPosition]
+) -> None:
+    _refuse(format_.valid_handle(handle))
+    with _act_on(team, name, handle) as (act, live):
+        at = find(act, live)
+        body: kinds.Read = {
+            "channel": live.channel,
+            "handle": handle,
+            "upto": at.upto,
+            "beyond": [{"first": first, "stop": stop} for first, stop in at.beyond],
+            "lines": at.lines,
+        }
+        act.append([kinds.READ.draft(body)])
+        show_positions(act, live.channel, [handle])
+
+
+def _read_more(act: Act, live: Span, handle: str, shown: list[int]) -> ReadPosition:
+    """What was read, and these: as one number where nothing unread lies below, and ranges."""
+    was = position(act.source, live.channel, handle) or ReadPosition()
+    ranges = [tuple(part) for part in was.beyond] + [(number, number + 1) for number in shown]
+    rows = act.transaction.tables.execute(
+        "SELECT number FROM lines WHERE channel = ? AND number >= ?"
+        " AND (handle IS NULL OR gone IS NOT NULL OR (handle = ? AND number >= ?))",
+        (live.channel, was.upto, handle, was.lines),
+    )
+    ranges += [(number, number + 1) for (number,) in rows.fetchall()]
+    upto = was.upto
+    beyond: list[tuple[int, int]] = []
+    for first, stop in sorted(ranges):
+        if first <= upto:
+            upto = max(upto, stop)
+        elif beyond and first <= beyond[-1][1]:
+            beyond[-1] = (beyond[-1][0], max(stop, beyond[-1][1]))
+        else:
+            beyond.append((first, stop))
+    return ReadPosition(upto, beyond[-MAX_BEYOND:], live.stop)

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tripod.chat import keep
 from tripod.chat import reader as reading
 from tripod.chat import writer as acts
 from tripod.chat.reader import Hit
@@ -116,12 +115,12 @@ def _read(call: Call) -> None:
         else:
             found = reading.unread(team, name, unread, window)
             _show(call, found)  # what cannot be shown is not read
-            keep.mark_read(team, name, unread, [message.number for message in found])
+            acts.mark_read(team, name, unread, [message.number for message in found])
     if unread is None:
         _show(call, found)
 
 
-def _show(call: Call, found: Sequence[reading.ChatMessage]) -> None:
+def _show(call: Call, found: Sequence[acts.ChatMessage]) -> None:
     call.answers(_objects(found), _lines(found))
 
 
@@ -220,7 +219,7 @@ def _export(call: Call) -> None:
 def _archive(call: Call) -> None:
     stay = call.keep
     with _channel(call) as (team, name):
-        number, path = keep.archive(team, name, stay)
+        number, path = acts.archive(team, name, stay)
     line = f"Archived {number} message(s) to {path}" if number else "No messages to archive"
     call.answer({"archived": number} | ({"path": path} if number else {}), [line])
 
@@ -233,7 +232,7 @@ def _cursor_set(call: Call) -> None:
             what = f"{call.n:.40}: no index from 0 to {MAX_INDEX}"
             raise BadArgumentError(f"{what}\n  Usage: {call.usage}")
     with _channel(call) as (team, name):
-        keep.set_position(team, name, call.handle, index)
+        acts.set_position(team, name, call.handle, index)
         left = len(reading.unread(team, name, call.handle)) if call.json else 0
     call.answer({"handle": call.handle, "unread": left}, [])
 
@@ -244,7 +243,7 @@ def _delete(call: Call) -> None:
         raise BadArgumentError(f"--after=T says from when on\n  Usage: {call.usage}")
     after, actor = moment(text, "--after"), call.actor()
     with _channel(call) as (team, name):
-        done = keep.delete(team, name, after, actor=actor, dry_run=call.dry_run)
+        done = acts.delete(team, name, after, actor=actor, dry_run=call.dry_run)
     if not done.deleted:
         line = f"No messages to delete (0 messages since {text}, {done.kept} kept)"
     elif call.dry_run:
@@ -257,7 +256,7 @@ def _delete(call: Call) -> None:
 # Messages --------------------------------------------------------------------------------------
 
 
-def _lines(messages: Iterable[reading.ChatMessage]) -> Iterator[str]:
+def _lines(messages: Iterable[acts.ChatMessage]) -> Iterator[str]:
     """``[time] handle: text``; what follows a text's first line is indented.
 
     So no text can pass for another message.
@@ -267,7 +266,7 @@ def _lines(messages: Iterable[reading.ChatMessage]) -> Iterator[str]:
         yield f"{when}{one_line(message.handle)}: {hanging(message.text)}"
 
 
-def _objects(messages: Iterable[reading.ChatMessage]) -> Iterator[dict[str, Any]]:
+def _objects(messages: Iterable[acts.ChatMessage]) -> Iterator[dict[str, Any]]:
     """Objects; the handles that the text addresses are in a field of their own."""
     from tripod.projections.chat.format import mentions
 
@@ -275,7 +274,7 @@ def _objects(messages: Iterable[reading.ChatMessage]) -> Iterator[dict[str, Any]
         yield message._asdict() | {"mentions": dict(mentions(message.text))}
 
 
-def _coloured(messages: Sequence[reading.ChatMessage], people: Sequence[str]) -> str:
+def _coloured(messages: Sequence[acts.ChatMessage], people: Sequence[str]) -> str:
     """The text of an export for a terminal: each handle has its colour."""
     place = {handle: number for number, handle in enumerate(people)}
     parts = []

@@ -27,8 +27,7 @@ from tripod.agents.isolation import Isolated
 from tripod.agents.jobs import Attempt, Job, RunHooks, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.bus.events import claim_on, settings, take_event
-from tripod.chat.reader import channel_name, live_of
-from tripod.chat.writer import say_in
+from tripod.chat.writer import channel_name, live_span, say_in
 from tripod.errors import RefusedError
 from tripod.ledger import Draft
 from tripod.ledger.ids import fresh_ids
@@ -300,7 +299,7 @@ def post(
         db = act.transaction.tables
         if db.execute("SELECT 1 FROM assessments WHERE event = ?", (point.event,)).fetchone():
             return False
-        if live_of(act, channel) is None:
+        if live_span(act, channel) is None:
             act.append([CREATED.draft({"channel": channel}, handle)])
         message = say_in(act, channel, handle, text)
         asked = point.asked

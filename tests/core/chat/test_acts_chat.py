@@ -68,7 +68,7 @@ def test_what_stands_in_the_place_of_a_channel_is_not_written_over(story: Story,
 def test_a_message_and_its_events_are_one(story: Story) -> None:
     with story.team() as team:
         sent = chat_send.send(team, "live", "ann", "Hi @bob, @bob and @eve_2!", human=True)
-    assert sent == chat_read.ChatMessage(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
+    assert sent == chat_send.ChatMessage(0, sent.seq, "ann", BEGIN, "Hi @bob, @bob and @eve_2!")
     text = "Hi @bob, @bob and @eve_2!"
     assert sorted(events(story)) == sorted(
         [

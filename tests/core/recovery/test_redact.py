@@ -12,7 +12,6 @@ from specimens import build, database, unguarded
 from story import Story, tables, tree
 
 from tripod.bus import events as bus
-from tripod.chat import keep as chat_keep
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.decisions import reader as decisions_read
@@ -561,7 +560,7 @@ def test_archives_and_split_logs_lose_it_too(tmp_path: Path) -> None:
         adopt.sync(team)
         for number in range(30):
             chat_send.send(team, "live", "ann", f"more {number}")
-        with mock.patch.multiple(chat_keep, ROTATE_ABOVE=20, ROTATE_COUNT=10):
+        with mock.patch.multiple(chat_send, ROTATE_ABOVE=20, ROTATE_COUNT=10):
             chat_send.send(team, "live", "ann", "the last")
         archives = [n for n in os.listdir(story.root / "chat") if "archive" in n]
         assert len([n for n in archives if n.endswith(".chat")]) == 1

@@ -23,7 +23,7 @@ from nbs_team import ARCHIVE
 from original_tools import Bus, Chat, Log, Worker
 from story import Clock, folder, tree
 
-from tripod.chat import keep as chat_keep
+from tripod.chat import writer as chat_send
 from tripod.ledger.locator import LEDGER
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
@@ -297,8 +297,8 @@ def template() -> Iterator[Path]:
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(LEDGER, raising=False)
     monkeypatch.delenv("NBS_HANDLE", raising=False)
-    monkeypatch.setattr(chat_keep, "ROTATE_ABOVE", ABOVE)
-    monkeypatch.setattr(chat_keep, "ROTATE_COUNT", COUNT)
+    monkeypatch.setattr(chat_send, "ROTATE_ABOVE", ABOVE)
+    monkeypatch.setattr(chat_send, "ROTATE_COUNT", COUNT)
 
 
 def play(template: Path, steps: list[str]) -> Both:

@@ -16,7 +16,6 @@ from story import BEGIN
 
 from tripod.bus import events
 from tripod.bus.reader import Watch
-from tripod.chat import keep as chat_keep
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as acts
 from tripod.errors import RefusedError
@@ -82,7 +81,7 @@ def test_an_archive_swallows_what_was_unread_in_it(talk: Chat) -> None:
 
 
 def test_a_rotation_swallows_what_was_unread_in_it(talk: Chat) -> None:
-    with mock.patch.multiple(chat_keep, ROTATE_ABOVE=6, ROTATE_COUNT=3):
+    with mock.patch.multiple(acts, ROTATE_ABOVE=6, ROTATE_COUNT=3):
         talk.say("ann", *"abc")
         assert talk.texts("read", FILE, "--unread=bob", "--offset=2") == ["a"]
         talk.say("ann", *"defgh")

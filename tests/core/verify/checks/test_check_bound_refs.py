@@ -8,7 +8,6 @@ import pytest
 from specimens import build, copy, database, forge, read
 from team_files import outcome
 
-from tripod.chat import keep as chat_keep
 from tripod.chat import writer as chat_send
 from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
@@ -76,8 +75,8 @@ def test_the_line_of_a_bound_ref_is_that_of_its_message(sound: str, tmp_path: Pa
 @pytest.fixture
 def split(sound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A copy of it whose chat had its oldest lines moved to an archive."""
-    monkeypatch.setattr(chat_keep, "ROTATE_ABOVE", 6)
-    monkeypatch.setattr(chat_keep, "ROTATE_COUNT", 4)
+    monkeypatch.setattr(chat_send, "ROTATE_ABOVE", 6)
+    monkeypatch.setattr(chat_send, "ROTATE_COUNT", 4)
     root = copy(sound, str(tmp_path))
     with Team(root) as team:
         chat_send.send(team, "live", "bench", "one more")
