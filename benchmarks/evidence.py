@@ -26,9 +26,9 @@ from tripod.ledger.merkle import Tree, check_inclusion, inclusion_proof, root_of
 from tripod.ledger.sqlite import store as writing
 from tripod.ledger.sqlite.reader import block_nodes, read_only
 from tripod.ledger.sqlite.store import SQLiteStore
+from tripod.verify.check import CLEAN
 from tripod.verify.checks import CHECKS, record_agrees, seals_open
 from tripod.verify.evidence import collect
-from tripod.verify.finding import CLEAN
 from tripod.verify.run import run
 
 __all__ = ["NoTree", "rows"]

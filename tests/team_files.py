@@ -15,8 +15,8 @@ from tripod.projections.chat.format import (
     format_time,
 )
 from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
+from tripod.verify.check import Outcome, Report
 from tripod.verify.evidence import NEARBY, collect
-from tripod.verify.finding import Outcome, Report
 from tripod.verify.run import run
 
 __all__ = [

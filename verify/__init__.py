@@ -10,7 +10,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tripod.verify.finding import Finding, Outcome, Report
+    from tripod.verify.check import Finding, Outcome, Report
     from tripod.verify.run import verify
 
 __all__ = ["Finding", "Outcome", "Report", "verify"]
@@ -22,7 +22,7 @@ if not TYPE_CHECKING:
 
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = import_module(f"{__name__}.{'run' if name == 'verify' else 'finding'}")
+        module = import_module(f"{__name__}.{'run' if name == 'verify' else 'check'}")
         return getattr(module, name)
 
     def __dir__() -> list[str]:

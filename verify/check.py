@@ -1,30 +1,374 @@
-"""What a check is: a name, the evidence that it needs, its manual, a function that judges. Pure.
+r"""What a check is: a name, the evidence that it needs, its manual, a function that judges. Pure.
 
 A check is a module, or any object, with the members of ``Check``. The built-in ones are listed in
-``tripod.verify.checks``; an installed package can add more (``tripod.verify.run``).
+``tripod.verify.checks``; an installed package can add more (``tripod.verify.run``). A check gives
+an ``Outcome`` with its findings; all outcomes and the exit code are the ``Report``.
+
+Reporters ``escape`` each text from evidence for a terminal and for one line. Control bytes,
+characters that change the direction of text, and invisible ones come out as ``\x1b``, ``\u202e``;
+so a finding cannot imitate another, hide, or command the reader's terminal.
+
+>>> escape("red\x1b[31m\u202etxt")
+'red\\x1b[31m\\u202etxt'
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from tripod.ledger import LedgerReader
-from tripod.projections import Found, Source
-from tripod.verify.anchors.growth import ReadVersions
-from tripod.verify.anchors.heads import HeadComparison, Outside
-from tripod.verify.finding import (
-    FilesJudged,
-    Finding,
-    Findings,
-    Outcome,
-    Scanned,
-    Severity,
-    not_applicable,
-    outcome,
+from tripod.projections.pieces import Found
+from tripod.projections.projection import Source
+from tripod.verify.anchors.growth import FileHistory, ReadVersions
+
+# Findings ---------------------------------------------------------------------------------------
+
+POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
+"""Files of the team: whose signatures count, what must be there, whose timestamps count."""
+
+Severity = Literal["failure", "warning", "advice"]
+Verdict = Literal["clean", "findings", "cannot tell", "not applicable"]
+Coverage = dict[str, int | str]
+"""What a check saw, what was missing, what was opaque: a word for each number."""
+
+Weight: TypeAlias = tuple[Severity, bool]
+"""The severity of a finding, and whether it lies before adoption."""
+
+WEIGHTS: tuple[Weight, ...] = tuple(
+    (severity, past) for severity in get_args(Severity) for past in (False, True)
 )
+"""The order in which findings are reported: what fails the run comes first."""
+
+KEPT = 1000
+"""Findings of one check and one weight that are kept whole. All are counted."""
+
+CLEAN: Verdict = "clean"
+FINDINGS: Verdict = "findings"
+EXCEPT = "clean, except"
+"""How a clean verdict reads that leaves something out; what, is in the outcome's exceptions."""
+CANNOT_TELL: Verdict = "cannot tell"
+NOT_APPLICABLE: Verdict = "not applicable"
+
+EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNTOLD = 0, 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken rule: who says so, what, where, what shows it, and what to do next.
+
+    ``seq`` is the first bad entry, where an entry is what is bad. A ``warning`` is reported and
+    fails nothing; ``advice`` is no breach of a rule at all, but something for a person to judge.
+    ``before_adoption``: it lies in the past that was taken in as it was.
+    """
+
+    check: str
+    message: str
+    where: str
+    evidence: tuple[str, ...] = ()
+    help: str = ""
+    severity: Severity = "failure"
+    before_adoption: bool = False
+    seq: int | None = None
+
+    @property
+    def weight(self) -> Weight:
+        """What the finding counts for."""
+        return self.severity, self.before_adoption
+
+
+@dataclass
+class Findings:
+    """The findings of one check: the first ``KEPT`` of each weight, and how many there are.
+
+    A check adds every finding, so nothing that was found earlier can hide a later one. Memory is
+    bounded whatever is found. Iteration gives the kept findings in the order of their weight;
+    those of one weight in the order in which they were added.
+    """
+
+    kept: dict[Weight, list[Finding]] = field(default_factory=dict)
+    counts: dict[Weight, int] = field(default_factory=dict)
+    lowest: int | None = None
+
+    def add(self, finding: Finding) -> None:
+        """Count a finding, and keep it while there is room for its weight."""
+        weight = finding.weight
+        count = self.counts.get(weight, 0)
+        if count < KEPT:
+            self.kept.setdefault(weight, []).append(finding)
+        self.counts[weight] = count + 1
+        self._low(finding.seq)
+
+    def extend(self, findings: Iterable[Finding]) -> None:
+        """Add findings, in their order."""
+        for finding in findings:
+            self.add(finding)
+
+    def join(self, later: Findings) -> None:
+        """Add what was found in a later part of the same evidence."""
+        for weight, count in later.counts.items():
+            listed = self.kept.setdefault(weight, [])
+            listed += later.kept[weight][: KEPT - len(listed)]
+            self.counts[weight] = self.counts.get(weight, 0) + count
+        self._low(later.lowest)
+
+    def of(self, severity: Severity) -> int:
+        """How many findings have a severity."""
+        return sum(count for weight, count in self.counts.items() if weight[0] == severity)
+
+    def left_out(self) -> dict[Weight, int]:
+        """How many findings of each weight were counted and not kept."""
+        rest = {weight: n - len(self.kept[weight]) for weight, n in self.counts.items()}
+        return {weight: rest[weight] for weight in WEIGHTS if rest.get(weight)}
+
+    def _low(self, seq: int | None) -> None:
+        if seq is not None and (self.lowest is None or seq < self.lowest):
+            self.lowest = seq
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __iter__(self) -> Iterator[Finding]:
+        for weight in WEIGHTS:
+            yield from self.kept.get(weight, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption.
+
+    ``findings`` are those that were kept, ``left_out`` counts the others by their weight: all
+    numbers here are exact. ``advice``: the check only advises, so that nothing it says changes the
+    exit code.
+    """
+
+    check: str
+    verdict: Verdict
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    coverage: Coverage = field(default_factory=dict)
+    required: bool = False
+    past: bool = False
+    advice: bool = False
+    left_out: dict[Weight, int] = field(default_factory=dict)
+    exceptions: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The verdict in words: one with exceptions says so itself."""
+        return EXCEPT if self.exceptions and self.verdict == CLEAN else self.verdict
+
+    @property
+    def failures(self) -> int:
+        """How many of the findings fail the run."""
+        return self._of("failure")
+
+    @property
+    def warnings(self) -> int:
+        """How many of the findings are reported and fail nothing."""
+        return self._of("warning")
+
+    @property
+    def advised(self) -> int:
+        """How many of the findings are advice."""
+        return self._of("advice")
+
+    def _of(self, severity: Severity) -> int:
+        kept = sum(finding.severity == severity for finding in self.findings)
+        return kept + sum(n for weight, n in self.left_out.items() if weight[0] == severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """How far heads that are remembered outside vouch for the ledger.
+
+    ``sizes`` gives for each level that is reached up to which size, and its witness, in words.
+    ``tail`` are the entries after the largest of them, ``seconds`` how long ago the first of
+    those was appended, by the ledger's own clock and that of this run.
+    """
+
+    level: str
+    sizes: dict[str, tuple[int, str]]
+    tail: int = 0
+    seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was judged: none of it is a claim of the evidence.
+
+    Args:
+        team: the team directory, with every link followed; '' where a bare file was judged.
+        ledger: the database, or the folder of files, that the ledger was read from; '' without one.
+        repository: the top of the git repository whose history was asked; None where none was.
+        history: in words, what of that history was looked at, or why nothing was.
+    """
+
+    team: str
+    ledger: str
+    repository: str | None
+    history: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
+
+    ``sealed`` is the newest seal that the ledger holds: how many entries it covers, when it was
+    made by the host's clock, and how many seconds ago. Where the ledger was read from its record
+    it is the record's own, and the time that of the newest entry.
+    ``problem`` says why nothing could be judged at all. ``notes`` are said beside the verdict:
+    above all, what was not looked at. ``subject`` says what was judged, whatever came of it.
+    """
+
+    what: str
+    outcomes: tuple[Outcome, ...]
+    head: tuple[int, str] | None = None
+    problem: str = ""
+    sealed: tuple[int, str, int] | None = None
+    anchored: Anchored | None = None
+    notes: tuple[str, ...] = ()
+    subject: Subject | None = None
+
+    @property
+    def failures(self) -> int:
+        """How many findings fail the run."""
+        return sum(outcome.failures for outcome in self.outcomes)
+
+    @property
+    def warnings(self) -> int:
+        """How many findings are reported and fail nothing."""
+        return sum(outcome.warnings for outcome in self.outcomes)
+
+    @property
+    def advised(self) -> int:
+        """How many findings are advice."""
+        return sum(outcome.advised for outcome in self.outcomes)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """Required checks that cannot tell, about the time that is theirs to judge."""
+        return tuple(
+            outcome.check
+            for outcome in self.outcomes
+            if outcome.verdict == CANNOT_TELL and outcome.required and not outcome.past
+        )
+
+    @property
+    def judged(self) -> int:
+        """How many checks came to a verdict on what they saw; advice does not count."""
+        return sum(
+            outcome.verdict in (CLEAN, FINDINGS) and not outcome.advice for outcome in self.outcomes
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """1: a rule is broken. 3: nothing, or not enough, could be judged. 0: clean."""
+        if self.failures:
+            return EXIT_FINDINGS
+        if self.problem or self.untold or not self.judged:
+            return EXIT_UNTOLD
+        return EXIT_CLEAN
+
+
+def outcome(
+    check: str,
+    findings: Iterable[Finding],
+    coverage: Mapping[str, int | str],
+    *,
+    required: bool = False,
+) -> Outcome:
+    """The verdict of a check that could look: clean, or its findings.
+
+    A check gives every finding. How many are kept is decided here, and how many are printed by the
+    reporters. Give many findings as an iterator or a ``Findings``, so that they are never all in
+    memory. The runner sets ``required`` from the check's REQUIRED.
+    """
+    found = findings if isinstance(findings, Findings) else Findings()
+    if found is not findings:
+        found.extend(findings)
+    verdict = FINDINGS if found else CLEAN
+    left_out = found.left_out()
+    return Outcome(check, verdict, "", tuple(found), dict(coverage), required, left_out=left_out)
+
+
+def not_applicable(check: str, reason: str, *, required: bool = False) -> Outcome:
+    """There is nothing that this check is about."""
+    return Outcome(check, NOT_APPLICABLE, reason, required=required)
+
+
+def cannot_tell(check: str, reason: str, *, required: bool = False) -> Outcome:
+    """There is something to judge, and not the evidence to do it by."""
+    return Outcome(check, CANNOT_TELL, reason, required=required)
+
+
+@dataclass
+class Tally:
+    """Findings by check, for passes that answer several checks at once."""
+
+    found: dict[str, Findings] = field(default_factory=dict)
+
+    def add(self, finding: Finding) -> None:
+        """Add a finding to those of its check."""
+        self.found.setdefault(finding.check, Findings()).add(finding)
+
+    def of(self, check: str) -> Findings:
+        """What was found for a check."""
+        return self.found.get(check) or Findings()
+
+
+@dataclass
+class Scanned:
+    """What the pass over the ledger's rows found, and saw; the head as the entries give it.
+
+    ``blocks`` are the roots of the full blocks of 256 entries, from which the roots at all sizes
+    follow; ``whole`` is False where rows are missing, so that no tree can be computed. ``since``
+    is the entry at which the pass began, where a pin vouches for those before.
+    """
+
+    tally: Tally
+    rows: int
+    head: tuple[int, str]
+    coverage: Coverage
+    origin: str = ""
+    blocks: bytes = b""
+    whole: bool = True
+    since: int = 0
+
+
+@dataclass
+class FilesJudged:
+    """What was found where an export or a record was read. ``signed``: its seal had a key to meet.
+
+    ``origin`` is that of the seal, ``seen`` counts what was looked at.
+    """
+
+    tally: Tally
+    origin: str
+    signed: bool
+    seen: Coverage
+
+
+@dataclass
+class HeadsJudged:
+    """How heads that are remembered outside compare with the ledger.
+
+    ``heads`` counts them, ``agreeing`` are those that agree, ``untold`` says why others could not
+    be compared.
+    """
+
+    heads: int = 0
+    findings: Findings = field(default_factory=Findings)
+    agreeing: list[Any] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
+    anchored: Anchored | None = None
+
+
+# Checks ------------------------------------------------------------------------------------------
 
 
 class Need(Enum):
@@ -54,8 +398,8 @@ class Evidence(Protocol):
     ``what`` was asked for; ``root`` is the team directory, None for a bare database or an export.
     ``traces`` tell that a ledger was here, ``no_ledger`` that the team is said to have none.
     ``loaded``: the ledger was read from files. ``rows`` counts the entries, ``scan`` is what the
-    pass over them found, ``record`` what was found in the record's files, ``held`` how heads in
-    ``outside`` compare with the ledger. ``nearby`` is in lines of a chat.
+    pass over them found, ``record`` what was found in the record's files, ``held`` how heads
+    remembered outside compare with the ledger. ``nearby`` is in lines of a chat.
     """
 
     what: str
@@ -67,8 +411,7 @@ class Evidence(Protocol):
     rows: int
     loaded: bool
     scan: Scanned | None
-    outside: Outside
-    held: HeadComparison | None
+    held: HeadsJudged | None
     record: FilesJudged | None
 
     @property
@@ -78,6 +421,14 @@ class Evidence(Protocol):
     @property
     def unreadable(self) -> tuple[type[Exception], ...]:
         """What reading and rendering what strangers wrote may raise."""
+
+    @property
+    def histories(self) -> Sequence[FileHistory]:
+        """What git tells of each decision log that it holds."""
+
+    @property
+    def untold(self) -> Sequence[tuple[str, str]]:
+        """Where heads or histories may be remembered that cannot be read, each with the reason."""
 
     @property
     def ledger(self) -> LedgerReader | None:
@@ -280,3 +631,58 @@ def listed(check: Check) -> str:
     """The name of a check for a list, with the installed package that it comes from."""
     package = getattr(check, "PACKAGE", "")
     return f"{check.NAME} ({package})" if package else check.NAME
+
+
+# Escape -----------------------------------------------------------------------------------------
+
+_HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def escape(text: str) -> str:
+    """Write ``text`` so that it stays on its line and shows what it is."""
+    return _HOSTILE.sub(_code, text)
+
+
+def shorten(text: str, limit: int = 160) -> str:
+    """Cut a text for one line of evidence."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _code(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    if point < 0x100:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+# Excerpt ----------------------------------------------------------------------------------------
+
+LINES = 6
+
+
+def difference(want: bytes, have: bytes | None) -> tuple[str, ...]:
+    r"""The first lines in which ``have`` differs from ``want``, as a unified diff would show them.
+
+    >>> difference(b"a\nb\n", b"a\nc\n")
+    ('@@ line 2 @@', '-b', '+c')
+    """
+    if have is None:
+        return ()
+    ours, theirs = want.split(b"\n"), have.split(b"\n")
+    shortest = min(len(ours), len(theirs))
+    start = 0
+    while start < shortest and ours[start] == theirs[start]:
+        start += 1
+    tail = 0
+    while tail < shortest - start and ours[-1 - tail] == theirs[-1 - tail]:
+        tail += 1
+    shown = [f"@@ line {start + 1} @@"]
+    for sign, lines in (("-", ours), ("+", theirs)):
+        changed = lines[start : len(lines) - tail]
+        shown += [sign + shorten(line.decode("utf-8", "replace")) for line in changed[:LINES]]
+        if len(changed) > LINES:
+            shown.append(f"{sign}… {len(changed) - LINES} more lines")
+    return tuple(shown)

@@ -50,10 +50,9 @@ from tripod.projections.team import tables as team_tables
 from tripod.projections.team.tables import ahead_of
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather
 from tripod.verify.anchors.git_growth import versions
-from tripod.verify.anchors.growth import ReadVersions
+from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import HeadComparison, Outside
-from tripod.verify.check import Evidence
-from tripod.verify.finding import FilesJudged, Scanned, Subject
+from tripod.verify.check import Evidence, FilesJudged, Scanned, Subject
 from tripod.verify.fold import Compared, Folded, fold_evidence
 from tripod.verify.look_alikes import look_alikes
 from tripod.verify.rows import RENDER_ERRORS, EvidenceReader, head_row, schema_of, untouchable
@@ -108,6 +107,16 @@ class OpenEvidence(Evidence):
             self.outside.repository,
             self.outside.history,
         )
+
+    @property
+    def histories(self) -> tuple[FileHistory, ...]:
+        """What git tells of each decision log that it holds."""
+        return self.outside.logs
+
+    @property
+    def untold(self) -> tuple[tuple[str, str], ...]:
+        """Where heads or histories may be remembered that cannot be read, each with the reason."""
+        return self.outside.untold
 
     @property
     def ledger(self) -> EvidenceReader | None:

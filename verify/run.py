@@ -25,32 +25,30 @@ from tripod.verify.anchors.comparison import hold
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
     BODIES,
+    CANNOT_TELL,
     HEADS,
     LEDGER,
+    NOT_APPLICABLE,
     RECORD,
     ROWS,
     SIGNATURES,
     TABLES,
     Check,
+    Finding,
     Need,
+    Outcome,
+    Report,
+    Weight,
     advises,
+    cannot_tell,
     needs,
+    not_applicable,
+    outcome,
 )
 from tripod.verify.checks import CHECKS
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence
 from tripod.verify.export.files import hold_record
-from tripod.verify.finding import (
-    CANNOT_TELL,
-    NOT_APPLICABLE,
-    Finding,
-    Outcome,
-    Report,
-    Weight,
-    cannot_tell,
-    not_applicable,
-    outcome,
-)
 from tripod.verify.fold import Compared
 from tripod.verify.load import open_evidence
 from tripod.verify.scan.database import begin_scan, scan_since

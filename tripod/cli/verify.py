@@ -13,7 +13,7 @@ from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import subject
 from tripod.output import emit, emit_report, remark
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
-from tripod.verify.finding import Report
+from tripod.verify.check import Report
 
 if TYPE_CHECKING:
     from tripod.verify.evidence import OpenEvidence

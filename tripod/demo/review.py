@@ -27,8 +27,8 @@ from tripod.pythia.review import Order
 from tripod.pythia.review import review as review_by
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Outcome, Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome, Report
 from tripod.verify.run import run
 
 Tell = Callable[[str, str], None]

@@ -19,8 +19,8 @@ from tripod.projections import PROJECTIONS
 from tripod.recovery import rebuild as recover
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.run import run
 
 Tell = Callable[[str, str], None]

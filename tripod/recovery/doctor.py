@@ -35,11 +35,11 @@ from tripod.team.adopt import PATH, ignore, lacking
 from tripod.team.open import opened_at
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.anchors.anchors import AnchorOptions
+from tripod.verify.check import Report
 from tripod.verify.checks import LEDGER_CHECKS
 from tripod.verify.checks.drift import IN_THE_WAY
 from tripod.verify.checks.worker_lifecycle import logs_altered
 from tripod.verify.evidence import OpenEvidence, collect
-from tripod.verify.finding import Report
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import run
 

@@ -22,9 +22,9 @@ from tripod.verify.anchors import policy as rules_format
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.git_growth import read_history, words
-from tripod.verify.anchors.heads import MAX_HEAD, POLICY, RULES, KnownHead, Outside, parse_head
+from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, Outside, parse_head
+from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
-AUTHORITIES = "policy.pem"
 CHECKPOINT = "record/checkpoint"
 _SHALLOW = (
     "this clone is shallow: seals before its first commit are not known here; `git fetch "

@@ -46,9 +46,9 @@ from tripod.verify.anchors.heads import (
     trusted,
     wanted_size,
 )
+from tripod.verify.check import Anchored, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes
 from tripod.verify.evidence import OpenEvidence
-from tripod.verify.finding import Anchored, Scanned
 from tripod.verify.rows import all_rows, entry_of
 from tripod.verify.scan.roots import roots_at
 

@@ -23,15 +23,13 @@ from tripod.verify.anchors.growth import (
     FileHistory,
     Lost,
     ReadVersions,
-    coverage,
     departs,
-    findings,
     follows,
     keeps,
-    shallow,
     unconverted,
 )
-from tripod.verify.finding import CANNOT_TELL, Report, Subject, difference, outcome
+from tripod.verify.check import CANNOT_TELL, Report, Subject, difference, outcome
+from tripod.verify.checks.append_only import coverage, findings, shallow
 
 _KEPT = 3  # versions in memory
 _OPEN = 64  # breaks, the newest, that a later commit is held against

@@ -26,7 +26,7 @@ from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Cosignature, Seal, open_seal, parse_seal
 from tripod.verify.anchors.growth import FileHistory
 from tripod.verify.anchors.policy import LEVELS, PINNED, SELF, TIMESTAMPED, WITNESSED, Rules
-from tripod.verify.finding import Anchored, Finding, Findings, Severity
+from tripod.verify.check import POLICY, RULES, Anchored, Finding, HeadsJudged, Severity
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 MAX_HEAD = 64 * 1024  # bytes of a note with many signatures of witnesses
 _METHODS = {"git": PINNED, "pin": PINNED}
-POLICY = "policy.tlog"
-RULES = "policy.yaml"
-"""The files that say whose signatures count, and what must be there."""
 
 
 class KnownHead(NamedTuple):
@@ -257,14 +254,10 @@ class Ledger(NamedTuple):
 
 
 @dataclass
-class HeadComparison:
-    """What came of it: findings, the heads that agree, and why others could not be held."""
+class HeadComparison(HeadsJudged):
+    """What came of a comparison."""
 
-    heads: int = 0
-    findings: Findings = field(default_factory=Findings)
     agreeing: list[KnownHead] = field(default_factory=list)
-    untold: list[str] = field(default_factory=list)
-    anchored: Anchored | None = None
 
     def add(self, message: str, where: str, help_: str, severity: Severity = "failure") -> None:
         """Add a finding."""

@@ -23,7 +23,7 @@ sees the numbering only. What a commit changed, ``git show COMMIT -- scribe/live
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 
@@ -33,12 +33,14 @@ from tripod.projections.decisions.tables import LIVE
 from tripod.projections.disk import UNMERGED_CURE
 from tripod.projections.pieces import UNMERGED
 from tripod.projections.registry import LOG
-from tripod.verify.anchors import growth
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import (
+from tripod.verify.anchors.growth import Break, FileHistory
+from tripod.verify.check import (
+    TABLES,
     Coverage,
+    Evidence,
     Finding,
     Outcome,
+    Severity,
     cannot_tell,
     difference,
     not_applicable,
@@ -109,6 +111,11 @@ NAME = "append-only"
 REQUIRED = True
 NEEDS = (TABLES,)
 HELP = "`tripod rebuild` puts back what the ledger holds, and keeps these bytes as an entry"
+_HELP_GIT = (
+    "the version before it is still in git: `git show COMMIT^:PATH`; put back what is missing, and "
+    "say in the file itself why it was ever gone"
+)
+_HELP_WORK = "`git diff -- PATH` shows what was changed; put it back, and append instead"
 
 
 def judge(evidence: Evidence) -> Outcome:
@@ -118,15 +125,15 @@ def judge(evidence: Evidence) -> Outcome:
     edited = list(_edited(evidence))
     if not logs and not pieces and not edited:
         return not_applicable(NAME, "there is no decision log")
-    if not evidence.has_ledger and evidence.outside.untold:
-        where, problem = evidence.outside.untold[0]
+    if not evidence.has_ledger and evidence.untold:
+        where, problem = evidence.untold[0]
         reason = f"without a ledger only {where} tells what the log was: {problem}"
         return cannot_tell(NAME, reason)
     found: list[Iterable[Finding]] = [edited, _misnumbered(evidence)]
     seen: Coverage = {"pieces": pieces, "log files": logs}
-    for history in evidence.outside.logs:
+    for history in evidence.histories:
         found.append(_committed(evidence, history))
-        for word, count in growth.coverage(history).items() if not history.problem else ():
+        for word, count in coverage(history).items() if not history.problem else ():
             seen[word] = int(seen.get(word, 0)) + int(count)
     return outcome(NAME, chain.from_iterable(found), seen)
 
@@ -140,11 +147,11 @@ def _edited(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(NAME, message, conflict.path, shown, help_)
 
 
-def _committed(evidence: Evidence, history: growth.FileHistory) -> Iterator[Finding]:
+def _committed(evidence: Evidence, history: FileHistory) -> Iterator[Finding]:
     """A log against its own history in git."""
     name = history.log or LIVE
     if history.problem or history.shallow:
-        text = history.problem or growth.shallow(history.path)
+        text = history.problem or shallow(history.path)
         yield Finding(NAME, text, f"{LOG.folder}/{name}", severity="warning")
     if evidence.has_ledger:  # what is on disk is held against the ledger already
         history = history._replace(breaks=tuple(one for one in history.breaks if one.where))
@@ -153,13 +160,13 @@ def _committed(evidence: Evidence, history: growth.FileHistory) -> Iterator[Find
     headers = _headers(evidence, name)
     with evidence.versions(name) as read:
 
-        def explain(one: growth.Break) -> str | None:
+        def explain(one: Break) -> str | None:
             if begun is not None and one.where and one.seconds < begun:
                 return "that was before adoption"
             pair = read(one)
             return None if pair is None else explanation(*pair, archived, redacted, headers)
 
-        yield from growth.findings(history, explain, ledger=evidence.has_ledger)
+        yield from findings(history, explain, ledger=evidence.has_ledger)
 
 
 def _begun(evidence: Evidence, name: str) -> int | None:
@@ -214,3 +221,78 @@ def _misnumbered(evidence: Evidence) -> Iterator[Finding]:
             help_ = "a decision was left out or slipped in: compare with a copy of the ledger"
             yield Finding(NAME, message, evidence.where(seq), (), help_, seq=seq)
         follows[log] = number + 1
+
+
+# What a history says ---------------------------------------------------------------------------
+
+
+def findings(
+    history: FileHistory,
+    explain: Callable[[Break], str | None] = lambda _: None,
+    *,
+    ledger: bool = False,
+) -> Iterator[Finding]:
+    """Every break, the oldest first, and history that was rewritten.
+
+    A break that ``explain`` has words for is told as a warning: it fails nothing. So is one that a
+    later commit put right. If that took away lines which the break had added, only a ``ledger``
+    tells whether they were ever said: without one it is a failure.
+    """
+    for one in history.breaks:
+        if one.restored:
+            yield _restored(history.path, one, ledger=ledger)
+        else:
+            yield _broken(history.path, one, explain(one))
+    yield from _rewritten(history)
+
+
+def coverage(history: FileHistory) -> Coverage:
+    """What of a file's history was seen."""
+    seen: Coverage = {"versions in git": history.versions}
+    restored = sum(bool(one.restored) for one in history.breaks)
+    if restored:
+        seen["restored"] = restored
+    if history.merged:
+        seen["merges of two appends"] = history.merged
+    return seen
+
+
+def shallow(path: str) -> str:
+    """Why the history of a shallow clone is no answer."""
+    return (
+        f"{path}: this clone is shallow, so versions before its first commit were not seen; "
+        "`git fetch --unshallow` brings them (in CI: fetch-depth: 0)"
+    )
+
+
+def _broken(path: str, one: Break, explained: str | None) -> Finding:
+    place = one.where or "the work tree (not committed)"
+    message = f"{place}: {one.what}"
+    if explained is not None:
+        return Finding(NAME, f"{message}: {explained}", path, severity="warning")
+    return Finding(NAME, message, path, one.shown, _HELP_GIT if one.where else _HELP_WORK)
+
+
+def _restored(path: str, one: Break, *, ledger: bool) -> Finding:
+    """A break that a later commit put right: it stays to be seen."""
+    message = f"{one.where}: {one.what}; restored by {one.restored}"
+    severity: Severity = "warning"
+    if one.added:
+        lines = "line" if one.added == 1 else "lines"
+        message += f", which took away {one.added} {lines} that had been added as well"
+        severity = "warning" if ledger else "failure"
+    return Finding(NAME, message, path, one.shown, _HELP_GIT, severity)
+
+
+def _rewritten(history: FileHistory) -> Iterator[Finding]:
+    for lost in history.lost:
+        text = f"history was rewritten: {lost.ref} once named {lost.where}, and does no more"
+        if lost.broke:
+            text += "; the file as it was there is not the beginning of what it is now"
+        help_ = (
+            "others may have a clone with that commit; `git reflog` names it here"
+            if lost.shared
+            else "commits that were never published may be amended; `git reflog` names them here"
+        )
+        severity: Severity = "failure" if lost.broke and lost.shared else "warning"
+        yield Finding(NAME, text, history.path, lost.shown, help_, severity)

@@ -31,8 +31,7 @@ from tripod.projections.pythia.format import (
     judge_review,
     parse_checkpoint_payload,
 )
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import Posted, assessed_text, assessments
 
 NAME = "assessment-complete"

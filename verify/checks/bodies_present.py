@@ -27,8 +27,7 @@ from typing import Any
 from tripod.ledger import Header, commit, redaction_id
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.erasure import tombstone
-from tripod.verify.check import BODIES, ROWS, Evidence
-from tripod.verify.finding import Outcome
+from tripod.verify.check import BODIES, ROWS, Evidence, Outcome
 
 NAME = "bodies-present"
 REQUIRED = True

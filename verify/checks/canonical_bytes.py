@@ -16,8 +16,7 @@ database as it is as evidence.
 from __future__ import annotations
 
 from tripod.ledger import MAX_BODY, Header, MalformedError, parse_header, parse_value
-from tripod.verify.check import ROWS, Evidence
-from tripod.verify.finding import Outcome
+from tripod.verify.check import ROWS, Evidence, Outcome
 
 NAME = "canonical-bytes"
 REQUIRED = True

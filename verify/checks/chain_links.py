@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tripod.ledger import Header, check_link
-from tripod.verify.check import ROWS, Evidence
-from tripod.verify.finding import Outcome
+from tripod.verify.check import ROWS, Evidence, Outcome
 
 NAME = "chain-links"
 REQUIRED = True

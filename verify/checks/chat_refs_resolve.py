@@ -32,8 +32,16 @@ from tripod.projections.chat.format import HEADER_LINES, parse_header, parse_tim
 from tripod.projections.decisions.format import NONE_YET, parse_refs
 from tripod.projections.projection import content_bytes
 from tripod.projections.registry import CHAT
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Findings, Outcome, Severity, not_applicable, outcome
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Findings,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+)
 
 NAME = "chat-refs-resolve"
 REQUIRED = True

@@ -24,8 +24,15 @@ from __future__ import annotations
 from functools import partial
 
 from tripod.projections.pythia.format import came_first, overlap, span_of
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+)
 from tripod.verify.isolation.runs import Checkpoint, Posted, asked, assessments, together
 
 NAME = "checkpoint-preceded"

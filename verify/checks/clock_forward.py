@@ -15,8 +15,7 @@ it``.
 
 from __future__ import annotations
 
-from tripod.verify.check import ROWS, Evidence
-from tripod.verify.finding import Outcome
+from tripod.verify.check import ROWS, Evidence, Outcome
 
 NAME = "clock-forward"
 REQUIRED = True

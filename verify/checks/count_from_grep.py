@@ -20,8 +20,9 @@ from __future__ import annotations
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.projection import content_bytes
 from tripod.projections.registry import LOG
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import (
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
     Finding,
     Findings,
     Outcome,

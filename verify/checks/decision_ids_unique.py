@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Outcome, not_applicable, outcome, shorten
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome, shorten
 
 NAME = "decision-ids-unique"
 REQUIRED = False

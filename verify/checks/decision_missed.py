@@ -23,8 +23,16 @@ reference there; if not, leave it. ``tripod scribe advise`` shows the same, and 
 from __future__ import annotations
 
 from tripod.verify import advice
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome, shorten
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Findings,
+    Outcome,
+    not_applicable,
+    outcome,
+    shorten,
+)
 
 NAME = "decision-missed"
 REQUIRED = False

@@ -17,8 +17,16 @@ often it is wrong: of the 46 entries of the team that ships with the tests it na
 from __future__ import annotations
 
 from tripod.verify import advice
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome, shorten
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Findings,
+    Outcome,
+    not_applicable,
+    outcome,
+    shorten,
+)
 
 NAME = "decision-noise"
 REQUIRED = False

@@ -48,11 +48,11 @@ from tripod.projections.projection import content_bytes
 from tripod.projections.registry import FILES, LOG
 from tripod.projections.team.intake import REPLACED
 from tripod.projections.unheld import told, unheld
-from tripod.verify.anchors.anchors import AUTHORITIES
-from tripod.verify.anchors.heads import POLICY, RULES
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import (
+from tripod.verify.check import (
+    POLICIES,
+    TABLES,
     Coverage,
+    Evidence,
     Finding,
     Findings,
     Outcome,
@@ -76,7 +76,6 @@ UNSEALED = "the record ends at its seal: what came after it is judged by the fil
 IN_THE_WAY = "put a regular file there that can be read, or move what stands there away"
 UNREAD = "nothing of it is in the ledger: put a file there that can be read, or move it away"
 EVIDENCE = "`tripod rebuild --evidence` gives it back"
-POLICIES = (POLICY, RULES, AUTHORITIES)
 STRANGERS = 20
 
 

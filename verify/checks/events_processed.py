@@ -42,8 +42,15 @@ from tripod.ledger import parse_at
 from tripod.projections.bus.intake import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers, span_of
 from tripod.projections.team.intake import CONFIG
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+)
 from tripod.verify.isolation.runs import EVENT, Checkpoint, Posted, asked, assessments, together
 
 NAME = "events-processed"

@@ -23,8 +23,7 @@ from pydantic import ValidationError
 
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.verify.check import BODIES, ROWS, Evidence
-from tripod.verify.finding import Outcome
+from tripod.verify.check import BODIES, ROWS, Evidence, Outcome
 
 NAME = "kinds-known"
 REQUIRED = True

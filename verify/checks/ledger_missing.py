@@ -17,8 +17,15 @@ let ``tripod init`` make it from that. If the team never had a ledger, say so wi
 from __future__ import annotations
 
 from tripod.ledger import DATABASE
-from tripod.verify.check import Evidence, Need
-from tripod.verify.finding import Finding, Outcome, cannot_tell, not_applicable, outcome
+from tripod.verify.check import (
+    Evidence,
+    Finding,
+    Need,
+    Outcome,
+    cannot_tell,
+    not_applicable,
+    outcome,
+)
 
 NAME = "ledger-missing"
 REQUIRED = True

@@ -30,10 +30,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tripod.verify.check import HEADS, Evidence
-from tripod.verify.finding import (
+from tripod.verify.check import (
     CANNOT_TELL,
+    HEADS,
     Coverage,
+    Evidence,
     Outcome,
     cannot_tell,
     not_applicable,
@@ -49,7 +50,7 @@ def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
     held = evidence.held
     if held is None:
-        for where, problem in evidence.outside.untold:
+        for where, problem in evidence.untold:
             reason = f"what {where} remembers is not known: {problem}"
             return cannot_tell(NAME, reason)
         return not_applicable(NAME, "there is no ledger")

@@ -26,8 +26,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from tripod.projections.bus.format import Config
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Outcome, not_applicable, outcome
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome
 from tripod.verify.isolation.runs import EVENT, Checkpoint, asked
 
 NAME = "pythia-fires"

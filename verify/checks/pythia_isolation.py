@@ -38,9 +38,10 @@ from dataclasses import replace
 from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import (
+from tripod.verify.check import (
     CANNOT_TELL,
+    TABLES,
+    Evidence,
     Finding,
     Findings,
     Outcome,

@@ -22,8 +22,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tripod.verify.check import RECORD, Evidence
-from tripod.verify.finding import CANNOT_TELL, Outcome, outcome
+from tripod.verify.check import CANNOT_TELL, RECORD, Evidence, Outcome, outcome
 
 NAME = "record-agrees"
 REQUIRED = True

@@ -31,8 +31,16 @@ from typing import NamedTuple
 from tripod.ledger import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, rotation_problem
-from tripod.verify.check import LEDGER, TABLES, Evidence
-from tripod.verify.finding import Finding, Findings, Outcome, not_applicable, outcome
+from tripod.verify.check import (
+    LEDGER,
+    TABLES,
+    Evidence,
+    Finding,
+    Findings,
+    Outcome,
+    not_applicable,
+    outcome,
+)
 
 NAME = "seals-open"
 REQUIRED = True

@@ -31,8 +31,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tripod.ledger import Header
-from tripod.verify.check import ROWS, Evidence
-from tripod.verify.finding import Finding, Outcome, Severity
+from tripod.verify.check import ROWS, Evidence, Finding, Outcome, Severity
 
 NAME = "sequence"
 REQUIRED = True

@@ -22,8 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Outcome, not_applicable, outcome, shorten
+from tripod.verify.check import TABLES, Evidence, Finding, Outcome, not_applicable, outcome, shorten
 
 NAME = "supersession"
 REQUIRED = False

@@ -33,8 +33,15 @@ from tripod.projections.projection import content_bytes
 from tripod.projections.registry import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
-from tripod.verify.check import TABLES, Evidence
-from tripod.verify.finding import Finding, Outcome, Severity, not_applicable, outcome
+from tripod.verify.check import (
+    TABLES,
+    Evidence,
+    Finding,
+    Outcome,
+    Severity,
+    not_applicable,
+    outcome,
+)
 
 NAME = "worker-lifecycle"
 REQUIRED = False

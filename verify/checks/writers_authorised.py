@@ -43,8 +43,7 @@ from tripod.ledger.actors import (
 )
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.tlog.note import ED25519, VerifierKey
-from tripod.verify.check import BODIES, ROWS, SIGNATURES, Evidence
-from tripod.verify.finding import Finding, Outcome, not_applicable
+from tripod.verify.check import BODIES, ROWS, SIGNATURES, Evidence, Finding, Outcome, not_applicable
 
 NAME = "writers-authorised"
 REQUIRED = True

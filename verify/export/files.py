@@ -51,9 +51,9 @@ from tripod.ledger.tlog.tiles import (
     tiles_of,
 )
 from tripod.projections import Disk, UnreadableError, create_tables
+from tripod.verify.check import FilesJudged, Finding, Severity, Tally
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence
-from tripod.verify.finding import FilesJudged, Finding, Severity, Tally
 from tripod.verify.rows import EvidenceReader
 from tripod.verify.scan.roots import Heads
 

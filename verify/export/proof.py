@@ -25,7 +25,7 @@ from tripod.ledger.tlog.proof import MAX_PROOF, parse_proof, verify_proof
 from tripod.ledger.tlog.seal import Seal, open_seal
 from tripod.ledger.tlog.tiles import parse_line
 from tripod.ledger.tlog.witness import parse_request
-from tripod.verify.finding import Coverage, Finding, Report, Subject, cannot_tell, outcome
+from tripod.verify.check import Coverage, Finding, Report, Subject, cannot_tell, outcome
 
 NAME = "proof"
 HELP = "ask who gave you the file for another one, and for the log's key by another way"

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import json
 
-from tripod.verify.finding import Anchored, Finding, Outcome, Report, Subject
+from tripod.verify.check import Anchored, Finding, Outcome, Report, Subject
 
 NAME = "json"
 VERSION = 1

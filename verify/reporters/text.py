@@ -17,7 +17,7 @@
 Of many findings of one check the first are printed, and how many more there are: apart for those
 that fail, those that do not, and those before adoption. No number in the lines below is cut.
 
-All text that comes from evidence passes ``tripod.verify.finding``.
+All text that comes from evidence passes ``tripod.verify.check``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from tripod.verify.anchors.policy import PINNED, WITNESSED
-from tripod.verify.finding import (
+from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
     FINDINGS,

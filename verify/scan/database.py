@@ -24,8 +24,8 @@ from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.tlog.seal import Seal
 from tripod.projections import TABLES, Disk, folded_before
+from tripod.verify.check import Coverage, Finding, Scanned, Tally
 from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, sequence
-from tripod.verify.finding import Coverage, Finding, Scanned, Tally
 from tripod.verify.fold import Compared, compare_own
 from tripod.verify.rows import Schema, one, schema_made, schema_of
 from tripod.verify.scan.children import cores, start

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tripod.ledger import EMPTY_ROOT, LedgerError, Tree, leaf_hash, parse_header, root_of
 from tripod.ledger.sqlite.reader import block_nodes
-from tripod.verify.finding import Scanned
+from tripod.verify.check import Scanned
 from tripod.verify.rows import one
 
 BLOCK = 256

@@ -22,6 +22,7 @@ from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, REDACTED, Header, Tree,
 from tripod.ledger.actors import CHANGES
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite import erase
+from tripod.verify.check import Finding, Tally
 from tripod.verify.checks import (
     bodies_present,
     canonical_bytes,
@@ -31,7 +32,6 @@ from tripod.verify.checks import (
     sequence,
     writers_authorised,
 )
-from tripod.verify.finding import Finding, Tally
 from tripod.verify.rows import all_rows, kept_of, one
 from tripod.verify.scan.shapes import FRONT, USUAL, stands
 

@@ -18,6 +18,7 @@ from tripod.ledger.actors import CHANGES, OBSERVED, Record, message_of, parse_re
 from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
+from tripod.verify.check import Finding, Findings, Scanned
 from tripod.verify.checks import canonical_bytes, writers_authorised
 from tripod.verify.checks.writers_authorised import (
     FOUND,
@@ -31,7 +32,6 @@ from tripod.verify.checks.writers_authorised import (
     speaker,
     unsigned_problem,
 )
-from tripod.verify.finding import Finding, Findings, Scanned
 from tripod.verify.rows import columns_of, kept_of, one
 from tripod.verify.scan.children import cores, start
 

@@ -15,8 +15,8 @@ from tripod.recovery import rebuild as recover
 from tripod.team import adopt
 from tripod.team.files import Files
 from tripod.team.team import Team
+from tripod.verify.check import Finding, Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Finding, Report
 from tripod.verify.run import run
 
 

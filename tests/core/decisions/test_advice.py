@@ -18,8 +18,8 @@ from tripod.projections.chat.tables import ref_to
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify import advice
+from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Finding
 from tripod.verify.run import run
 
 COMMITS = (

@@ -15,9 +15,9 @@ from tripod.ledger.canonical import format_value
 from tripod.projections.decisions.format import DecisionText, format_decision, split_log
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Outcome, Report
 from tripod.verify.checks.append_only import explanation
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome, Report
 from tripod.verify.run import run
 
 LOG = ".nbs/scribe/log.md"

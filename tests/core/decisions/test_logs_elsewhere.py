@@ -22,8 +22,8 @@ from tripod.recovery import rebuild as recover
 from tripod.recovery import redact
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.run import run as verify
 
 HEADER = "# Decision Log\n\nProject: x\nCreated: 2020-01-01T00:00:00Z\nScribe: scribe\n"

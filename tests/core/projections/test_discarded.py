@@ -19,8 +19,8 @@ from tripod.recovery import rebuild as recover
 from tripod.recovery.doctor import examine, mend
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Finding
 from tripod.verify.run import run
 
 THEIRS = (

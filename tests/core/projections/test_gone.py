@@ -16,8 +16,8 @@ from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Finding
 from tripod.verify.run import run
 
 

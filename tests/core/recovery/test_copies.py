@@ -22,8 +22,8 @@ from tripod.recovery import backup as copies
 from tripod.team.team import Team
 from tripod.trust import keys
 from tripod.trust import seal as sealing
+from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.run import run
 
 FIRST, SECOND = "sample.example/1", "sample.example/2"

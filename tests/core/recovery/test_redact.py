@@ -28,8 +28,8 @@ from tripod.team import adopt
 from tripod.team.files import Files
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
+from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run
 

@@ -24,8 +24,8 @@ from tripod.recovery.redact import RedactionRequest, redact
 from tripod.recovery.repair import renew
 from tripod.team.open import opened
 from tripod.team.team import Team
+from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.run import run as judge_evidence
 
 

@@ -10,8 +10,8 @@ from specimens import build, copy, database
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
+from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Finding
 from tripod.verify.run import run
 
 

@@ -17,9 +17,9 @@ from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_r
 from benchmarks.workload import Scale, fill_queue, make_team
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import FINDINGS
 from tripod.verify.checks import record_agrees, seals_open
 from tripod.verify.evidence import collect
-from tripod.verify.finding import FINDINGS
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run
 

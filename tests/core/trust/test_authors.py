@@ -30,10 +30,10 @@ from tripod.trust import keys
 from tripod.trust import seal as sealing
 from tripod.trust.export import export
 from tripod.trust.proof import prove_entry
+from tripod.verify.check import CLEAN, FINDINGS, NOT_APPLICABLE, Outcome
 from tripod.verify.checks import writers_authorised
 from tripod.verify.evidence import collect
 from tripod.verify.export.proof import judge_proof
-from tripod.verify.finding import CLEAN, FINDINGS, NOT_APPLICABLE, Outcome
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run
 

@@ -19,7 +19,7 @@ from tripod.recovery.rebuild import rebuild
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import has_record, update
-from tripod.verify.finding import Report
+from tripod.verify.check import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run
 

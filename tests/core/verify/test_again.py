@@ -15,8 +15,8 @@ from tripod.chat import writer as chat_send
 from tripod.team import intake
 from tripod.team.team import Team
 from tripod.verify import run as verify_run
+from tripod.verify.check import Report
 from tripod.verify.evidence import LOOKS, OpenEvidence
-from tripod.verify.finding import Report
 
 CHAT = "chat/live.chat"
 SLEEP = "tripod.team.intake.time.sleep"

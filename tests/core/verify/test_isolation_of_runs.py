@@ -23,9 +23,9 @@ from tripod.recovery import redact
 from tripod.team import adopt
 from tripod.team.act import draft_event
 from tripod.team.team import Team
+from tripod.verify.check import Outcome
 from tripod.verify.checks import assessment_complete, pythia_isolation
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome
 from tripod.verify.isolation.runs import exceptions_in, servers_in
 from tripod.verify.run import run
 

@@ -12,7 +12,7 @@ from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal
-from tripod.verify.finding import Report
+from tripod.verify.check import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.look_alikes import look_alikes, skeleton
 from tripod.verify.run import run

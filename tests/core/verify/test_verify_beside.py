@@ -16,8 +16,8 @@ from tripod.bus import events as bus
 from tripod.projections.disk import Disk
 from tripod.projections.registry import BUS
 from tripod.team.team import Team
+from tripod.verify.check import Report
 from tripod.verify.evidence import OpenEvidence, collect
-from tripod.verify.finding import Report
 from tripod.verify.fold import Compared, compare_own
 from tripod.verify.run import run
 from tripod.verify.scan import database as storage

@@ -16,9 +16,9 @@ from tripod.ledger.chain import check_link
 from tripod.ledger.entry import commit, leaf_hash, parse_header
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import create_tables
+from tripod.verify.check import Finding
 from tripod.verify.checks import LEDGER_CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Finding
 from tripod.verify.run import run
 from tripod.verify.scan import rows as scan
 

@@ -21,9 +21,9 @@ from tripod.projections.chat.format import format_line
 from tripod.recovery import rebuild as recover
 from tripod.team.adopt import init
 from tripod.team.team import Team
+from tripod.verify.check import Report
 from tripod.verify.checks import CHECKS, LEDGER_CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.run import run
 from tripod.verify.scan import database as storage
 

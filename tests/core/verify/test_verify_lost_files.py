@@ -10,8 +10,8 @@ from team_files import Decision, Said, outcome, write_chat, write_log
 from tripod.projections.bus.format import MAX_FILE
 from tripod.team.adopt import init, sync
 from tripod.team.team import Team
+from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.run import run
 
 

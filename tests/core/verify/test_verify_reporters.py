@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.verify.finding import (
+from tripod.verify.check import (
     CANNOT_TELL,
     CLEAN,
     FINDINGS,

@@ -35,8 +35,8 @@ from tripod.agents.spool import ENDED, Look, Spool
 from tripod.projections.projection import content_bytes
 from tripod.pythia import reviewer as pythia_run
 from tripod.team.team import Team
+from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome
 from tripod.verify.run import run as judge
 
 SEARCH = r"""

@@ -29,7 +29,7 @@ from tripod.trust import seal as sealing
 from tripod.trust.proof import prove_growth
 from tripod.trust.witness import WitnessFolder
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
-from tripod.verify.finding import Report
+from tripod.verify.check import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.run import run
 

@@ -20,7 +20,7 @@ from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.anchors import AnchorOptions
-from tripod.verify.finding import Report
+from tripod.verify.check import Report
 from tripod.verify.load import open_evidence
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text

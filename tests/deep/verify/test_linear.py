@@ -47,7 +47,7 @@ from tripod.verify.advice import may_decide, sign_of
 from tripod.verify.anchors.growth import follows, keeps, unconverted
 from tripod.verify.anchors.heads import parse_head
 from tripod.verify.anchors.policy import parse as parse_rules
-from tripod.verify.finding import difference, escape
+from tripod.verify.check import difference, escape
 from tripod.verify.isolation.breach import as_usual, calls_in, read_of_chat, told_to_read, usually
 from tripod.verify.isolation.echo import codes_of
 

@@ -15,10 +15,9 @@ from tripod.team.act import draft_event
 from tripod.team.adopt import init
 from tripod.team.team import Team
 from tripod.trust import seal
-from tripod.verify.check import advises
+from tripod.verify.check import KEPT, Outcome, Report, advises
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.finding import KEPT, Outcome, Report
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text
 from tripod.verify.run import run

@@ -17,10 +17,9 @@ from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.seal import Seal, format_seal
 from tripod.verify.anchors.anchors import AnchorOptions
-from tripod.verify.check import RECORD, TABLES, needs
+from tripod.verify.check import RECORD, TABLES, Report, needs
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Report
 from tripod.verify.run import run
 
 TRIALS = 60

@@ -17,7 +17,7 @@ from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
 from tripod.verify.anchors.git_growth import grow_only
 from tripod.verify.anchors.growth import follows, keeps
-from tripod.verify.finding import CANNOT_TELL, CLEAN, FINDINGS, Report
+from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
 
 LOG = "notes/DECISIONS.md"
 

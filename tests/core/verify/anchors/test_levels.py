@@ -24,8 +24,8 @@ from tripod.trust import anchor as anchoring
 from tripod.trust.anchor import Receipt
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.heads import KnownHead, anchored
+from tripod.verify.check import Anchored, Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Anchored, Report
 from tripod.verify.run import run as judge_all
 
 Change = Callable[[Receipt], Receipt]

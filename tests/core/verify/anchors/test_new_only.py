@@ -21,10 +21,9 @@ from tripod.trust import actors, keys
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.anchors.comparison import pin_of
 from tripod.verify.anchors.heads import KnownHead
-from tripod.verify.check import RECORD, TABLES, needs
+from tripod.verify.check import RECORD, TABLES, Outcome, Report, needs
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome, Report
 from tripod.verify.run import run
 
 ORIGIN = "example.com/long"

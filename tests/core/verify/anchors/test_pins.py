@@ -24,8 +24,8 @@ from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.anchors import AnchorOptions
+from tripod.verify.check import Outcome, Report
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome, Report
 from tripod.verify.run import run
 
 ORIGIN = LOG.name

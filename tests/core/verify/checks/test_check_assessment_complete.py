@@ -12,8 +12,8 @@ from team_files import Decision, Said, judge, outcome, write_chat, write_event, 
 from tripod.chat import writer as chat_send
 from tripod.recovery import redact
 from tripod.team.team import Team
+from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome
 from tripod.verify.run import run
 
 

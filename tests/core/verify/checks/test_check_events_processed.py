@@ -14,8 +14,8 @@ from tripod.projections.bus.format import Event, event_name, format_event, forma
 from tripod.pythia import reviewer as pythia_run
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome
 from tripod.verify.run import run
 
 CHECKPOINT = ("scribe", "pythia-checkpoint", "high")

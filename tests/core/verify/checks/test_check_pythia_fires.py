@@ -10,8 +10,8 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome
 from tripod.verify.run import run
 
 ASKED = "Checkpoint at decision {}. Decisions D-{} through D-{}."

@@ -13,8 +13,8 @@ from tripod.projections.layout import WORKER_LOG
 from tripod.projections.workers.format import WorkerText, format_worker
 from tripod.team import adopt
 from tripod.team.team import Team
+from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome
 from tripod.verify.isolation.breach import read_of_chat, told_to_read
 from tripod.verify.run import run
 from tripod.workers import writer as workers_run

@@ -17,9 +17,9 @@ from tripod.recovery import redact
 from tripod.team import adopt
 from tripod.team.act import draft_event
 from tripod.team.team import Team
+from tripod.verify.check import Outcome
 from tripod.verify.checks.worker_lifecycle import step_problem
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Outcome
 from tripod.verify.run import run
 from tripod.workers import writer as workers_run
 from tripod.workers.life import step

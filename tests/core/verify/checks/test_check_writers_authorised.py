@@ -22,10 +22,10 @@ from tripod.ledger.tlog.note import SigningKey, VerifierKey
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.trust import actors, keys
+from tripod.verify.check import Finding, Scanned
 from tripod.verify.checks import writers_authorised
 from tripod.verify.checks.writers_authorised import Demand, Writers
 from tripod.verify.evidence import collect
-from tripod.verify.finding import Finding, Scanned
 from tripod.verify.run import run
 from tripod.verify.scan import signatures
 from tripod.verify.scan.database import scan

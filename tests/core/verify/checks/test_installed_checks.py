@@ -8,9 +8,8 @@ import pytest
 from story import Story, folder
 
 from tripod.cli import main
-from tripod.verify.check import TABLES
+from tripod.verify.check import CANNOT_TELL, CLEAN, TABLES, Outcome, Report
 from tripod.verify.checks import CHECKS
-from tripod.verify.finding import CANNOT_TELL, CLEAN, Outcome, Report
 from tripod.verify.run import all_checks, installed_checks, manual, verify
 
 Install = Callable[..., None]
@@ -18,7 +17,7 @@ Install = Callable[..., None]
 SOUND = '''
 """Somebody spoke."""
 from tripod.verify.check import TABLES
-from tripod.verify.finding import outcome
+from tripod.verify.check import outcome
 NAME, REQUIRED, NEEDS = "spoken", False, (TABLES,)
 def judge(evidence):
     lines = evidence.query("SELECT count(*) FROM lines")[0][0]

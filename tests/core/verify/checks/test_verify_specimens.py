@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from specimens import ADVISED, SPECIMENS, Specimen, build, copy
 
-from tripod.verify.check import advises
+from tripod.verify.check import CANNOT_TELL, Report, advises
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
-from tripod.verify.finding import CANNOT_TELL, Report
 from tripod.verify.run import run
 
 
