@@ -4,11 +4,9 @@
 the verifier the second (each invariant is enforced when writing and judged again when reading).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import (
@@ -45,11 +43,11 @@ class Tip:
         self.tree = tree
 
     @classmethod
-    def start(cls, origin: str) -> Tip:
+    def start(cls, origin: str) -> Self:
         """The tip of a ledger that holds nothing yet."""
         return cls(origin, GENESIS, _NOT_BEFORE, Tree())
 
-    def copy(self) -> Tip:
+    def copy(self) -> "Tip":
         """A tip of its own: a batch is linked to a copy, so that a refused one moves nothing."""
         return Tip(self.origin, self.last, self.at, Tree(self.tree.size, self.tree.stack))
 

@@ -15,8 +15,6 @@ A header is canonical JSON, hashed and stored as the exact bytes::
 Source: design, "An entry, byte for byte"; the vector of the commitment is a test.
 """
 
-from __future__ import annotations
-
 import re
 from hashlib import sha256
 from typing import Any, NamedTuple

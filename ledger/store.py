@@ -9,8 +9,6 @@ callers that compare-and-swap one global head collapse as soon as several write 
 One contract suite (``tests/core/sqlite/store_contract.py``) runs against every implementation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack

@@ -1,6 +1,7 @@
 """Projections: entries folded into tables and files. May import the ledger, and nothing above.
 
 Other packages take from here what is not about one domain; each domain has a package of its own.
+Every command loads this face, so ``erasure``, which imports all kinds, is not in it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ from tripod.projections.engine import (
     tables_current,
     versions,
 )
-from tripod.projections.erasure import is_erasable, places, tombstone, withhold
 from tripod.projections.layout import (
     CHAT_FILE,
     CONFIG,
@@ -86,7 +86,7 @@ __all__ = [
     "Found", "Manifest", "Places", "Render", "Source", "Stat", "TooBigError", "UnmergedError",
     "UnreadableError", "agreed_chats", "batches", "bulk", "class_of", "compare", "content_bytes",
     "create_tables", "desired", "differences", "fold_into", "folded_before", "in_the_way",
-    "is_erasable", "is_quiet", "load", "merge_marker", "move_all", "names_in_bodies", "own_files",
-    "places", "recorded", "refold", "renders", "sort_pieces", "source_of", "tables_current",
-    "tombstone", "versions", "withhold", "write_missing",
+    "is_quiet", "load", "merge_marker", "move_all", "names_in_bodies", "own_files",
+    "recorded", "refold", "renders", "sort_pieces", "source_of", "tables_current",
+    "versions", "write_missing",
 ]  # fmt: skip

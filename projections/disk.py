@@ -12,8 +12,6 @@ over, the other side's part would be gone.
 Many files are moved and put in place at once, for a fraction of the cost of each by itself.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -7,8 +7,6 @@ all entries into empty tables. One code path, so that recovery is the same fold 
 about it. Both go through the same render, so that rebuilding twice writes nothing.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

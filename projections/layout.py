@@ -10,8 +10,6 @@ decision logs of other folders than ``scribe/`` in ``scribe/<name>/``.
 ``Disk`` alone asks a ``Places`` where such a path really is.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Literal, NamedTuple

@@ -10,8 +10,6 @@ a digest over its columns, so that ``drift`` sees an altered one; it is derived 
 makes it anew.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Sequence
 from hashlib import sha256

@@ -1,9 +1,6 @@
 """What taking in yields: drafts of observed entries, and what was found that is not taken in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -45,7 +42,6 @@ class Conflict(NamedTuple):
     detail: str
 
 
-@dataclass
 class Found:
     """The outcome of one look at the team directory.
 
@@ -56,18 +52,18 @@ class Found:
     the files in the Scribe's folder that are a decision log, or an archive of one.
     """
 
-    pieces: list[Piece] = field(default_factory=list)
-    conflicts: list[Conflict] = field(default_factory=list)
-    left_alone: list[str] = field(default_factory=list)
-    files: int = 0
-    digests: dict[str, str] = field(default_factory=dict)
-    odd: dict[str, str] = field(default_factory=dict)
-    malformed: dict[str, str] = field(default_factory=dict)
-    logs: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.conflicts: list[Conflict] = []
+        self.left_alone: list[str] = []
+        self.files = 0
+        self.digests: dict[str, str] = {}
+        self.odd: dict[str, str] = {}
+        self.malformed: dict[str, str] = {}
+        self.logs: set[str] = set()
 
 
-@dataclass
-class Reader:
+class Reader(NamedTuple):
     """What every part of the intake looks at: the tables, the disk, and what was known of it.
 
     ``full`` also looks at evidence and read positions, which daily commands pass over. The files

@@ -7,8 +7,6 @@ statement. A render is pure as well: rows (and the bodies they point to) in, byt
 locale, host name, absolute path or dict order reaches a rendered byte.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias

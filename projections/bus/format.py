@@ -23,8 +23,6 @@ the time can be read back from it. The content::
 Source: spec nbs-compat B1 to B3; seed nbs-bus. It imports nothing above this folder.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

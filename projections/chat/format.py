@@ -31,8 +31,6 @@ messages of the live file from 0::
 Folds, checks and acts use this module; it imports none of them. Source: spec nbs-compat C1 to C3.
 """
 
-from __future__ import annotations
-
 import re
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping

@@ -11,8 +11,6 @@ A read position is absolute: the newest entry on it replaces all earlier ones. I
 Source: spec nbs-compat C1, C2.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence

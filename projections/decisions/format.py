@@ -28,8 +28,6 @@ Source: seeds nbs-scribe and tripod-architecture; spec nbs-compat B10. It import
 this folder.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

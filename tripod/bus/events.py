@@ -3,8 +3,6 @@
 Source: spec nbs-compat B; seeds: nbs-bus; design section 7.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from hashlib import sha256

@@ -4,8 +4,6 @@ Nothing here changes anything: ``tripod.chat.writer.mark_read`` notes what was s
 shown. Source: spec nbs-compat C2, C10.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from tripod.cli.exit_codes import DOORS, FAILURES, end_at_once, report
+from tripod.cli.exit_codes import DOORS, FAILURES, collect_less_garbage, report
 from tripod.output import remark
 
 __all__ = ["main"]
@@ -13,11 +13,11 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``tripod`` and leave with its exit code."""
+    collect_less_garbage()
     import click
 
     from tripod.cli.tree import cli
 
-    end_at_once()
     words = list(sys.argv[1:] if arguments is None else arguments)
     codes = DOORS.get(words[0] if words else "", DOORS[""])
     try:

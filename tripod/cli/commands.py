@@ -24,8 +24,6 @@ work is written once: it gets a ``Call``, which gives the arguments by name, ope
 prints the answer. Nothing here imports click: scripts call the ``nbs-*`` programs all the time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -98,7 +96,7 @@ class Verb:
     ``work`` does it: it gets the call, and gives the exit code or None for 0.
     """
 
-    def __init__(self, section: str, work: Work, kinds: Mapping[str, ValueKind]) -> None:
+    def __init__(self, section: str, work: "Work", kinds: Mapping[str, ValueKind]) -> None:
         head, *self._body = section.splitlines()
         self.name, *self._arguments = head.split()
         self.work, self._kinds = work, kinds
@@ -187,7 +185,7 @@ class CommandGroup(NamedTuple):
 
 
 def group_of(
-    table: str, works: Sequence[Work], kinds: Mapping[str, ValueKind] | None = None
+    table: str, works: "Sequence[Work]", kinds: Mapping[str, ValueKind] | None = None
 ) -> CommandGroup:
     """A group from its part of the table, whose first section is the page of the group.
 
@@ -202,7 +200,7 @@ def group_of(
     return CommandGroup(Verb(first, _none, {}).page, verbs)
 
 
-def verb_of(table: str, work: Work, kinds: Mapping[str, ValueKind] | None = None) -> Verb:
+def verb_of(table: str, work: "Work", kinds: Mapping[str, ValueKind] | None = None) -> Verb:
     """A command of the first level from its part of the table; the line in ``TOP`` comes first."""
     return Verb(table.strip(), work, kinds or {})
 
@@ -272,7 +270,7 @@ class Call:
         """Whether the answer is to be JSON."""
         return bool(self.values.get("json"))
 
-    def team(self, start: str | None = None) -> AbstractContextManager[Team]:
+    def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
         """The team that the command works on, opened; looked for from ``start`` upwards."""
         from tripod.team.open import opened  # `tripod --help` does without a team
 

@@ -1,7 +1,5 @@
 """What a command leaves with: one row of exit codes a command group or program."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os
@@ -58,11 +56,14 @@ DOORS: dict[str, Codes] = {
 """
 
 
-def end_at_once() -> None:
-    """Have this process end without a last look for garbage: that is a tenth of a short command.
+def collect_less_garbage() -> None:
+    """Set the collector of reference cycles for a short process; each command calls this first.
 
-    What must be closed, is closed where it was opened.
+    A command's imports make 15,000 objects that stay: 40 looks through them cost 4 to 6 ms of 65.
+    A long command still collects. The look at the end, a tenth of a short command, finds nothing
+    that matters: what must be closed is closed where it was opened.
     """
+    gc.set_threshold(20_000, 20, 20)
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
 

@@ -16,8 +16,6 @@ What a command takes is read from its usage line. click is not imported: it woul
 program a sixth of its time, and reads another grammar.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
@@ -26,15 +24,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tripod.cli.commands import NOBODY, Call, NbsProgram, Param, Verb
-from tripod.cli.exit_codes import DOORS, FAILURES, end_at_once, report
+from tripod.cli.exit_codes import DOORS, FAILURES, collect_less_garbage, report
 from tripod.cli.params import FLAG, HANDLE, Handle, Number, whole_number
 from tripod.errors import BadArgumentError
 from tripod.output import emit, emit_json, remark
-from tripod.team.open import opened
-from tripod.team.team import Team
+
+if TYPE_CHECKING:
+    from tripod.team.team import Team
 
 _OPTION = r"(?s)--([a-z][a-z0-9-]*)(?:=(.*))?"
 _HANDLES = ("as", "by", "handle", "reader", "since", "unread")
@@ -205,8 +204,10 @@ class NbsCall(Call):
         """Whether the answer is to be JSON."""
         return "json" in self.words.flags
 
-    def team(self, start: str | None = None) -> AbstractContextManager[Team]:
+    def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
         """The team of the folder in which the program was called, or above."""
+        from tripod.team.open import opened
+
         return opened(None, start)
 
     def actor(self, option: str = "as", *, required: bool = False) -> str:
@@ -241,7 +242,7 @@ def _judge_handle(text: str, place: str) -> None:
 
 def _main(module: str, at: int = 0) -> NoReturn:
     """Run the program of a module of the table, and leave with its exit code."""
-    end_at_once()
+    collect_less_garbage()
     program: NbsProgram = importlib.import_module(f"tripod.cli.{module}").PROGRAMS[at]
     codes = DOORS[program.codes]
     try:

@@ -4,8 +4,6 @@ Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; 
 All that is done with decisions has its name here: ``tripod.decisions.reader`` only reads.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -34,13 +34,11 @@ from tripod.projections import (
     Source,
     content_bytes,
     desired,
-    is_erasable,
     manifest,
-    places,
     refold,
-    tombstone,
 )
 from tripod.projections.chat.format import parse_line
+from tripod.projections.erasure import is_erasable, places, tombstone
 from tripod.projections.text import line_problem
 from tripod.team.act import Act
 from tripod.team.team import Team

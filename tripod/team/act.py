@@ -218,7 +218,7 @@ class Act:
                 f"finished: writing the file would remove the other side's part, so nothing was "
                 f"recorded; {UNMERGED_CURE}"
             )
-        from tripod.projections import withhold
+        from tripod.projections.erasure import withhold
 
         shown, places = withhold(self.source, path, data)
         if places:

@@ -60,7 +60,7 @@ def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
             for name in BUS.moved_by(source, entry.seq):
                 paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
         if entry.kind == REDACTED:
-            from tripod.projections import places
+            from tripod.projections.erasure import places
 
             erased = places(source, entry.data["kind"], entry.data["keep"])
             paths.update((path, None) for path in erased if desired(source, path) is not None)
