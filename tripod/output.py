@@ -28,6 +28,9 @@ def safe(text: str) -> str:
     >>> safe("red \x1b[31malert")
     'red \\x1b[31malert'
     """
+    # The pattern takes longer to compile than a short command has for its whole answer.
+    if text.replace("\n", "").isprintable():
+        return text
     return re.sub(_UNSAFE, _escape, text)
 
 
