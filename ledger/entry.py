@@ -16,6 +16,7 @@ Source: design, "An entry, byte for byte"; the vector of the commitment is a tes
 """
 
 import re
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -212,6 +213,36 @@ def observed_id(path: str, ordinal: int, data: bytes) -> str:
     """
     digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
     return "obs-" + digest.hexdigest()[:40]
+
+
+def named_blobs(value: Any) -> Iterator[tuple[str, int]]:
+    """Digest in hex and size of every blob that a decoded body names, at any depth.
+
+    Without recursion: a stranger's body may be nested as deep as its parser lets it.
+    """
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if type(one) is dict:
+            if one.keys() == {"sha256", "size"}:
+                digest, size = one["sha256"], one["size"]
+                if type(digest) is str and type(size) is int:
+                    yield digest, size
+                continue
+            waiting += reversed(one.values())
+        elif type(one) is list:
+            waiting += reversed(one)
+
+
+def naming(digest: str) -> bytes:
+    """What stands in the canonical bytes of a body that names the blob, and in no other.
+
+    Within a text the quotes would be escaped.
+    """
+    return b'{"sha256":"' + digest.encode() + b'","size":'
+
+
+# Erasing ----------------------------------------------------------------------------------------
 
 
 def parse_at(at: str) -> int:

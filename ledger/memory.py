@@ -14,11 +14,10 @@ from typing import Unpack
 import orjson
 
 from tripod.ledger.chain import Tip, link_all
-from tripod.ledger.entry import Draft, Entry, leaf_hash
+from tripod.ledger.entry import Draft, Entry, leaf_hash, named_blobs, naming
 from tripod.ledger.errors import ConflictError, LedgerError
 from tripod.ledger.ids import fresh_ids, now_at
 from tripod.ledger.merkle import Tree
-from tripod.ledger.sqlite.erase import named_blobs, naming
 from tripod.ledger.store import Cursors, Fold, Guard, Head, Occurrences, RawEntry, Selection
 
 

@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 from tripod.ledger import DATABASE, RECORD, LedgerError
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.evidence import NEARBY, OpenEvidence, begin, collect, look_outside
-from tripod.verify.export.files import SEAL, is_export, judged, load
+from tripod.verify.export.files import is_export, load
 
 
 def open_evidence(
@@ -49,7 +50,7 @@ def _load(evidence: OpenEvidence, directory: str) -> None:
     try:
         loaded = load(directory, evidence.database, evidence.keys)
         evidence.bodies = loaded.bodies
-        evidence.record = judged(loaded)
+        evidence.record = loaded.judged()
         evidence.db = read_only(evidence.database)
         begin(evidence)
     except (LedgerError, sqlite3.Error, OSError) as error:

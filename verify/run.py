@@ -48,7 +48,7 @@ from tripod.verify.check import (
 from tripod.verify.checks import CHECKS
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence
-from tripod.verify.export.files import hold_record
+from tripod.verify.export.files import compare_record
 from tripod.verify.fold import Compared
 from tripod.verify.load import open_evidence
 from tripod.verify.scan.database import begin_scan, scan_since
@@ -170,7 +170,7 @@ def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Br
         return broken
     if RECORD in wanted and evidence.record is None:
         with _kept(broken, RECORD):
-            hold_record(evidence)
+            compare_record(evidence)
     if SIGNATURES in wanted and evidence.db is not None and evidence.scan is not None:
         rules = evidence.outside.rules
         with _kept(broken, SIGNATURES):

@@ -15,44 +15,12 @@ left); the next command that finds one there finishes the sweep.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from tripod.ledger.entry import redaction_id
+from tripod.ledger.entry import named_blobs, naming, redaction_id
 from tripod.ledger.errors import LedgerError
-
-
-def named_blobs(value: Any) -> Iterator[tuple[str, int]]:
-    """Digest in hex and size of every blob that a decoded body names, at any depth.
-
-    Without recursion: a stranger's body may be nested as deep as its parser lets it.
-    """
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if type(one) is dict:
-            if one.keys() == {"sha256", "size"}:
-                digest, size = one["sha256"], one["size"]
-                if type(digest) is str and type(size) is int:
-                    yield digest, size
-                continue
-            waiting += reversed(one.values())
-        elif type(one) is list:
-            waiting += reversed(one)
-
-
-def naming(digest: str) -> bytes:
-    """What stands in the canonical bytes of a body that names the blob, and in no other.
-
-    Within a text the quotes would be escaped.
-    """
-    return b'{"sha256":"' + digest.encode() + b'","size":'
-
-
-# Erasing ----------------------------------------------------------------------------------------
-
 
 _KEPT = "SELECT body FROM entries WHERE id = ? AND kind = 'redacted'"
 

@@ -12,8 +12,8 @@ for each *full* tile below. Beside level 0 lie the entries themselves, in bundle
 >>> [format_path(tile) for tile in tiles_of(257)]
 ['tile/0/000', 'tile/0/001.p/1', 'tile/1/000.p/1']
 
-The caller decides where the files lie and in which order they are written: it passes a function
-from tile to bytes. A partial tile is never hashed into the level above.
+A partial tile is never hashed into the level above. A caller that reads a tree passes a function
+from tile to bytes.
 
 A bundle of bodies holds the bodies of the entries of one entry bundle, in their order::
 
@@ -34,6 +34,8 @@ The second is an erased one, the third one that was signed: its record comes fir
 as they went in, canonical or not; each reader judges them.
 
 ``blobs/<sha256 in hex>`` holds the exact bytes of each blob that a body of the bundles names.
+``checkpoint`` is the seal. No program but this module knows these names: an export and a team's
+record are written, read, compared and redacted by what it says (``docs/formats/record.md``).
 
 Source: spec: tlog-formats 6.
 """
@@ -41,18 +43,24 @@ Source: spec: tlog-formats 6.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+import orjson
+
 from tripod.ledger.actors import MAX_RECORD
-from tripod.ledger.entry import MAX_BODY
+from tripod.ledger.entry import MAX_BODY, leaf_hash, named_blobs
 from tripod.ledger.errors import MalformedError, TooLargeError
 from tripod.ledger.merkle import Nodes, Tree, node_hash
+from tripod.ledger.store import RawEntry
 from tripod.ledger.tlog.note import MAX_SIZE
 
 WIDTH = 256  # hashes in a full tile, entries in a full bundle
 MAX_ENTRY = 65_535  # bytes
 ENTRIES = -1  # the level of a bundle: below the leaves
+
+SEAL = "checkpoint"  # the name that the format gives the seal's file
+FOLDERS = TILES, BODIES, BLOBS = "tile", "bodies", "blobs"
 
 _HASH = 32
 _MAX_LEVEL = 63
@@ -280,14 +288,14 @@ def tree_from_tiles(read: ReadTile, size: int) -> Tree:
 # Bodies -----------------------------------------------------------------------------------------
 
 
-BODIES = "bodies"  # the folder of the bundles
-BLOBS = "blobs"  # the folder of the blobs
 MAX_LINES = 256 * (MAX_BODY + 2 * MAX_RECORD + 140)  # bytes in a bundle: 140 for names and salt
 
 _SUFFIX = ".jsonl"
 _BUNDLE = "tile/entries/"
 _SALT = re.compile(rb"[0-9a-f]{64}")
 _AUTH = re.compile(rb'\{"auth":"((?:[0-9a-f]{2})+)",')
+_SEQ = re.compile(rb'"seq":([0-9]{1,16})\}$')
+_MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
 
 
 class LeafContent(NamedTuple):
@@ -362,3 +370,80 @@ def parse_lines(data: bytes, first: int, width: int) -> list[LeafContent]:
     if lines.pop() or len(lines) != width:
         raise MalformedError(f"a bundle of {width} bodies holds {len(lines)} whole lines")
     return [parse_line(line, seq) for seq, line in enumerate(lines, first)]
+
+
+def erased_line(line: bytes, seqs: Collection[int]) -> bytes:
+    """A line of a bundle of bodies, without its body if it is that of an entry of ``seqs``."""
+    found = _SEQ.search(line)
+    if found is None or int(found[1]) not in seqs:
+        return line
+    signed = _AUTH.match(line)
+    return b'%b"seq":%b}' % (b"{" if signed is None else signed[0], found[1])
+
+
+# The folder of an export ------------------------------------------------------------------------
+
+
+def walk(size: int) -> Iterator[Tile]:
+    """The bundles of an export of ``size`` entries, then its tiles above the leaves.
+
+    Beside each bundle lie its leaf tile and its bodies: see ``bundle_files``.
+    """
+    yield from bundles_of(size)
+    yield from (tile for tile in tiles_of(size) if tile.level)
+
+
+def bundle_paths(tile: Tile, *, bodies: bool) -> list[str]:
+    """The paths of an entry bundle, of its leaf tile and, if the export has them, of its bodies."""
+    paths = [format_path(tile), format_path(tile._replace(level=0))]
+    return [*paths, line_path(tile)] if bodies else paths
+
+
+def bundle_files(
+    tile: Tile, entries: Sequence[RawEntry], *, bodies: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Path and bytes of each file of ``bundle_paths``, from the entries that they hold."""
+    headers, leaves, *lines = bundle_paths(tile, bodies=bodies)
+    yield headers, format_bundle([entry.header for entry in entries])
+    yield leaves, b"".join(leaf_hash(entry.header) for entry in entries)
+    for path in lines:
+        said = [(entry.seq, LeafContent(entry.salt, entry.body, entry.auth)) for entry in entries]
+        yield path, b"".join(format_line(seq, one) + b"\n" for seq, one in said)
+
+
+def blobs_in(body: bytes | None) -> Iterator[str]:
+    """The digests, in hex, of the blobs that a body or the line of one names.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    if body is not None and _MARK in body:
+        yield from (digest for digest, _ in named_blobs(orjson.loads(body)))
+
+
+def blob_path(digest: str) -> str:
+    """Where a blob lies, relative to the folder of the log."""
+    return f"{BLOBS}/{digest}"
+
+
+def parse_any_path(path: str) -> Tile:
+    """Read the path of a tile or of a bundle of bodies (MalformedError: it is neither)."""
+    return parse_line_path(path) if path.startswith(f"{BODIES}/") else parse_path(path)
+
+
+def belongs(path: str, size: int, named: Callable[[str], bool]) -> bool:
+    """Whether a file is one of an export of ``size`` entries.
+
+    Args:
+        path: relative to the folder of the log.
+        size: of the sealed tree.
+        named: whether a body names the blob of a digest.
+    """
+    if path.startswith(f"{BLOBS}/"):
+        return named(path.removeprefix(f"{BLOBS}/"))
+    try:
+        tile = parse_any_path(path)
+    except MalformedError:
+        return path == SEAL
+    there = size >> 8 * max(0, tile.level)
+    return tile.width == min(WIDTH, there - tile.number * WIDTH)

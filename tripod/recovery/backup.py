@@ -402,7 +402,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
 def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
     from tripod.verify.checks import LEDGER_CHECKS, record_agrees
     from tripod.verify.evidence import OpenEvidence, begin
-    from tripod.verify.export.files import judged, load
+    from tripod.verify.export.files import load
     from tripod.verify.run import run
 
     loaded = load(f"{root}/{RECORD}", scratch, keys)
@@ -410,7 +410,7 @@ def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
         raise RefusedError(
             f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"
         )
-    evidence = OpenEvidence(root, database=scratch, loaded=True, record=judged(loaded))
+    evidence = OpenEvidence(root, database=scratch, loaded=True, record=loaded.judged())
     with evidence:
         evidence.db = read_only(scratch)
         begin(evidence)

@@ -54,6 +54,7 @@ from tripod.ledger.tlog.note import (
 )
 from tripod.ledger.tlog.policy import MAX_POLICY, Policy, parse_policy
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.ledger.tlog.timestamp import MAX_RECEIPT, open_receipt, parse_authorities, require_extra
 from tripod.ledger.tlog.witness import (
     SIZE_TYPE,
@@ -65,7 +66,6 @@ from tripod.ledger.tlog.witness import (
 )
 from tripod.projections import content_bytes
 from tripod.team.team import Team
-from tripod.trust.export import SEAL
 from tripod.trust.seal import in_force
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError

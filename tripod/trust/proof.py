@@ -22,7 +22,7 @@ from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof
 from tripod.ledger.tlog.seal import Seal
-from tripod.ledger.tlog.tiles import LeafContent, format_line
+from tripod.ledger.tlog.tiles import SEAL, LeafContent, format_line
 from tripod.ledger.tlog.witness import CosignRequest, format_request
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
@@ -164,7 +164,7 @@ def seal_from(path: str) -> tuple[str, Seal]:
     """
     try:
         if os.path.isdir(path):
-            path = os.path.join(path, "checkpoint")
+            path = os.path.join(path, SEAL)
         data = read_plain(path, MAX_NOTE, named=True)
         return data.decode(), read_seal(data)
     except OSError as error:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tripod.ledger import LedgerError, MalformedError, TripodError
+from tripod.ledger import RECORD, LedgerError, MalformedError, TripodError
 from tripod.ledger.files import read_plain
 from tripod.ledger.tlog.policy import parse_policy
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.ledger.tlog.timestamp import parse_authorities
 from tripod.projections import LOG
 from tripod.projections.decisions.format import is_log, parse_log_archive_name
@@ -25,7 +26,6 @@ from tripod.verify.anchors.git_growth import read_history, words
 from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, Outside, parse_head
 from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
-CHECKPOINT = "record/checkpoint"
 _SHALLOW = (
     "this clone is shallow: seals before its first commit are not known here; `git fetch "
     "--unshallow` brings them (in CI: fetch-depth: 0)"
@@ -185,7 +185,7 @@ def _walk(outside: Outside, root: str, others: Mapping[str, str], *, log: bool, 
             head = repository.tip("HEAD")
             here = () if head is None else (head,)
             tips = repository.everything()
-            paths = [f"{root}/{CHECKPOINT}"]
+            paths = [f"{root}/{RECORD}/{SEAL}"]
             paths += [os.path.join(repository.top, name) for name in outside.rules.seals]
             names = [repository.name_of(path) for path in paths]
             outside.known += tuple(_seals(outside, repository, names, here, tips, live=live))

@@ -6,8 +6,7 @@ mutated export gives findings and never an exception. Reads are bounded, no link
 every unknown name is reported. A team's record is compared with its ledger, file by file and byte
 by byte.
 
-For the verifier alone; ``tripod.trust.export`` writes the folder, ``docs/formats/record.md``
-specifies it.
+``tripod.trust.export`` writes the folder, ``tripod.ledger.tlog.tiles`` knows its layout.
 """
 
 from __future__ import annotations
@@ -22,34 +21,24 @@ from typing import Any
 
 import orjson
 
-from tripod.ledger import RECORD, LedgerError, MalformedError, Tree, TripodError, leaf_hash, root_of
+from tripod.ledger import (
+    RECORD,
+    LedgerError,
+    LedgerReader,
+    MalformedError,
+    Tree,
+    TripodError,
+    leaf_hash,
+    root_of,
+)
 from tripod.ledger.progress import over
-from tripod.ledger.sqlite.erase import named_blobs
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes
 from tripod.ledger.sqlite.repair import add_blob, add_entries, add_head
 from tripod.ledger.sqlite.schema import migrate
+from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import ED25519, MAX_NOTE, Note, VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, open_seal, parse_seal
-from tripod.ledger.tlog.tiles import (
-    BLOBS,
-    BODIES,
-    ENTRIES,
-    MAX_ENTRY,
-    MAX_LINES,
-    WIDTH,
-    LeafContent,
-    Tile,
-    bundles_of,
-    format_bundle,
-    format_line,
-    format_path,
-    line_path,
-    parse_bundle,
-    parse_line_path,
-    parse_lines,
-    parse_path,
-    tiles_of,
-)
+from tripod.ledger.tlog.tiles import WIDTH, Tile
 from tripod.projections import Disk, UnreadableError, create_tables
 from tripod.verify.check import FilesJudged, Finding, Severity, Tally
 from tripod.verify.checks import record_agrees
@@ -57,11 +46,12 @@ from tripod.verify.evidence import OpenEvidence
 from tripod.verify.rows import EvidenceReader
 from tripod.verify.scan.roots import Heads
 
-SEAL = "checkpoint"
 MAX_BLOB = 1024 * 1024 * 1024  # bytes
-_TILES = "tile"
-_LIMITS = {ENTRIES: WIDTH * (MAX_ENTRY + 2)}
 _DEEP = 64  # folders in each other: ours are never nearly so deep
+_DIGEST = re.compile("[0-9a-f]{64}")
+_BROKEN = (sqlite3.Error, LedgerError, LookupError, TypeError, ValueError, AttributeError,
+           RecursionError)  # fmt: skip
+"""What reading a damaged ledger may raise; other checks name it."""
 
 
 class FileError(TripodError):
@@ -70,23 +60,19 @@ class FileError(TripodError):
 
 def is_export(path: str) -> bool:
     """Whether a folder looks like an export: a seal, or tiles."""
-    return os.path.lexists(f"{path}/{SEAL}") or os.path.isdir(f"{path}/{_TILES}")
+    return os.path.lexists(f"{path}/{tiles.SEAL}") or os.path.isdir(f"{path}/{tiles.TILES}")
 
 
 class ExportFiles:
-    """One export, read-only."""
+    """One export, read-only. Reading raises ``FileError``."""
 
     def __init__(self, directory: str) -> None:
-        """Nothing is read yet."""
         self.directory = directory
+        self.bodies = os.path.lexists(f"{directory}/{tiles.BODIES}")
         self._disk = Disk(directory, steady=True)
 
     def read(self, path: str, limit: int) -> bytes:
-        """The bytes of a regular file.
-
-        Raises:
-            FileError: it is missing (a link does not count), it is larger, or it cannot be read.
-        """
+        """The bytes of a regular file of at most ``limit`` bytes; a link is none."""
         try:
             data = self._disk.read(path, limit)
         except UnreadableError as error:
@@ -97,22 +83,24 @@ class ExportFiles:
             raise FileError(f"{path} is missing")
         return data
 
+    def seal(self) -> tuple[Note, Seal]:
+        """The seal, whatever key signed it (MalformedError: it is none)."""
+        note = parse_note(self.read(tiles.SEAL, MAX_NOTE))
+        return note, parse_seal(note.text)
+
     def tile(self, tile: Tile) -> bytes:
-        """The bytes of a tile or an entry bundle (FileError: see ``read``)."""
-        return self.read(format_path(tile), _LIMITS.get(tile.level, 32 * tile.width))
+        """The bytes of a tile or an entry bundle."""
+        limit = 32 * tile.width if tile.level >= 0 else WIDTH * (tiles.MAX_ENTRY + 2)
+        return self.read(tiles.format_path(tile), limit)
 
     def lines(self, tile: Tile) -> bytes:
-        """The bytes of the bodies of an entry bundle (FileError: see ``read``)."""
-        return self.read(line_path(tile), MAX_LINES)
-
-    def has(self, folder: str) -> bool:
-        """Whether something stands at the path of a folder."""
-        return os.path.lexists(f"{self.directory}/{folder}")
+        """The bytes of the bodies of an entry bundle."""
+        return self.read(tiles.line_path(tile), tiles.MAX_LINES)
 
     def strays(self, size: int, named: Callable[[str], bool]) -> Iterator[str]:
-        """What stands there and belongs to no export of ``size`` entries.
+        """What stands there and belongs to no export of ``size`` entries; not empty folders.
 
-        ``named(digest)`` says whether a body names a blob. Folders that are empty do not count.
+        ``named(digest)`` says whether a body names a blob.
         """
         waiting = [""]
         while waiting:
@@ -124,9 +112,9 @@ class ExportFiles:
                 yield f"{front} cannot be read"
                 continue
             yield from (front + name for name in strange)
-            for name in files:
-                if not belongs(front + name, size, named):
-                    yield front + name
+            yield from (
+                front + name for name in files if not tiles.belongs(front + name, size, named)
+            )
             inner = [front + name for name in folders]
             if front.count("/") < _DEEP:
                 waiting += reversed(inner)
@@ -134,36 +122,16 @@ class ExportFiles:
                 yield from inner
 
 
-def belongs(path: str, size: int, named: Callable[[str], bool]) -> bool:
-    """Whether the file ``path`` is one of an export of ``size`` entries."""
-    top, _, rest = path.partition("/")
-    if top == BLOBS:
-        return named(rest)
-    if top not in (_TILES, BODIES):
-        return path == SEAL
-    try:
-        tile = parse_line_path(path) if top == BODIES else parse_path(path)
-    except MalformedError:
-        return False
-    there = size >> 8 * max(0, tile.level)
-    return tile.width == min(WIDTH, there - tile.number * WIDTH)
-
-
-# Exported ---------------------------------------------------------------------------------------
-
-
-_MARK = b'"sha256"'
-_DIGEST = re.compile("[0-9a-f]{64}")
-
-
 @dataclass
 class Loaded:
-    """An export in a database, and what was wrong with its files.
+    """An export that was read or compared, and what was wrong with its files.
 
-    ``seal`` is None where none could be read: then nothing was loaded. ``bodies`` says whether the
-    export has any. ``keys`` are those that the seal was held against; without one, nobody vouches.
+    ``front`` is the folder that findings name. ``seal`` is None where none could be read: then
+    nothing was loaded. ``bodies`` says whether the export has any. ``keys`` are those that the seal
+    was held against; without one, nobody vouches.
     """
 
+    front: str = ""
     tally: Tally = field(default_factory=Tally)
     seal: Seal | None = None
     bodies: bool = False
@@ -171,21 +139,57 @@ class Loaded:
     blobs: int = 0
     keys: tuple[VerifierKey, ...] = ()
 
-    def add(self, message: str, where: str, severity: Severity = "failure") -> None:
-        """Tell what is wrong with the files."""
+    def add(self, message: str, path: str = "", severity: Severity = "failure") -> None:
+        """Add a finding about a file, or about the folder itself."""
         help_ = record_agrees.STRAY if severity == "warning" else record_agrees.HELP
+        where = "/".join(part for part in (self.front, path) if part)
         self.tally.add(Finding(record_agrees.NAME, message, where, (), help_, severity))
 
+    def read_seal(self, files: ExportFiles) -> Note | None:
+        """Read the seal into ``self.seal``; None, with a finding, where that is impossible."""
+        try:
+            note, self.seal = files.seal()
+        except (FileError, MalformedError) as error:
+            self.add(f"there is no seal to judge the files by: {error}", tiles.SEAL)
+            return None
+        return note
 
-def read_note(files: ExportFiles) -> tuple[Note, Seal]:
-    """The seal of an export, no matter who signed it.
+    def judge_seal(self, note: Note, keys: Sequence[VerifierKey]) -> None:
+        """Ask whether one of ``keys``, if there are any, signed the seal."""
+        self.keys = tuple(keys)
+        if keys:
+            try:
+                open_seal(note, keys)
+            except LedgerError as error:
+                self.add(str(error), tiles.SEAL)
 
-    Raises:
-        FileError: it is missing or cannot be read.
-        MalformedError: it is no seal.
-    """
-    note = parse_note(files.read(SEAL, MAX_NOTE))
-    return note, parse_seal(note.text)
+    def add_strays(self, files: ExportFiles, size: int, named: set[str], what: str) -> None:
+        """Add what stands there and belongs to no entry of ``what``."""
+        for path in files.strays(size, named.__contains__):
+            message = f"it belongs to no entry of the {what}, and nothing reads it"
+            self.add(message, path, "warning")
+
+    def judged(self) -> FilesJudged:
+        """What the check ``record-agrees`` answers from."""
+        seen: dict[str, int | str] = {"entries": self.entries, "blobs": self.blobs}
+        if self.seal is not None:
+            seen = {"sealed": self.seal.size, **seen}
+        origin = "" if self.seal is None else self.seal.origin
+        return FilesJudged(self.tally, origin, bool(self.keys), seen)
+
+
+def own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
+    """The key that the sealed entries set last for this log: good against others alone."""
+    entries = EvidenceReader(db).raw(0, seal.size, kinds=("key.set",), newest_first=True)
+    for entry in entries:
+        with suppress(LedgerError, ValueError, LookupError, TypeError, AttributeError):
+            key = VerifierKey.parse(orjson.loads(entry.body or b"")["vkey"])
+            if key.name == seal.origin and key.kind == ED25519:
+                return [key]
+    return []
+
+
+# Exported ---------------------------------------------------------------------------------------
 
 
 def load(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loaded:
@@ -194,7 +198,7 @@ def load(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loa
     Args:
         directory: the export.
         database: path of a file that is not there.
-        keys: who may have signed the seal; where none is given, the key that the entries set.
+        keys: any of these may have signed the seal; by default, the key that the entries set.
 
     Raises:
         sqlite3.Error: the scratch database cannot be written.
@@ -210,39 +214,14 @@ def load(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loa
         for name, _ in guards:
             db.execute(f"DROP TRIGGER {name}")
         db.execute("BEGIN")
-        try:
-            note, loaded.seal = read_note(files)
-        except (FileError, MalformedError) as error:
-            loaded.add(f"there is no seal to judge the files by: {error}", SEAL)
-        else:
+        note = loaded.read_seal(files)
+        if note is not None and loaded.seal is not None:
             _Loading(files, db, loaded, loaded.seal).run()
-            _judge_seal(loaded, note, keys or own_keys(db, loaded.seal))
+            loaded.judge_seal(note, keys or own_keys(db, loaded.seal))
         for _, sql in guards:
             db.execute(sql)
         db.execute("COMMIT")
     return loaded
-
-
-def own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
-    """The key that the sealed entries set last for this log: good against others alone."""
-    entries = EvidenceReader(db).raw(0, seal.size, kinds=("key.set",), newest_first=True)
-    for entry in entries:
-        try:
-            key = VerifierKey.parse(orjson.loads(entry.body or b"")["vkey"])
-        except (LedgerError, ValueError, LookupError, TypeError, AttributeError):
-            continue
-        if key.name == seal.origin and key.kind == ED25519:
-            return [key]
-    return []
-
-
-def _judge_seal(loaded: Loaded, note: Note, keys: Sequence[VerifierKey]) -> None:
-    loaded.keys = tuple(keys)
-    if keys:
-        try:
-            open_seal(note, keys)
-        except LedgerError as error:
-            loaded.add(str(error), SEAL)
 
 
 class _Loading:
@@ -259,249 +238,186 @@ class _Loading:
 
     def run(self) -> None:
         """Load everything; stop at the first bundle that cannot be read."""
-        size = self.seal.size
-        self.to.bodies = self.files.has(BODIES)
-        whole = True
-        for tile in over(bundles_of(size), "reading bundles of entries", -(-size // WIDTH)):
+        size, whole = self.seal.size, True
+        self.to.bodies = self.files.bodies
+        bundles = tiles.bundles_of(size)
+        for tile in over(bundles, "reading bundles of entries", -(-size // WIDTH)):
             try:
                 self._bundle(tile)
             except (FileError, MalformedError, sqlite3.IntegrityError) as error:
-                self.to.add(f"{error}: what follows it cannot be judged", format_path(tile))
+                message = f"{error}: what follows it cannot be judged"
+                self.to.add(message, tiles.format_path(tile))
                 whole = False
                 break
         self.to.entries = self.tree.size
         add_head(self.db, self.tree, self.head.get("ledger", ""), self.head.get("at", ""))
         if whole:
             self._compare_tree()
-        for path in self.files.strays(size, self.named.__contains__):
-            self.to.add("it belongs to no entry of the export, and nothing reads it",
-                        path, "warning")  # fmt: skip
+        self.to.add_strays(self.files, size, self.named, "export")
 
     def _bundle(self, tile: Tile) -> None:
         first = tile.number * WIDTH
-        headers = parse_bundle(self.files.tile(tile), tile.width)
-        bodies = [LeafContent(None, None)] * tile.width
+        headers = tiles.parse_bundle(self.files.tile(tile), tile.width)
+        contents = [tiles.LeafContent(None, None)] * tile.width
         if self.to.bodies:
-            bodies = parse_lines(self.files.lines(tile), first, tile.width)
+            contents = tiles.parse_lines(self.files.lines(tile), first, tile.width)
         leaves = [leaf_hash(header) for header in headers]
         self._expect(tile._replace(level=0), b"".join(leaves))
         rows = []
-        for seq, (header, said) in enumerate(zip(headers, bodies, strict=True), first):
-            rows.append((seq, *self._columns(seq, header), header, *said))
-            if said.body is not None and _MARK in said.body:
-                self._blobs(said.body)
+        for seq, (header, content) in enumerate(zip(headers, contents, strict=True), first):
+            rows.append((seq, *self._columns(seq, header), header, *content))
+            self._blobs(content.body)
         add_entries(self.db, rows)
         for leaf in leaves:
             self.tree.append(leaf)
 
     def _columns(self, seq: int, header: bytes) -> tuple[str, str, str]:
         """Id, kind and stream as the header has them; where it has none, its check names that."""
-        try:
+        with suppress(orjson.JSONDecodeError, LookupError, TypeError):
             head = orjson.loads(header)
             columns = (head["id"], head["kind"], head["stream"])
             if all(type(text) is str for text in (*columns, head["ledger"], head["at"])):
                 self.head = head
                 return columns
-        except (orjson.JSONDecodeError, LookupError, TypeError):
-            pass
         return (f"unreadable {seq}", "", "")
 
-    def _blobs(self, body: bytes) -> None:
+    def _blobs(self, body: bytes | None) -> None:
         """Load the blobs that a body names; one that is not there is named by its own check."""
         try:
-            named = [digest for digest, _ in named_blobs(orjson.loads(body))]
+            named = list(tiles.blobs_in(body))
         except (orjson.JSONDecodeError, RecursionError):
             return
         for digest in named:
             if digest in self.named:
                 continue
             if not _DIGEST.fullmatch(digest):
-                self.to.add("a body names a blob by what is no digest", BLOBS)
+                self.to.add("a body names a blob by what is no digest", tiles.BLOBS)
                 continue
             self.named.add(digest)
+            path = tiles.blob_path(digest)
             try:
-                data = self.files.read(f"{BLOBS}/{digest}", MAX_BLOB)
+                data = self.files.read(path, MAX_BLOB)
             except FileError as error:
-                self.to.add(str(error), f"{BLOBS}/{digest}")
+                self.to.add(str(error), path)
                 continue
             add_blob(self.db, bytes.fromhex(digest), data)
             self.to.blobs += 1
 
     def _expect(self, tile: Tile, want: bytes) -> None:
         try:
-            have = self.files.tile(tile)
+            if self.files.tile(tile) == want:
+                return
+            message = "its hashes are not those of the entries"
         except FileError as error:
-            self.to.add(str(error), format_path(tile))
-            return
-        if have != want:
-            self.to.add("its hashes are not those of the entries", format_path(tile))
+            message = str(error)
+        self.to.add(message, tiles.format_path(tile))
 
     def _compare_tree(self) -> None:
         """The tiles above the leaves, and the root, against those that the entries give."""
         above: dict[int, list[bytes]] = {}
         for level, _, digest in self.tree.full:
             above.setdefault(level, []).append(digest)
-        for tile in tiles_of(self.seal.size):
+        for tile in tiles.tiles_of(self.seal.size):
             if tile.level:
                 first = tile.number * WIDTH
                 self._expect(tile, b"".join(above[tile.level][first : first + tile.width]))
         root = self.tree.root()
         if root != self.seal.root:
-            message = (
+            self.to.add(
                 f"the entries have the root {root.hex()[:16]}… at {self.seal.size}, the seal says "
-                f"{self.seal.root.hex()[:16]}…: they are not those that were sealed"
+                f"{self.seal.root.hex()[:16]}…: they are not those that were sealed",
+                tiles.SEAL,
             )
-            self.to.add(message, SEAL)
         if self.seal.size and self.head.get("ledger") != self.seal.origin:
-            message = (
+            self.to.add(
                 f"the seal is of {self.seal.origin!r}, the newest entry is one of "
-                f"{self.head.get('ledger', '')!r}"
+                f"{self.head.get('ledger', '')!r}",
+                tiles.SEAL,
             )
-            self.to.add(message, SEAL)
 
 
 # Recorded ---------------------------------------------------------------------------------------
 
-_BROKEN = (
-    sqlite3.Error,
-    LedgerError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    RecursionError,
-)
 
-
-def hold_record(evidence: OpenEvidence) -> None:
-    """Judge the record of a team that has its ledger; without a record or a ledger, do nothing."""
+def compare_record(evidence: OpenEvidence) -> None:
+    """Compare the record of a team with its ledger; without one of them, do nothing."""
     db, root = evidence.db, evidence.root
     if db is None or root is None or not os.path.lexists(f"{root}/{RECORD}"):
         return
-    found = Loaded()
-    files = ExportFiles(f"{root}/{RECORD}")
-    if os.path.islink(f"{root}/{RECORD}") or not os.path.isdir(f"{root}/{RECORD}"):
-        found.add(f"{RECORD} is no folder (a symbolic link does not count)", RECORD)
+    found, files = Loaded(RECORD), ExportFiles(f"{root}/{RECORD}")
+    if os.path.islink(files.directory) or not os.path.isdir(files.directory):
+        found.add(f"{RECORD} is no folder (a symbolic link does not count)")
     else:
-        try:
-            note, found.seal = read_note(files)
-        except (FileError, MalformedError) as error:
-            found.add(f"there is no seal to judge the files by: {error}", f"{RECORD}/{SEAL}")
-        else:
+        note = found.read_seal(files)
+        if note is not None and found.seal is not None:
+            keys: Sequence[VerifierKey] = ()
             with suppress(*_BROKEN):  # entries that cannot be read are what other checks name
-                found.keys = tuple(evidence.keys or own_keys(db, found.seal))
-            if found.keys:
-                try:
-                    open_seal(note, found.keys)
-                except LedgerError as error:
-                    found.add(str(error), f"{RECORD}/{SEAL}")
-            _Holding(db, files, found, found.seal).run()
-    evidence.record = judged(found)
+                keys = evidence.keys or own_keys(db, found.seal)
+            found.judge_seal(note, keys)
+            problem = _other_history(db, found.seal)
+            if problem is None:
+                _compare(SQLiteReader(db), files, found, found.seal.size)
+            else:
+                found.add(problem, tiles.SEAL)
+    evidence.record = found.judged()
 
 
-def judged(found: Loaded) -> FilesJudged:
-    """What the check ``record-agrees`` answers from."""
-    seal = found.seal
-    seen: dict[str, int | str] = {"entries": found.entries, "blobs": found.blobs}
-    if seal is not None:
-        seen = {"sealed": seal.size, **seen}
-    return FilesJudged(found.tally, "" if seal is None else seal.origin, bool(found.keys), seen)
-
-
-class _Holding:
-    """One pass over the ledger and the files of its record."""
-
-    def __init__(self, db: sqlite3.Connection, files: ExportFiles, to: Loaded, seal: Seal) -> None:
-        self.db = db
-        self.ledger = SQLiteReader(db)
-        self.files = files
-        self.to = to
-        self.seal = seal
-        self.bodies = files.has(BODIES)
-        self.named: set[str] = set()
-
-    def run(self) -> None:
-        """Compare everything; a ledger that cannot be read is what other checks name."""
-        size = self.seal.size
-        problem = self._problem()
-        if problem is not None:
-            self.to.add(problem, f"{RECORD}/{SEAL}")
-            return
-        for tile in over(bundles_of(size), "comparing the record", -(-size // WIDTH)):
-            try:
-                for path, want in self._bundle(tile):
-                    self._compare(path, want)
-            except _BROKEN as error:
-                where = f"{RECORD}/{format_path(tile)}"
-                self.to.add(f"the ledger cannot be compared with it: {error}", where)
-        for tile in tiles_of(size):
-            if tile.level:
-                try:
-                    self._compare(format_path(tile), self._upper(tile))
-                except _BROKEN as error:
-                    where = f"{RECORD}/{format_path(tile)}"
-                    self.to.add(f"the ledger cannot be compared with it: {error}", where)
-        for path in self.files.strays(size, self.named.__contains__):
-            what = "it belongs to no entry of the record, and nothing reads it"
-            self.to.add(what, f"{RECORD}/{path}", "warning")
-
-    def _problem(self) -> str | None:
-        try:
-            size = self.ledger.size
-            line = Heads(self.db).line(max(0, min(self.seal.size, size) - 1))
-            if self.seal.origin != line:
-                return f"the record is of the log {self.seal.origin!r}, the ledger is {line!r}"
-            if self.seal.size > size:
-                return (
-                    f"the record was sealed at {self.seal.size} entries, and the ledger holds "
-                    f"{size}: it was rolled back, or the record is another's"
-                )
-            root = root_of(block_nodes(self.db), 0, self.seal.size)
-        except _BROKEN as error:
-            return f"the ledger cannot be compared with its record: {error}"
-        if root != self.seal.root:
+def _other_history(db: sqlite3.Connection, seal: Seal) -> str | None:
+    """Why the record is not of this ledger, so that its files say nothing; None: it is."""
+    try:
+        size = SQLiteReader(db).size
+        line = Heads(db).line(max(0, min(seal.size, size) - 1))
+        if seal.origin != line:
+            return f"the record is of the log {seal.origin!r}, the ledger is {line!r}"
+        if seal.size > size:
             return (
-                f"at {self.seal.size} entries the ledger has another root than the seal of its "
-                "record: one of them was rewritten"
+                f"the record was sealed at {seal.size} entries, and the ledger holds {size}: it "
+                "was rolled back, or the record is another's"
             )
+        root = root_of(block_nodes(db), 0, seal.size)
+    except _BROKEN as error:
+        return f"the ledger cannot be compared with its record: {error}"
+    if root == seal.root:
         return None
+    return (
+        f"at {seal.size} entries the ledger has another root than the seal of its record: one of "
+        "them was rewritten"
+    )
 
-    def _bundle(self, tile: Tile) -> Iterator[tuple[str, bytes]]:
-        first = tile.number * WIDTH
-        entries = list(self.ledger.raw(first, first + tile.width))
-        headers = [entry.header for entry in entries]
-        yield format_path(tile), format_bundle(headers)
-        leaves = b"".join(leaf_hash(header) for header in headers)
-        yield format_path(tile._replace(level=0)), leaves
-        self.to.entries += len(entries)
-        if not self.bodies:
-            return
-        said = [LeafContent(entry.salt, entry.body, entry.auth) for entry in entries]
-        lines = [format_line(seq, one) + b"\n" for seq, one in enumerate(said, first)]
-        yield line_path(tile), b"".join(lines)
-        for entry in entries:
-            if entry.body is not None and _MARK in entry.body:
-                yield from self._blobs(entry.body)
 
-    def _blobs(self, body: bytes) -> Iterator[tuple[str, bytes]]:
-        for digest, _ in named_blobs(orjson.loads(body)):
-            if digest not in self.named:
-                self.named.add(digest)
-                blob = self.ledger.blob(bytes.fromhex(digest))
-                if blob is not None and len(blob) <= MAX_BLOB:
-                    self.to.blobs += 1
-                    yield f"{BLOBS}/{digest}", blob
-
-    def _upper(self, tile: Tile) -> bytes:
-        first = tile.number * WIDTH
-        return b"".join(self.ledger.hashes(tile.level, first, first + tile.width))
-
-    def _compare(self, path: str, want: bytes) -> None:
-        where = f"{RECORD}/{path}"
+def _compare(ledger: LedgerReader, files: ExportFiles, found: Loaded, size: int) -> None:
+    """Compare every file; a ledger that cannot be read is what other checks name."""
+    named: set[str] = set()
+    for tile in over(list(tiles.walk(size)), "comparing the record"):
         try:
-            same = self.files.read(path, max(len(want), 1)) == want
-        except FileError as error:
-            self.to.add(f"{RECORD}/{error}", where)
-            return
-        if not same:
-            self.to.add("it is not what the ledger holds", where)
+            for path, want in _expected(ledger, tile, files, found, named):
+                try:
+                    if files.read(path, max(len(want), 1)) != want:
+                        found.add("it is not what the ledger holds", path)
+                except FileError as error:
+                    found.add(f"{RECORD}/{error}", path)
+        except _BROKEN as error:
+            found.add(f"the ledger cannot be compared with it: {error}", tiles.format_path(tile))
+    found.add_strays(files, size, named, "record")
+
+
+def _expected(
+    ledger: LedgerReader, tile: Tile, files: ExportFiles, found: Loaded, named: set[str]
+) -> Iterator[tuple[str, bytes]]:
+    """Path and bytes of the files at a tile, and of the blobs that no earlier one ``named``."""
+    first = tile.number * WIDTH
+    if tile.level >= 0:
+        hashes = ledger.hashes(tile.level, first, first + tile.width)
+        yield tiles.format_path(tile), b"".join(hashes)
+        return
+    entries = list(ledger.raw(first, first + tile.width))
+    found.entries += len(entries)
+    yield from tiles.bundle_files(tile, entries, bodies=files.bodies)
+    for entry in entries if files.bodies else ():
+        for digest in tiles.blobs_in(entry.body):
+            if digest not in named:
+                named.add(digest)
+                blob = ledger.blob(bytes.fromhex(digest))
+                if blob is not None and len(blob) <= MAX_BLOB:
+                    found.blobs += 1
+                    yield tiles.blob_path(digest), blob

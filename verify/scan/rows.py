@@ -20,8 +20,8 @@ import orjson
 
 from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, REDACTED, Header, Tree, leaf_hash
 from tripod.ledger.actors import CHANGES
+from tripod.ledger.entry import named_blobs
 from tripod.ledger.progress import over
-from tripod.ledger.sqlite import erase
 from tripod.verify.check import Finding, Tally
 from tripod.verify.checks import (
     bodies_present,
@@ -359,7 +359,7 @@ class Pass:
         self.tree.full.clear()
 
     def _name(self, seq: int, data: dict[str, Any]) -> None:
-        rows = [(digest, size, seq) for digest, size in erase.named_blobs(data)]
+        rows = [(digest, size, seq) for digest, size in named_blobs(data)]
         if rows:
             self.named.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", rows)
 

@@ -196,7 +196,7 @@ def lines_by(key: SigningKey, note: Note) -> bytes:
         (Response(409, SIZE_TYPE, b"999\n"), RefusedError, "ROLLBACK"),
         (Response(409, TEXT_TYPE, b"1\n"), UnreachableError, "409"),
         (Response(422, TEXT_TYPE, b"no"), RefusedError, "FORK"),
-        (Response(403, TEXT_TYPE, b""), RefusedError, "get to know"),
+        (Response(403, TEXT_TYPE, b""), RefusedError, "must allow this ledger"),
         (Response(400, TEXT_TYPE, b""), RefusedError, "tlog-witness"),
         (Response(302, TEXT_TYPE, b""), UnreachableError, "302"),
         (Response(500, TEXT_TYPE, b"\xff"), UnreachableError, "500"),
