@@ -1,7 +1,7 @@
 """Writes the ledger as plain files: a sealed tlog-tiles folder, with the bodies if requested.
 
-``tripod.ledger.tlog.tiles`` knows the layout. The same seal gives the same files, whether the folder
-is written at once or grows with the ledger; so an export adds to a smaller folder only what is new.
+``tripod.ledger.tlog.tiles`` knows the layout. The same seal gives the same files, whether they are
+written at once or the folder grows with the ledger; an export adds to it only what is new.
 
 The order of durability, and what it means if we die between two steps:
 
