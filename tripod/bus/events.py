@@ -14,8 +14,7 @@ from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
 from tripod.projections.bus.tables import event_bytes, in_queue, name_us
 from tripod.projections.team.tables import odd_config
-from tripod.team.act import Act, draft_event, judge_event
-from tripod.team.files import digest_of
+from tripod.team.act import Act, digest_of, draft_event, judge_event
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
@@ -267,7 +266,7 @@ def take_event(team: Team, act: Act, event: int, name: str) -> bool:
 
     ``name`` is its name in the ledger (see ``full_name``).
     """
-    return not _lost(team, act, team.files.take_events([name]), {name: event})
+    return not _lost(team, act, team.files.moves.take([name]), {name: event})
 
 
 def _lost(team: Team, act: Act, names: list[str], events: Mapping[str, int]) -> list[str]:
@@ -321,7 +320,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
             f"SELECT name, seq FROM events WHERE acked IS NULL{where}", values
         )
         events: dict[str, int] = dict(rows.fetchall())
-        lost = _lost(team, act, team.files.take_events(list(events)), events)
+        lost = _lost(team, act, team.files.moves.take(list(events)), events)
         if lost:  # in the moment since we looked: these are another program's
             from tripod.projections.bus.intake import moved
 

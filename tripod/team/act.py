@@ -1,33 +1,47 @@
-"""An open team directory, and one act on it: what it appends, and what is written after it.
+"""One act on a team directory: what it appends, and what it does to files besides.
 
-What needs no more than an open ledger and its files, the trust commands first of all, takes a
-``Context``. Only ``tripod.team.team`` makes an ``Act``, and the acts of the domains
-(``tripod.bus``, ``tripod.chat`` and so on) work with it. What others wrote to the files is taken in
-by ``tripod.team.intake`` before.
+``tripod.team.team`` makes an ``Act``; the acts of the domains (``tripod.bus``, ``tripod.chat`` and
+so on) work with it. The trust commands need no more than a ``Context``.
+
+Read positions: the ledger holds them, and ``chat/*.chat.cursors`` is shared with the original tool,
+which knows no ledger. In every act on a chat, under the chat's own lock, what the tool moved is
+taken in. After the COMMIT the file is written as far as its format allows: the last message before
+the first unread one. It is not waited for: lost in a power cut, it is written again, in any case
+with the chat that it belongs to, since an index in it means another message as soon as the lines of
+that chat moved.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tripod.errors import BadArgumentError, RefusedError
-from tripod.ledger import DATABASE, Draft, Entry
+from tripod.ledger import DATABASE, REDACTED, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
+from tripod.ledger.kinds.team import DISPLACED
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
 from tripod.projections import (
+    BUS,
+    CHAT,
     COUNTS,
+    CURSORS,
+    PROJECTIONS,
+    RACY_NS,
     UNMERGED_CURE,
     Disk,
+    File,
     Source,
+    Stat,
     UnreadableError,
     content_bytes,
     desired,
     fold_into,
     in_the_way,
+    manifest,
     merge_marker,
     source_of,
 )
@@ -40,7 +54,8 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_word,
 )
-from tripod.team.files import Files, touched_by
+from tripod.projections.chat.format import format_cursors, parse_cursors
+from tripod.projections.chat.tables import index_of
 
 if TYPE_CHECKING:
     from tripod.projections import Conflict
@@ -49,12 +64,44 @@ if TYPE_CHECKING:
 Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
 """Gives drafts, those of actors with a key signed."""
 
+READ_LIMIT = 2**30
 MAX_DISPLACED = 16 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024  # bytes
+_MARKER = "is a conflict marker of a merge that is not finished"
+
+
+def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
+    """Paths that entries may have changed, in order; of acknowledged events both places.
+
+    Of a redaction: the files that show a tombstone for the erased body now.
+    """
+    paths: dict[str, None] = {}
+    for entry in entries:
+        if entry.kind == "bus.acked-all":
+            for name in BUS.moved_by(source, entry.seq):
+                paths[f"{BUS.folder}/{name}"] = paths[f"{BUS.folder}/processed/{name}"] = None
+        if entry.kind == REDACTED:
+            from tripod.projections.erasure import places
+
+            erased = places(source, entry.data["kind"], entry.data["keep"])
+            paths.update((path, None) for path in erased if desired(source, path) is not None)
+        for projection in PROJECTIONS:
+            if entry.kind in projection.kinds:
+                paths.update(dict.fromkeys(projection.touched(entry)))
+    return paths
+
+
+def digest_of(disk: Disk, path: str) -> str:
+    """SHA-256 of a file's bytes; '' if absent, and where it cannot be read."""
+    try:
+        data = disk.read(path, READ_LIMIT)
+    except UnreadableError:
+        return ""
+    return "" if data is None else sha256(data).hexdigest()
 
 
 class Context:
-    """The ledger and the files of one team directory, and the warnings for the command's end.
+    """The ledger and the disk of one team directory, and the warnings for the command's end.
 
     ``queue`` is the queue that acts on events work on: '' the team's own, else ``<name>/``.
     """
@@ -69,14 +116,13 @@ class Context:
         self.store = SQLiteStore(f"{root}/{DATABASE}", fold=fold_into, create=create)
         self.disk = Disk(root)
         self.source: Source = source_of(self.store)
-        self.files = Files(self.disk, self.store, self.source)
         self.warnings: list[str] = []
         self.queue = ""
 
     def append_apart(self, make: Callable[[], Sequence[Draft]]) -> list[Entry]:
         """Append what changes no file, without a look at any of them.
 
-        ``make`` gives the drafts; it is called in the writer's place, where the ledger's head is
+        ``make`` gives the drafts; it is called under the writer's lock, where the ledger's head is
         the committed one.
         """
         with self.store.transaction() as transaction:
@@ -87,18 +133,70 @@ class Context:
         return entries
 
 
+class FileState:
+    """What one act knows and learns of the files; ``tripod.team.files`` writes them by it.
+
+    ``held``: files whose original tools' lock this act has. ``known``: the manifest as of the last
+    act. ``agreed``: files that this act compared with the ledger. ``uncounted``: queues that were
+    not counted in full. ``displaced``: digests of bytes that this act kept in the ledger.
+    ``unmerged``: files with conflict markers, and what to say of them. ``taken``: acknowledged
+    events that it moved before the COMMIT. ``late``: files that another program wrote meanwhile.
+    ``settled``: paths to be watched no more.
+    """
+
+    def __init__(self, disk: Disk, held: Iterable[str] = ()) -> None:
+        self.disk = disk
+        self.held = set(held)
+        self.known: manifest.Manifest = {}
+        self.agreed: manifest.Manifest = {}
+        self.uncounted: set[str] = set()
+        self.displaced: set[str] = set()
+        self.unmerged: dict[str, str] = {}
+        self.taken: set[str] = set()
+        self.late: dict[str, None] = {}
+        self.settled: set[str] = set()
+        self.written: dict[str, tuple[Stat, str]] = {}
+        self._digests: dict[str, set[str]] = {}
+
+    def account(self, path: str, digest: str) -> None:
+        """These bytes of a file are in the ledger: they may be written over."""
+        self._digests.setdefault(path, set()).add(digest)
+
+    def is_accounted(self, path: str, digest: str) -> bool:
+        """Whether we know these bytes of a file: written by us, or taken in."""
+        noted = self.known.get(path)
+        return (noted is not None and noted.digest == digest) or digest in self._digests.get(
+            path, ()
+        )
+
+    def is_ours(self, path: str, digest: str) -> bool:
+        """Whether a file's bytes may be written over; '' stands for no file."""
+        return not digest or path == COUNTS.path or self.is_accounted(path, digest)
+
+    def keep_open(self, path: str, data: bytes) -> None:
+        """A replaced file that others may still write into: it is looked at by later commands."""
+        stat = self.disk.stat(path)
+        if stat is not None:
+            self.written[path] = (stat, sha256(data).hexdigest())
+
+    def drop(self, path: str) -> None:
+        """A replaced file whose bytes are all in the ledger goes."""
+        self.disk.remove(path)
+        self.settled.add(path)
+
+
 class Inspection:
     """What an act's look at the files found, besides what it took in.
 
     ``full``: it also looks at evidence and read positions. ``seen_ns``: when it began.
     ``files`` and ``left_alone``: how many files it took in, and which it did not. ``ahead``: the
     files show entries that the ledger lacks. ``triggers``: those of the database that were put
-    back.
+    back. ``warned``: the warnings so far.
     """
 
-    def __init__(self, *, full: bool) -> None:
-        """Nothing is looked at yet."""
+    def __init__(self, *, full: bool, warned: Iterable[str]) -> None:
         self.full = full
+        self.warned = set(warned)
         self.seen_ns = time.time_ns()
         self.left_alone: list[str] = []
         self.files = 0
@@ -110,18 +208,23 @@ class Act:
     """The tables to decide over, and the way to append.
 
     ``conflicts`` are files that contradict the ledger, by path. ``rewrite``: paths to be written
-    besides those that the entries change. ``later``: work that is done after the COMMIT, in the
-    writer's place, each key once. ``sign`` signs for the actors that have a key, where any has.
+    besides those that the entries change. ``later``: work that is done after the COMMIT, under the
+    writer's lock, each key once. ``sign`` signs for the actors that have a key, where any has.
     ``parts`` counts the acts that joined this one; ``is_broken``: one of them failed half way.
     """
 
     def __init__(
-        self, context: Context, transaction: SQLiteTransaction, *, full: bool = False
+        self,
+        context: Context,
+        writer: FileState,
+        transaction: SQLiteTransaction,
+        *,
+        full: bool = False,
     ) -> None:
-        """Nothing is looked at yet."""
         self.context = context
+        self.writer = writer
         self.transaction = transaction
-        self.look = Inspection(full=full)
+        self.look = Inspection(full=full, warned=context.warnings)
         self.now_us = self.look.seen_ns // 1000
         self.conflicts: dict[str, Conflict] = {}
         self.entries: list[Entry] = []
@@ -130,7 +233,6 @@ class Act:
         self.sign: Sign | None = None
         self.parts = 0
         self.is_broken = False
-        self._warned = set(context.warnings)
 
     @property
     def store(self) -> SQLiteStore:
@@ -147,16 +249,6 @@ class Act:
         """The team directory."""
         return self.context.disk
 
-    @property
-    def writer(self) -> Files:
-        """The files that this act may write."""
-        return self.context.files
-
-    @property
-    def queue(self) -> str:
-        """The queue of events: '' the team's own, else ``<name>/``."""
-        return self.context.queue
-
     def extent(self) -> tuple[int, ...]:
         """How much this act did so far: where it stays equal, nothing was done in between."""
         return len(self.entries), len(self.rewrite), len(self.later), len(self.writer.taken)
@@ -164,7 +256,7 @@ class Act:
     def append(self, drafts: Sequence[Draft]) -> list[Entry]:
         """Append; all acts of one transaction stand or fall together.
 
-        What one actor with a key does is signed together.
+        Drafts of one actor with a key are signed together.
 
         Raises:
             RefusedError: an actor has a key, and it cannot be used here; nothing is recorded.
@@ -176,19 +268,19 @@ class Act:
         return entries
 
     def erase(self, redaction: Draft) -> None:
-        """Append a redaction and carry it out; signed, and refused, as what is appended."""
+        """Append a redaction and carry it out; it is signed and refused as in ``append``."""
         if self.sign is not None:
             (redaction,) = self.sign((redaction,))
         self.entries.append(self.transaction.erase(redaction))
 
     def warn(self, text: str) -> None:
-        """Have something said at the end of the command, once."""
-        if text not in self._warned:
-            self._warned.add(text)
+        """Have a warning printed at the end of the command, once."""
+        if text not in self.look.warned:
+            self.look.warned.add(text)
             self.context.warnings.append(text)
 
     def forget_warnings(self, path: str) -> None:
-        """Say nothing of a file that this act itself begins anew."""
+        """Drop the warnings about a file that this act itself begins anew."""
         warnings = self.context.warnings
         warnings[:] = [text for text in warnings if not text.startswith(f"{path}: ")]
 
@@ -213,19 +305,13 @@ class Act:
         want = desired(self.source, path)
         line = merge_marker(path, data, b"" if want is None else want.data)
         if line is not None:
-            raise RefusedError(
-                f"{self.disk.full(path)}: line {line} is a conflict marker of a merge that is not "
-                f"finished: writing the file would remove the other side's part, so nothing was "
-                f"recorded; {UNMERGED_CURE}"
-            )
+            self._refuse_unmerged(path, f"line {line} {_MARKER}")
         from tripod.projections.erasure import withhold
 
         shown, places = withhold(self.source, path, data)
         if places:
             reason += f" (it showed {places} redacted places, which were not kept)"
         if not self._is_kept(path, shown):
-            from tripod.ledger.kinds.team import DISPLACED
-
             self.append([DISPLACED.draft({"path": path, "reason": reason, "content": shown})])
         digest = sha256(data).hexdigest()
         self.writer.account(path, digest)
@@ -242,9 +328,7 @@ class Act:
         return any(c is not None and content_bytes(self.source, c) == shown for c in contents)
 
     def refuse_blocked(self) -> None:
-        """Refuse to write where something other than a file stands: it is somebody's setup.
-
-        A file that holds conflict markers is somebody's unfinished work.
+        """Refuse to write where a folder, a link or a half-merged file stands.
 
         Raises:
             RefusedError: it would be replaced; nothing was recorded.
@@ -255,11 +339,7 @@ class Act:
             paths.add(COUNTS.path)
         for path in sorted(path for path in paths if not path.endswith(".event")):
             if path in self.writer.unmerged:
-                raise RefusedError(
-                    f"{self.disk.full(path)}: {self.writer.unmerged[path]}: writing the file would "
-                    "remove the other side's part, so nothing was recorded; "
-                    f"{UNMERGED_CURE}, and do this again"
-                )
+                self._refuse_unmerged(path, self.writer.unmerged[path], ", and do this again")
             odd = in_the_way(self.disk, path)
             if odd is not None:
                 raise RefusedError(
@@ -268,22 +348,30 @@ class Act:
                     "itself there, and link to it from where you want to have it"
                 )
 
+    def _refuse_unmerged(self, path: str, detail: str, more: str = "") -> None:
+        raise RefusedError(
+            f"{self.disk.full(path)}: {detail}: writing the file would remove the other side's "
+            f"part, so nothing was recorded; {UNMERGED_CURE}{more}"
+        )
+
     def keep_displaced(self) -> None:
-        """Keep what others left where files are about to be written, before they are replaced.
+        """Keep the bytes of others in files that are about to be replaced.
 
-        That is where this act writes, and where a writer should have that died.
+        These are the files that this act writes, and those that an interrupted act should have
+        written.
         """
-        if self.conflicts:
-            ours = [entry for entry in self.entries if "observed" not in entry.data]
-            shown = self.transaction.cursors().files
-            first = self.entries[0].seq if self.entries else self.transaction.size
-            behind = self.store.read(shown, first) if shown < first else ()
-            touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
-            for path in sorted((touched & self.conflicts.keys()) - self.writer.unmerged.keys()):
-                self._tell_lost(path)
-                self.displace(path, self.conflicts[path].detail)
+        if not self.conflicts:
+            return
+        ours = [entry for entry in self.entries if "observed" not in entry.data]
+        shown = self.transaction.cursors().files
+        first = self.entries[0].seq if self.entries else self.transaction.size
+        behind = self.store.read(shown, first) if shown < first else ()
+        touched = self.rewrite | touched_by((*behind, *ours), self.source).keys()
+        for path in sorted((touched & self.conflicts.keys()) - self.writer.unmerged.keys()):
+            self._warn_of_losses(path)
+            self.displace(path, self.conflicts[path].detail)
 
-    def _tell_lost(self, path: str) -> None:
+    def _warn_of_losses(self, path: str) -> None:
         """Name what others wrote into a file that is about to be written over, and only there."""
         from tripod.projections.unheld import told, unheld
 
@@ -333,10 +421,10 @@ def draft_event(
     cause: Draft | None = None,
     to: str | None = None,
 ) -> Draft:
-    """The draft of a new event, under a file name that nobody has yet.
+    """The draft of a new event, under a file name that is free.
 
-    ``cause`` is what it tells of, a draft with its id: who did that does this too, and the source
-    is the tool that tells it. ``to`` is the handle that it addresses.
+    ``cause`` is the draft (with its id) that the event reports: the event has the same actor, and
+    ``source`` is the tool that reports it. ``to`` is the handle that it addresses.
 
     Raises:
         BadArgumentError: a field breaks its rule.
@@ -348,7 +436,7 @@ def draft_event(
         problem = name_problem(file)
         if problem is not None:
             raise BadArgumentError(problem)
-        name = act.queue + file
+        name = act.context.queue + file
         taken = act.transaction.tables.execute(
             "SELECT 1 FROM events WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
             " AND us = ?1 AND name = ?2"
@@ -359,9 +447,7 @@ def draft_event(
             break
         us += 1
     act.now_us = us + 1
-    data = format_event(
-        Event(source, type_, priority, format_time(us), f"{source}:{type_}", payload)
-    )
+    event = Event(source, type_, priority, format_time(us), f"{source}:{type_}", payload)
     draft = PUBLISHED.draft(
         {
             "name": name,
@@ -369,9 +455,124 @@ def draft_event(
             "source": source,
             "type": type_,
             "priority": cast("Priority", priority),
-            "size": len(data),
+            "size": len(format_event(event)),
             "payload": payload.encode() or None,
             "to": to,
         }
     )
     return draft if cause is None else draft._replace(actor=cause.actor, cause=cause.id)
+
+
+# Read positions --------------------------------------------------------------------------------
+
+
+def _cursors_of(channel: str) -> str:
+    return f"{CHAT.folder}/{channel}.chat.cursors"
+
+
+def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
+    """Append what the original tool moved since we last looked.
+
+    ``locked``: the act holds the chat's lock, and may write the file after the COMMIT.
+    """
+    path = _cursors_of(channel)
+    stat = act.disk.stat(path)
+    known = act.writer.known.get(path)
+    if stat is None or (
+        known is not None and known.stat == stat and known.noted_ns - stat.mtime_ns > RACY_NS
+    ):
+        return
+    data = _read_cursors(act, path)
+    if data is None:
+        return
+    digest = sha256(data).hexdigest()
+    if known is not None and known.digest == digest:
+        return
+    from tripod.projections.chat.intake import seen_positions
+
+    if not act.writer.is_accounted(path, digest):  # else another part of this act took it in
+        act.writer.account(path, digest)
+        files = act.transaction.cursors().files
+        draft = seen_positions(act.source, act.disk, channel, data, files=files)
+        if draft is not None:
+            act.append([draft])
+    if locked:
+        show_positions(act, channel)
+
+
+def show_positions(act: Act, channel: str, handles: Collection[str] | None = None) -> None:
+    """After the COMMIT, write where ``handles`` stand now; None: all that the file has."""
+    key = ("cursors", channel) if handles is None else ("cursors", channel, "", *handles)
+    act.later[key] = lambda: _show_locked(act, channel, handles)
+
+
+def _show_locked(act: Act, channel: str, handles: Collection[str] | None) -> None:
+    """Write the file under the chat's lock, which an act that joined another may not have.
+
+    The lock is not waited for: where another program has it, or moved a position since we looked,
+    the next command that reads or sends writes the file. All positions cannot wait: then the chat
+    is written again.
+    """
+    chat = f"{CHAT.folder}/{channel}.chat"
+    if chat in act.writer.held:
+        is_shown = _show(act, channel, handles)
+    else:
+        try:
+            with act.disk.foreign_lock(chat, wait=False) as is_ours:
+                is_shown = is_ours and _show(act, channel, handles)
+        except OSError as error:
+            act.warn(f"{_cursors_of(channel)}: not written: {error.strerror}")
+            return
+    if not is_shown and handles is None:
+        act.writer.late[chat] = None
+
+
+def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
+    """False where others moved a position that is not in the ledger."""
+    path = _cursors_of(channel)
+    data = _read_cursors(act, path)
+    if data is None and act.disk.stands(path):
+        return True
+    if data is not None and not act.writer.is_accounted(path, sha256(data).hexdigest()):
+        return False
+    before = parse_cursors(data or b"")
+    if handles is None:
+        rows = act.source.db.execute("SELECT handle FROM cursors WHERE channel = ?", (channel,))
+        handles = [*before, *(handle for (handle,) in rows.fetchall())]
+    after = dict(before)
+    for handle in handles:
+        index = index_of(act.source, channel, handle)
+        if index is None:
+            after.pop(handle, None)
+        elif "=" not in handle and "\n" not in handle and not handle.startswith("#"):
+            after[handle] = index
+    if after == before:
+        stat = act.disk.stat(path)
+    else:
+        data = format_cursors(after)
+        try:
+            stat = act.disk.write(path, File(data, CURSORS.mode), durable=False)
+        except OSError as error:
+            act.warn(f"{path}: not written: {error.strerror}; the original tool shows more as new")
+            return True
+    if stat is not None and data is not None:
+        digest = sha256(data).hexdigest()
+        act.writer.account(path, digest)
+        act.writer.written[path] = (stat, digest)
+    return True
+
+
+def _read_cursors(act: Act, path: str) -> bytes | None:
+    try:
+        data = act.disk.read(path, CURSORS.limit)
+    except UnreadableError as error:
+        act.warn(f"{error}; the read positions in it are left alone")
+        return None
+    line = None if data is None else merge_marker(path, data)
+    if line is not None:
+        act.warn(
+            f"{path}: line {line} {_MARKER}; the read positions in it are left alone: "
+            f"{UNMERGED_CURE}"
+        )
+        return None
+    return data

@@ -1,4 +1,4 @@
-"""Takes in what other programs wrote to the team's files: the second step of an act.
+"""Step 2 of an act: take in what other programs wrote to the team's files.
 
 What they hold is in the ledger before anything is written over. What contradicts the ledger is
 named, and files that vanished are written again. Replaced files that came back with more in them
@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING
 from tripod.errors import RefusedError
 from tripod.ledger import Draft
 from tripod.ledger.kinds.team import DISPLACED
-from tripod.projections import BUS, CHAT, KEPT, UNMERGED_CURE, Disk
-from tripod.projections.team.tables import PATH as COUNTS_PATH
+from tripod.projections import BUS, CHAT, COUNTS, KEPT, UNMERGED_CURE, Disk
 from tripod.projections.team.tables import ahead_of
-from tripod.team.act import Act, draft_event
-from tripod.team.files import digest_of
-from tripod.team.positions import behind, show_positions, take_positions
+from tripod.team.act import Act, draft_event, show_positions, take_positions
 
 if TYPE_CHECKING:
     from tripod.projections import Conflict, Found
@@ -38,11 +35,11 @@ def take_in(act: Act) -> None:
     _drop_known(act, found)
     shown = act.transaction.cursors().files
     gone: dict[str, str] = {}
-    if not act.disk.is_file(COUNTS_PATH):
-        act.rewrite.add(COUNTS_PATH)
-        if shown and not act.disk.stands(COUNTS_PATH):
-            gone[COUNTS_PATH] = "the file is gone"
-            act.warn(f"{COUNTS_PATH}: the file is gone; it is written again")
+    if not act.disk.is_file(COUNTS.path):
+        act.rewrite.add(COUNTS.path)
+        if shown and not act.disk.stands(COUNTS.path):
+            gone[COUNTS.path] = "the file is gone"
+            act.warn(f"{COUNTS.path}: the file is gone; it is written again")
     for path, digest in found.digests.items():
         act.writer.account(path, digest)
     for conflict in found.conflicts:
@@ -55,7 +52,8 @@ def take_in(act: Act) -> None:
 
         drafts = sort_pieces(found.pieces)
         act.append(drafts)
-        _note_config(act, drafts)
+        if not _is_adopting(act):
+            _announce(act, drafts, found.malformed)
         for draft in drafts:
             if draft.kind == "chat.rotated" and "moved" in draft.body:
                 act.writer.settled.add(CHAT.live(draft.stream))  # it is watched no more
@@ -64,12 +62,9 @@ def take_in(act: Act) -> None:
                     f"{draft.body['path']}: not understood ({draft.body['problem']}); its "
                     "bytes are kept in the ledger, and it stays as it is"
                 )
-        _note_malformed(act, drafts, found.malformed)
-        _tell_deleted(act, drafts)
+        _warn_of_deleted(act, drafts)
     take_strays(act)
-    if act.look.full:
-        _take_positions(act)
-    _tell_positions(act)
+    _take_positions(act)
     _note_gone(act, gone, shown)
 
 
@@ -78,34 +73,31 @@ def _heed(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
     from tripod.projections import UNMERGED
     from tripod.projections.intake import BLOCKED
 
+    path, detail = conflict.path, conflict.detail
+    if conflict.what == "missing":
+        act.rewrite.add(path)
+        gone[path] = detail
+        act.warn(f"{path}: {detail}; it is written again")
+        return
+    act.conflicts[path] = conflict
     if conflict.what == BLOCKED:
-        act.conflicts[conflict.path] = conflict
-        act.rewrite.discard(conflict.path)
-        act.warn(
-            f"{conflict.path}: {conflict.detail}; it is left as it is, and what would "
-            "write there is refused"
-        )
+        act.rewrite.discard(path)
+        act.warn(f"{path}: {detail}; it is left as it is, and what would write there is refused")
     elif conflict.what == UNMERGED:
-        act.conflicts[conflict.path] = conflict
-        act.writer.unmerged[conflict.path] = conflict.detail
-        act.rewrite.discard(conflict.path)
+        act.writer.unmerged[path] = detail
+        act.rewrite.discard(path)
         act.warn(
-            f"{conflict.path}: {conflict.detail}; nothing of the file was taken in, it is "
-            f"left as it is, and what would write there is refused: {UNMERGED_CURE}"
+            f"{path}: {detail}; nothing of the file was taken in, it is left as it is, and what "
+            f"would write there is refused: {UNMERGED_CURE}"
         )
-    elif conflict.what == "missing":
-        act.rewrite.add(conflict.path)
-        gone[conflict.path] = conflict.detail
-        act.warn(f"{conflict.path}: {conflict.detail}; it is written again")
     else:
-        act.conflicts[conflict.path] = conflict
         act.warn(
-            f"{conflict.path}: {conflict.what} outside the ledger ({conflict.detail}); "
+            f"{path}: {conflict.what} outside the ledger ({detail}); "
             "nothing of it was taken in: see `tripod verify`"
         )
 
 
-def _tell_deleted(act: Act, drafts: Sequence[Draft]) -> None:
+def _warn_of_deleted(act: Act, drafts: Sequence[Draft]) -> None:
     """Say which pending events others deleted: they wait for nobody any more."""
     from tripod.projections.bus.intake import is_deletion
 
@@ -120,18 +112,25 @@ def _tell_deleted(act: Act, drafts: Sequence[Draft]) -> None:
         )
 
 
+_MOVING = ("chat.sent", "chat.rotated", "chat.deleted")
+"""Kinds of entries that move the lines of a live file."""
+
+
 def _take_positions(act: Act) -> None:
-    """Of every chat; what they count are the messages that were just taken in."""
-    for folder in act.disk.places.chat_folders():
-        for name in act.disk.names(folder):
-            if name.endswith(".chat.cursors"):
-                channel = CHAT.stem(f"{folder}/{name.removesuffix('.cursors')}")
-                take_positions(act, channel, locked=False)
+    """Take in what the original tool says of who has read how far.
 
-
-def _tell_positions(act: Act) -> None:
-    """Of chats that are about to be written for a writer that died, or waits."""
-    for channel in behind(act):
+    In a full look of every chat; else of chats whose files an interrupted act should have written.
+    Which message an index beside such a file means is known only until the file is written.
+    """
+    if act.look.full:
+        for folder in act.disk.places.chat_folders():
+            for name in act.disk.names(folder):
+                if name.endswith(".chat.cursors"):
+                    channel = CHAT.stem(f"{folder}/{name.removesuffix('.cursors')}")
+                    take_positions(act, channel, locked=False)
+    stop = act.entries[0].seq if act.entries else act.transaction.size
+    unwritten = act.transaction.raw(act.transaction.cursors().files, stop, kinds=_MOVING)
+    for channel in sorted({entry.stream.removeprefix("chat/") for entry in unwritten}):
         take_positions(act, channel)
         show_positions(act, channel)
 
@@ -211,11 +210,10 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
         folders.setdefault(path.rpartition("/")[0], []).append(path)
     told: dict[str, str] = {}
     for folder, paths in folders.items():
-        if len(paths) > FEW:
+        is_many = len(paths) > FEW
+        if is_many:
             told[folder] = f"{len(paths)} files were gone: {_some(paths)}"
-            told.update((path, gone[path]) for path in paths if gone[path] == CHECKPOINT_GONE)
-        else:
-            told.update((path, gone[path]) for path in paths)
+        told |= {p: gone[p] for p in paths if not is_many or gone[p] == CHECKPOINT_GONE}
     displaced = act.transaction.raw(shown, kinds=("file.displaced",))
     before = {entry.stream for entry in displaced}
     act.append(
@@ -227,32 +225,17 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     )
 
 
-def _adopting(act: Act) -> bool:
+def _is_adopting(act: Act) -> bool:
     """Whether a past is being taken in: adoption adds no file to the team's own."""
     row = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
     return row is None or row[0] is None
 
 
-def _note_malformed(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -> None:
-    """What is no sound entry of the decision log is announced, once (seeds: nbs-scribe).
+def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -> None:
+    """Publish what was found: a changed configuration, and what is no sound decision.
 
-    It is when it is taken in, and that happens once.
+    Both are events of the seeds (nbs-bus, nbs-scribe), once for each intake.
     """
-    odd = [draft for draft in drafts if draft.id in malformed]
-    if not odd or _adopting(act):
-        return
-    lines = [malformed[draft.id or ""] for draft in odd[:NAMED]]
-    if len(odd) > NAMED:
-        lines.append(f"and {len(odd) - NAMED} more")
-    text = "\n".join(lines)
-    event = draft_event(act, "scribe", "log-error", "high", text, cause=odd[0])
-    act.append([event._replace(actor="tripod")])  # nobody acts: it was found
-
-
-def _note_config(act: Act, drafts: Sequence[Draft]) -> None:
-    """A changed configuration is announced on the bus (seeds: nbs-bus, event types)."""
-    if _adopting(act):
-        return
     from tripod.projections.team.intake import CONFIG
 
     for draft in drafts:
@@ -260,6 +243,14 @@ def _note_config(act: Act, drafts: Sequence[Draft]) -> None:
             text = f"{CONFIG} changed"
             event = draft_event(act, "nbs-bus", "config-change", "normal", text, cause=draft)
             act.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
+    odd = [draft for draft in drafts if draft.id in malformed]
+    if odd:
+        lines = [malformed[draft.id or ""] for draft in odd[:NAMED]]
+        if len(odd) > NAMED:
+            lines.append(f"and {len(odd) - NAMED} more")
+        text = "\n".join(lines)
+        event = draft_event(act, "scribe", "log-error", "high", text, cause=odd[0])
+        act.append([event._replace(actor="tripod")])
 
 
 def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
@@ -268,8 +259,8 @@ def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
     Gives True where a rebuild goes on all the same: it keeps what the files hold, as
     displaced bytes, and makes them show this ledger.
     """
-    known = act.writer.known.get(COUNTS_PATH)
-    if known is not None and known.stat == act.disk.stat(COUNTS_PATH):
+    known = act.writer.known.get(COUNTS.path)
+    if known is not None and known.stat == act.disk.stat(COUNTS.path):
         return False
     ahead = ahead_of(act.transaction, act.disk)
     if ahead is None or anew:
@@ -281,16 +272,6 @@ def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
     )
 
 
-def settle(act: Act, late: Sequence[str]) -> None:
-    """Have files written that others wrote while we did; the intake has looked at them now."""
-    for path in late:
-        if path in act.writer.unmerged:
-            continue
-        act.rewrite.add(path)
-        if not act.writer.is_ours(path, digest_of(act.disk, path)):
-            act.displace(path, "another program wrote it while we did")
-
-
 def _some(paths: Sequence[str]) -> str:
     """The names of the first few paths, and how many more there are."""
     names = ", ".join(path.rpartition("/")[2] for path in paths[:NAMED])
@@ -298,7 +279,10 @@ def _some(paths: Sequence[str]) -> str:
 
 
 def take_strays(act: Act) -> None:
-    """Look at every kept file; those of events, which are replaced seldom, in a full look only."""
+    """Look at every kept file; those of events, which are replaced seldom, in a full look only.
+
+    Such a file goes only when nobody can write into it any more.
+    """
     known = [path for path in act.writer.known if f"/{KEPT}" in path]
     folders = act.disk.places.folders()
     if not act.look.full and not any(path.startswith(f"{BUS.folder}/") for path in known):

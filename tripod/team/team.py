@@ -2,12 +2,14 @@
 
 ``Team.act`` is the one way in which anything is done:
 
-1. take the writer's place and begin the transaction (``tripod.ledger.sqlite.store`` has the order
+1. take the writer's lock and begin the transaction (``tripod.ledger.sqlite.store`` has the order
    of durability in words);
-2. take in what other programs wrote to the files since (observed entries);
+2. take in what other programs wrote to the files since, as observed entries: nothing is written
+   over that is not in the ledger. What contradicts the ledger is named, and files that vanished
+   are written again;
 3. the caller decides, over tables that stand at the head, and appends;
 4. COMMIT: from here the entries are the truth;
-5. write the files that the entries changed (``tripod.team.files``), still in the writer's place. If
+5. write the files that the entries changed (``tripod.team.files``), still under the lock. If
    we die here, or the disk refuses, the cursor ``head.files`` stays behind and the next command
    does it by this same code. Where another program wrote to such a file since step 2, the file is
    left alone, and we begin again at step 1 to take that in;
@@ -30,7 +32,15 @@ from typing import TYPE_CHECKING, Self
 from tripod.errors import LedgerDamagedError, NoTeamError, RefusedError, UnwritableError
 from tripod.ledger import DATABASE, PLACE_IDS, REDACTED, Draft, Entry, Head
 from tripod.ledger.ids import format_at, now_us
-from tripod.ledger.locator import FOLDER, has_ledger, is_apart, team_of
+from tripod.ledger.locator import (
+    FOLDER,
+    LEDGER,
+    has_ledger,
+    is_apart,
+    named,
+    nearest,
+    team_of,
+)
 from tripod.ledger.sqlite.reader import sound_entries
 from tripod.projections import (
     BUS,
@@ -46,9 +56,9 @@ from tripod.projections import (
     refold,
     tables_current,
 )
-from tripod.team.act import Act, Context
-from tripod.team.files import has_foreign_lock, is_live_log
-from tripod.team.intake import refuse_if_ahead, settle, take_in
+from tripod.team.act import Act, Context, digest_of
+from tripod.team.files import Files, has_foreign_lock, is_live_log
+from tripod.team.intake import refuse_if_ahead, take_in
 
 if TYPE_CHECKING:
     from tripod.trust.actors import Signing
@@ -73,6 +83,48 @@ def find_root(path: str | os.PathLike[str]) -> str:
     if found is None or not has_ledger(found):
         raise NoTeamError(f"no ledger in {begin}: `tripod init {given}` makes one")
     return found
+
+
+def find_team(given: str | None, start: str | None = None) -> str:
+    """The team directory to work on, which has a ledger (see ``tripod.ledger.locator``).
+
+    Args:
+        given: a project, or the team directory itself.
+        start: where to look from where none is given; the current folder by default.
+
+    Raises:
+        NoTeamError: there is no team directory.
+    """
+    if given is not None:
+        return find_root(given)
+    found = named()
+    if found is not None:
+        if has_ledger(found):
+            return found
+        raise NoTeamError(
+            f"no ledger in {found}, which {LEDGER} names: name another team directory there"
+        )
+    begin = os.path.abspath(start or os.getcwd())
+    found = nearest(begin)
+    if found is None:
+        raise NoTeamError(f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one")
+    if not has_ledger(found):
+        raise NoTeamError(f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one")
+    return found
+
+
+def open_team(path: str | os.PathLike[str] | None = None) -> Team:
+    """Open a team as every command finds it; close it, or use it in a ``with``.
+
+    Args:
+        path: the project's folder or its team directory. None: the one that the variable
+            ``TRIPOD_LEDGER`` names, else the nearest ``.nbs`` in the current folder or above.
+
+    Raises:
+        NoTeamError: there is no team directory, or no ledger in it.
+        LedgerError: the ledger is damaged, or cannot be written.
+    """
+    return Team(find_team(None if path is None else os.fspath(path)))
 
 
 class Team(Context):
@@ -107,6 +159,7 @@ class Team(Context):
         except BaseException:
             self.store.close()
             raise
+        self.files = Files(self.disk, self.source)
         self.healed = 0
         self._signs: Signing | None = None
         self._open: Act | None = None
@@ -141,6 +194,16 @@ class Team(Context):
         """
         return self.store.read(start, stop)
 
+    @property
+    def scribe(self) -> str | None:
+        """The handle that logs decisions; None before the tables are folded."""
+        with suppress(sqlite3.OperationalError):
+            row = self.store.db.execute("SELECT scribe FROM team").fetchone()
+            return row and str(row[0])
+        return None
+
+    # Places ------------------------------------------------------------------------------------
+
     def settle_places(self) -> None:
         """Look for events and chats where the ledger's entries say that they are."""
         try:
@@ -156,20 +219,17 @@ class Team(Context):
 
     def _check_places(self) -> None:
         """A folder elsewhere that is gone may be a disk that is not there: it is not made anew."""
-        gone = self.disk.places.absent()
-        for front, full in gone.items():
+        for front, full in self.disk.places.absent().items():
             what = {BUS.folder: "events", CHAT.folder: "chats"}.get(front.partition("/")[0], "logs")
-            if "/" in front:  # the work in the other folders goes on
-                self.warnings.append(
-                    f"the team keeps {what} in {full}, and no folder is there: what is in it is "
-                    "left as the ledger has it. Put it back; or, if it is lost, `tripod rebuild` "
-                    "writes it anew"
+            cure = "Put it back; or, if it is lost, `tripod rebuild` writes it anew"
+            if "/" not in front:
+                raise NoTeamError(
+                    f"the team keeps its {what} in {full}, and no folder is there (a symbolic link "
+                    f"does not count); nothing was recorded. {cure}"
                 )
-                continue
-            raise NoTeamError(
-                f"the team keeps its {what} in {full}, and no folder is there (a symbolic link "
-                "does not count); nothing was recorded. Put it back; or, if it is lost, "
-                "`tripod rebuild` writes it anew"
+            self.warnings.append(  # the work in the other folders goes on
+                f"the team keeps {what} in {full}, and no folder is there: what is in it is "
+                f"left as the ledger has it. {cure}"
             )
 
     # Acting ------------------------------------------------------------------------------------
@@ -197,7 +257,7 @@ class Team(Context):
             anew: fold all tables again first, and trust no file unread.
             hasty: do not count a full queue for what came in the very tick of our last write.
             joins: it may join an act that is open: it does nothing but append, and what it
-                leaves to be done behind the commit.
+                leaves to be done after the commit.
             opened: the first entries, for a ledger that has none yet.
             by: who acts. Their key, if they have one, is fetched before others have to wait.
 
@@ -227,18 +287,15 @@ class Team(Context):
         self._conclude(act)
 
     def _conclude(self, act: Act) -> None:
-        """Behind an act: files that others wrote meanwhile, a seal that is due, what was erased."""
+        """After an act: files that others wrote meanwhile, a seal that is due, erased bodies."""
         for _ in range(MAX_TRIES):
             if not self.files.late:
                 break
             late = list(self.files.late)
             with self._once(locks=late, late=late):
                 pass
-        if self.files.failed or self.files.late or self.files.is_weak:
-            from tripod.team.files import unwritten
-
-            for remark in unwritten(self.files, full=act.look.full):
-                act.warn(remark)
+        for remark in self.files.remarks(full=act.look.full):
+            act.warn(remark)
         if self.store.db.execute("SELECT 1 FROM keys LIMIT 1").fetchone():
             from tripod.trust.seal import seal_if_due
 
@@ -266,14 +323,6 @@ class Team(Context):
             act.is_broken = act.is_broken or act.extent() != before
             raise
 
-    @property
-    def scribe(self) -> str | None:
-        """The handle that logs decisions; None before the tables are folded."""
-        with suppress(sqlite3.OperationalError):
-            row = self.store.db.execute("SELECT scribe FROM team").fetchone()
-            return row and str(row[0])
-        return None
-
     def _signing(self) -> Signing | None:
         """What signs for actors, if any actor of this ledger ever had a key."""
         with suppress(sqlite3.OperationalError):  # an older version's tables: about to be folded
@@ -295,31 +344,34 @@ class Team(Context):
         opened: Sequence[Draft] = (),
         late: Sequence[str] = (),
     ) -> Iterator[Act]:
-        pending: list[Act] = []
+        """Steps 1 to 5, once; ``late`` are files that another program wrote in the time before."""
+        act: Act
         with ExitStack() as held:
             names = [path for path in sorted(locks) if has_foreign_lock(path)]
             for path in names:
                 self._lock_foreign(held, path)
-            write = lambda: self._write_files(pending[0], again=bool(late))  # noqa: E731
+            write = lambda: self._write_files(act, again=bool(late))  # noqa: E731
             with self.store.transaction(after=write, mends=anew) as transaction:
-                act = Act(self, transaction, full=full)
-                self._begin(act, names, anew=anew, hasty=hasty, late=late, opened=opened)
-                pending.append(act)
+                is_weak = self.files.is_weak  # of the file system, so it stays true
+                self.files = Files(self.disk, self.source, names)
+                self.files.is_weak = is_weak
+                act = Act(self, self.files, transaction, full=full)
+                self._begin(act, anew=anew, hasty=hasty, late=late, opened=opened)
                 try:
                     yield act
                     act.refuse_blocked()
                     act.keep_displaced()
                 except BaseException:
-                    self.files.give_back()
+                    self.files.moves.give_back()
                     raise
                 held.push(lambda kind, *_: self._settle_takes(act) if kind else None)
 
     def _settle_takes(self, act: Act) -> None:
         """Where a COMMIT failed, events that were taken go back to the queue."""
-        if self.files.taken and act.entries:
+        if self.files.moves.taken and act.entries:
             with suppress(sqlite3.Error):  # nobody knows: then the next command finds them moved
                 if self.store.seq_of(act.entries[-1].id) is None:
-                    self.files.give_back()
+                    self.files.moves.give_back()
 
     def _lock_foreign(self, held: ExitStack, path: str) -> None:
         if self.disk.stat(path.rpartition("/")[0]) is None:
@@ -355,23 +407,15 @@ class Team(Context):
             return
         old_enough = [path for path in looked if now - known[path].stat.mtime_ns > RACY_NS]
         if old_enough:
-            try:
-                with self.store.derived() as tables:
-                    settled = {path: known[path]._replace(noted_ns=now) for path in old_enough}
-                    manifest.save(tables, settled)
-            except sqlite3.OperationalError:
-                return  # it only saves the next command a look
+            # Where it cannot be written: it only saves the next command a look.
+            with suppress(sqlite3.OperationalError), self.store.derived() as tables:
+                settled = {path: known[path]._replace(noted_ns=now) for path in old_enough}
+                manifest.save(tables, settled)
 
     def _begin(
-        self,
-        act: Act,
-        held: Iterable[str],
-        *,
-        anew: bool,
-        hasty: bool,
-        late: Sequence[str],
-        opened: Sequence[Draft],
+        self, act: Act, *, anew: bool, hasty: bool, late: Sequence[str], opened: Sequence[Draft]
     ) -> None:
+        """Steps 1 and 2, under the writer's lock."""
         transaction = act.transaction
         if transaction.size == 0 and opened:
             refold(transaction, ())
@@ -387,20 +431,18 @@ class Team(Context):
                 f"the newest entry is dated {transaction.at}, in this host's future: entries are "
                 "never dated back, so new ones get that time until the clock is there"
             )
-        written: manifest.Manifest = {}
         if anew:
             from tripod.ledger.sqlite.schema import put_back
 
             act.look.triggers = put_back(transaction.tables)
         if anew or not tables_current(transaction):
-            written = manifest.load_any(transaction.tables)
+            for path, known in manifest.load_any(transaction.tables).items():
+                self.files.account(path, known.digest)
             entries = self.store.read()
             refold(transaction, sound_entries(entries) if anew else entries)
         signing = self._signing()
         act.sign = None if signing is None else signing.sign
-        self.files.begin(manifest.load(transaction.tables), held)
-        for path, known in written.items():
-            self.files.account(path, known.digest)
+        self.files.known = manifest.load(transaction.tables)
         act.look.ahead = refuse_if_ahead(act, anew=anew)
         if act.look.ahead:
             return
@@ -414,7 +456,11 @@ class Team(Context):
         take_in(act)
         for entry in act.entries:
             self.files.agreed.pop(CHAT.live(entry.stream), None)
-        settle(act, late)
+        for path in late:  # the intake has looked at them now
+            if path not in self.files.unmerged:
+                act.rewrite.add(path)
+                if not self.files.is_ours(path, digest_of(self.disk, path)):
+                    act.displace(path, "another program wrote it while we did")
 
     def _is_quiet(self, known: manifest.Manifest, **lists: list[str] | None) -> bool:
         return self.disk.is_file(COUNTS.path) and is_quiet(self.store.db, self.disk, known, **lists)
@@ -422,8 +468,6 @@ class Team(Context):
     def _files_behind(self) -> bool:
         cursors = self.store.cursors()
         return cursors.files < cursors.size
-
-    # Files -------------------------------------------------------------------------------------
 
     def _write_files(self, act: Act, *, again: bool = False) -> None:
         """Step 5: make the files show every entry of the ledger (``again``: the same act's)."""
@@ -444,8 +488,7 @@ class Team(Context):
                 if entry.kind in own.kinds:
                     act.rewrite.update(own.touched(entry))
         late = files < first_new
-        many = late or act.parts > 1
-        self.files.project(entries(), act.rewrite, grows=not late, behind=many)
+        self.files.project(entries(), act.rewrite, grows=not late, behind=late or act.parts > 1)
         for work in act.later.values():
             work()
         if healed or act.look.full:

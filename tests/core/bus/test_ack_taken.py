@@ -15,7 +15,7 @@ from tripod.ledger.sqlite.store import Writing
 from tripod.projections.engine import differences
 from tripod.team import adopt
 from tripod.team.act import Act
-from tripod.team.files import MANY, Files
+from tripod.team.files import MANY, EventMoves
 from tripod.team.team import Team
 
 
@@ -78,15 +78,15 @@ def test_the_original_comes_second(story: Story) -> None:
 @pytest.mark.parametrize("count", [5, MANY + 5])
 def test_all_at_once_counts_what_it_took_itself(story: Story, count: int) -> None:
     names = publish(story, count)
-    takes = Files.take_events
+    takes = EventMoves.take
 
-    def late(files: Files, wanted: list[str]) -> list[str]:
+    def late(moves: EventMoves, wanted: list[str]) -> list[str]:
         for name in names[:2]:
             story.original.ack(name)
         (story.root / "events/processed" / names[1]).unlink()
-        return takes(files, wanted)
+        return takes(moves, wanted)
 
-    with mock.patch.object(Files, "take_events", late), story.team() as team:
+    with mock.patch.object(EventMoves, "take", late), story.team() as team:
         assert bus.ack_all(team, actor="ann") == count - 2
     told = acked(story)
     assert sorted(told) == [("ann", False), ("unknown", True), ("unknown", True)]
@@ -99,7 +99,7 @@ def test_dead_behind_the_rename_it_is_one_that_another_program_moved(story: Stor
     (name,) = publish(story)
     with (
         mock.patch.object(Act, "append", side_effect=Killed),
-        mock.patch.object(Files, "give_back"),
+        mock.patch.object(EventMoves, "give_back"),
         story.team() as team,
         pytest.raises(Killed),
     ):

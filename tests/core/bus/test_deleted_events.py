@@ -235,7 +235,7 @@ def test_who_died_while_it_wrote_them_again_is_followed(story: Story, done: str)
 
     def once(files: Files, path: str, want: object) -> None:
         if path.endswith(".event"):
-            files._write("chat/live.chat")
+            files.write("chat/live.chat")
             raise Killed
         put(files, path, want)  # type: ignore[arg-type]
 

@@ -41,7 +41,7 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat
 from tripod.recovery import rebuild as recover
 from tripod.decisions import writer as scribe
-from tripod.team.files import Files
+from tripod.team.files import EventMoves, Files
 from tripod.team.team import Team
 
 root, act, death = sys.argv[1], sys.argv[2], sys.argv[5]
@@ -59,8 +59,8 @@ def after_first(real):
 if death == "before the files":
     Files.project = die
 elif death == "between the files":
-    for name in ("_put", "_remove", "_moved"):
-        setattr(Files, name, after_first(getattr(Files, name)))
+    for kind, name in ((Files, "_put"), (Files, "_remove"), (EventMoves, "_finish_one")):
+        setattr(kind, name, after_first(getattr(kind, name)))
 elif death == "in a file":
     Disk.stage = lambda disk, path, file, **_: (
         Path(disk.full(path)).with_name(".tripod-new-1").write_bytes(file.data[:5]), die())
