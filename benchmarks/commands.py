@@ -17,7 +17,7 @@ from benchmarks.measure import Row, cost_row, in_turn
 from benchmarks.workload import fill_queue
 from tripod.ledger import DATABASE
 from tripod.ledger.locator import FOLDER
-from tripod.projections.registry import BUS
+from tripod.projections.bus.tables import BUS
 
 __all__ = ["rows"]
 

@@ -22,14 +22,15 @@ from tripod.ledger.kinds.chat import CREATED, ROTATED, SENT
 from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided
 from tripod.ledger.locator import FOLDER
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
+from tripod.projections.bus.tables import BUS
 from tripod.projections.chat import format as chats
 from tripod.projections.chat.format import EVENTS, mentions
 from tripod.projections.chat.tables import line_size
 from tripod.projections.decisions.format import format_log_header
 from tripod.projections.engine import renders
-from tripod.projections.pieces import Found, Reader, sort_pieces
+from tripod.projections.pieces import Found, sort_pieces
 from tripod.projections.pythia.format import format_checkpoint_payload
-from tripod.projections.registry import BUS
+from tripod.projections.reader import Reader
 from tripod.projections.team.intake import take_inputs
 from tripod.team import adopt
 from tripod.team.team import Team

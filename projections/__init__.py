@@ -6,22 +6,26 @@ Every command loads this face, so ``erasure``, which imports all kinds, is not i
 
 from __future__ import annotations
 
+from tripod.projections.bus.tables import BUS
+from tripod.projections.chat.tables import CHAT
+from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import (
     KEPT,
     RACY_NS,
     TEMPORARY,
-    UNMERGED_CURE,
     Disk,
+    Places,
     Stat,
     TooBigError,
     UnmergedError,
     UnreadableError,
     in_the_way,
-    merge_marker,
     move_all,
     write_missing,
 )
 from tripod.projections.engine import (
+    OWN,
+    PROJECTIONS,
     TABLES,
     Difference,
     agreed_chats,
@@ -53,30 +57,22 @@ from tripod.projections.layout import (
     LOG_FILE,
     WORKER,
     WORKER_LOG,
-    Places,
     class_of,
 )
 from tripod.projections.manifest import Manifest, is_quiet, load
 from tripod.projections.pieces import (
     FILE_LIMIT,
     UNMERGED,
+    UNMERGED_CURE,
     Conflict,
     Found,
+    merge_marker,
     names_in_bodies,
     sort_pieces,
 )
 from tripod.projections.projection import TOGETHER, File, Render, Source, content_bytes
-from tripod.projections.registry import (
-    BUS,
-    CHAT,
-    COUNTS,
-    FILES,
-    LOG,
-    OWN,
-    PROJECTIONS,
-    TRUST,
-    WORKERS,
-)
+from tripod.projections.team.tables import COUNTS, FILES, TRUST
+from tripod.projections.workers.tables import WORKERS
 
 __all__ = [
     "BUS", "CHAT", "CHAT_FILE", "CONFIG", "COUNTS", "CURSORS", "EVENT", "FILES", "FILE_LIMIT",

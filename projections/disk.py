@@ -16,15 +16,14 @@ import errno
 import os
 import re
 import stat
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from tripod.ledger import TripodError
+from tripod.ledger import ARCHIVE, CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError
 from tripod.ledger.files import hold_record_lock, name_file, open_plain, sync_path
 from tripod.ledger.progress import over
-from tripod.projections.layout import Places
 from tripod.projections.projection import File
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing
@@ -63,6 +62,152 @@ class Stat(NamedTuple):
     def mtime_us(self) -> int:
         """The file's time as an entry holds it: a file may be dated anywhere, a count may not."""
         return min(max(0, self.mtime_ns // 1000), 2**53 - 1)
+
+
+class Places:
+    """Maps the first parts of paths: ``{"events": "../bus"}``, from ``root`` or absolute.
+
+    A key of two parts, ``chat/talk`` or ``events/bus``, is a folder that was added.
+    """
+
+    def __init__(self, root: str, places: Mapping[str, str]) -> None:
+        """Nothing is looked at yet; what stands at its usual place needs no mention."""
+        self._root = root
+        away = {front: place for front, place in places.items() if front != place or "/" in front}
+        self._full = {front: _joined(root, place) for front, place in away.items()}
+        inside = {front: place for front, place in away.items() if not place.startswith("/")}
+        self._ways = {
+            front: [
+                f"{root}/{place[:at]}"
+                for at, character in enumerate(place)
+                if character == "/" and place[:at] != ".."
+            ]
+            for front, place in inside.items()
+        }
+        self._own = {
+            place.partition("/")[0]
+            for front, place in inside.items()
+            if not ("/" in front and place.partition("/")[0] in (EVENTS, CHAT, LOGS, ".", ".."))
+        }
+        self.hidden = {front for front in away if "/" not in front} | self._own
+        """Names in the directory itself that are no files of the team there."""
+        self.added = [front for front in away if "/" in front]
+        """The folders that were added, as paths: ``chat/<name>``, and so on."""
+        self.met: set[str] = set()
+        """Files within ``scribe/`` that a command was told to take for logs, by their names."""
+        for front in self.added:
+            holds, _, name = front.partition("/")
+            if holds == EVENTS:
+                self._full[f"{EVENTS}/{PROCESSED}/{name}"] = f"{self._full[front]}/{PROCESSED}"
+
+    def _front(self, path: str) -> str:
+        """The first parts of a path about which something is said; '' where nothing is."""
+        if self.added:
+            one, *rest = path.split("/", 3)[:3]
+            for count in (2, 1):
+                front = "/".join((one, *rest[:count]))
+                if len(rest) >= count and front in self._full:
+                    return front
+        front = path.partition("/")[0]
+        return front if front in self._full else ""
+
+    def full(self, path: str) -> str | None:
+        """The path for the system; None where nothing is said about its first parts."""
+        if not self._full:
+            return None
+        front = self._front(path)
+        return self._full[front] + path[len(front) :] if front else None
+
+    def links(self, folder: str) -> list[str]:
+        """The folders that lead to one of the team's: a link may stand in none of their places."""
+        parts = folder.split("/") if folder else []
+        front = self._front(folder) if parts and self._full else ""
+        skipped = front.count("/") + 1 if "/" in front else 1
+        ways = ["/".join(parts[: n + 1]) for n in range(len(parts)) if n + 1 >= skipped]
+        base = front.replace(f"/{PROCESSED}/", "/")
+        above = [self._full[base]] if base != front else []
+        own = (self.full(way) or f"{self._root}/{way}" for way in ways)
+        return [*self._ways.get(base, []), *above, *own]
+
+    def absent(self) -> dict[str, str]:
+        """First parts and paths of the folders that are not there, or have become links."""
+        return {
+            front: os.path.normpath(full)
+            for front, full in self._full.items()
+            if not front.startswith(f"{EVENTS}/{PROCESSED}/")
+            and (
+                not os.path.isdir(full)
+                or any(os.path.islink(way) for way in (full, *self._ways.get(front, [])))
+            )
+        }
+
+    def unused(self) -> list[str]:
+        """What stands in the team directory under the name of a folder that is elsewhere."""
+        fronts = [front for front in self._full if "/" not in front]
+        there = [front for front in fronts if os.path.lexists(f"{self._root}/{front}")]
+        return sorted(front for front in there if front not in self._own)
+
+    # What is looked through -------------------------------------------------------------------
+
+    def missing(self) -> set[str]:
+        """The added folders that cannot be looked at now: nothing in them is taken for lost."""
+        gone = self.absent() if self.added else {}
+        return {
+            front
+            for front in self.added
+            if front in gone or not os.access(self._full[front], os.R_OK | os.X_OK)
+        }
+
+    def queues(self) -> list[str]:
+        """What the names of events begin with, of each queue that is there: '', ``<name>/``."""
+        return self._names(EVENTS)
+
+    def chats(self) -> list[str]:
+        """What the names of chats begin with, of each folder that is there: '', ``<name>/``."""
+        return self._names(CHAT)
+
+    def archives(self) -> list[str]:
+        """Prefixes of the folders into which restarted chats are moved."""
+        return [f"{name}{ARCHIVE}/" for name in self.chats()]
+
+    def logs(self) -> list[str]:
+        """What the names of decision logs begin with, of each folder that is there."""
+        return self._names(LOGS)
+
+    def _names(self, holds: str) -> list[str]:
+        if not self.added:
+            return [""]
+        gone = self.missing()
+        fronts = [f for f in self.added if f.startswith(f"{holds}/") and f not in gone]
+        return ["", *(f"{front.removeprefix(f'{holds}/')}/" for front in sorted(fronts))]
+
+    def queue_folders(self) -> list[str]:
+        """Each queue's folder and that of its processed events, as paths of the team."""
+        return [
+            f"{front}{name}".rstrip("/")
+            for name in self.queues()
+            for front in (f"{EVENTS}/", f"{EVENTS}/{PROCESSED}/")
+        ]
+
+    def chat_folders(self) -> list[str]:
+        """Each folder of chats, as a path of the team."""
+        return [f"{CHAT}/{name}".rstrip("/") for name in self.chats()]
+
+    def log_folders(self) -> list[str]:
+        """Each folder with decision logs, as a path of the team."""
+        return [f"{LOGS}/{name}".rstrip("/") for name in self.logs()]
+
+    def folders(self) -> list[str]:
+        """Each folder of the team, those that were added too; '' is the team directory itself."""
+        shared = (*self.queue_folders(), *self.chat_folders(), *self.log_folders())
+        return ["", *shared, WORKERS]
+
+
+def _joined(root: str, place: str) -> str:
+    """The path of a recorded one for the system."""
+    if place.startswith("/"):
+        return place
+    return os.path.normpath(f"{root}/{place}") if place in (".", "..") else f"{root}/{place}"
 
 
 class Disk:
@@ -394,18 +539,6 @@ def _unlink(path: str) -> None:
 # In the way -------------------------------------------------------------------------------------
 
 
-UNMERGED_CURE = (
-    "finish the merge: keep this ledger's lines first and the other side's behind them, remove the "
-    "marker lines, then `tripod sync`"
-)
-
-# As git writes them: seven of a kind (an attribute may ask for more), then a label or nothing.
-# A pattern as text: hot commands import this module, and few of them meet a marker.
-_MARKER = rb"(?m)^(?:<{7,}+|\|{7,}+|>{7,}+)(?: [^\n]*)?\r?$|^={7,}+\r?$"
-_FENCES = (b"```", b"~~~")
-_WORDS = (b"<<<<<<<", b">>>>>>>")
-
-
 def in_the_way(disk: Disk, path: str) -> str | None:
     """Words for what would be replaced at ``path``; None for a file, a folder, and nothing."""
     odd = disk.odd(path)
@@ -417,70 +550,10 @@ def in_the_way(disk: Disk, path: str) -> str | None:
         return odd
 
 
-def merge_marker(path: str, data: bytes, held: bytes = b"") -> int | None:
-    r"""The number, from 1, of the first line that is a conflict marker; None without a conflict.
-
-    A text that quotes markers is no conflict: in a Markdown file two of a conflict's markers must
-    follow each other in their order, outside of a fenced block. In a chat, whose lines are base64,
-    one that opens or closes a conflict is enough. Logs of workers are never judged: they only
-    grow, and hold what terminals showed.
-
-    Args:
-        path: the file's path within the team directory.
-        data: its bytes.
-        held: what the ledger has for it; a marker that stands there was taken in long ago.
-
-    >>> merge_marker("scribe/log.md", b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n")
-    2
-    >>> merge_marker("scribe/log.md", b"a\n=======\nb\n") is None
-    True
-    """
-    if path.endswith(".log") or not any(word in data for word in _WORDS):
-        return None
-    found = list(re.finditer(_MARKER, data))
-    old = (
-        Counter(match[0].rstrip(b"\r") for match in re.finditer(_MARKER, held))
-        if held
-        else Counter()
-    )
-    if found and not Counter(match[0].rstrip(b"\r") for match in found) - old:
-        return None
-    quoted = frozenset[int]()
-    if not path.endswith(".chat") and any(fence in data for fence in _FENCES):
-        quoted = _fenced(data)
-    first: tuple[int, int, bytes] | None = None  # its line, how many characters, which
-    line, before = 1, 0
-    for match in found:
-        line, before = line + data.count(b"\n", before, match.start()), match.start()
-        if line in quoted:
-            continue
-        text = match[0]
-        kind = text[:1]
-        size = len(text) - len(text.lstrip(kind))
-        if path.endswith(".chat"):
-            if kind in b"<>":
-                return line
-        elif first is not None and size == first[1] and _follows(first[2], kind):
-            return first[0]
-        elif kind in b"<=":
-            first = line, size, kind
-    return None
-
-
-def _fenced(data: bytes) -> frozenset[int]:
-    """The numbers, from 1, of the lines of a Markdown file that are in fenced blocks of code."""
-    from markdown_it import MarkdownIt
-
-    # One character a byte, and no line break but ours: so the numbers of lines are ours, too.
-    text = data.replace(b"\r", b" ").decode("latin-1")
-    blocks = MarkdownIt("zero").enable(["fence", "code"]).parse(text)
-    spans = [block.map for block in blocks if block.type == "fence" and block.map]
-    return frozenset(line + 1 for start, stop in spans for line in range(start, stop))
-
-
-def _follows(first: bytes, kind: bytes) -> bool:
-    """Whether a conflict goes on with this marker: ``<<<<<<<``, ``|||||||``, ``=======``, ..."""
-    return kind in b"|=>" if first == b"<" else kind == b">"
+def odd_config(disk: Disk, path: str) -> str | None:
+    """Why the configuration at ``path`` is not read though something stands there; None: it is."""
+    odd = disk.odd(path)
+    return None if odd is None else f"is {odd}; the defaults hold until it is a regular file"
 
 
 # Moving -----------------------------------------------------------------------------------------

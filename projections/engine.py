@@ -33,10 +33,30 @@ from tripod.ledger import (
 )
 from tripod.ledger.progress import over
 from tripod.projections import manifest
+from tripod.projections.bus.tables import BUS, CLAIMS
+from tripod.projections.chat.tables import CHAT, READING
+from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import RACY_NS, Disk, UnreadableError
+from tripod.projections.layout import COUNTS_FILE
 from tripod.projections.manifest import Manifest, ManifestEntry
-from tripod.projections.projection import File, Op, Render, Source
-from tripod.projections.registry import BUS, CHAT, FILES, OWN, PROJECTIONS
+from tripod.projections.projection import File, Op, Projection, Render, Source
+from tripod.projections.pythia.tables import PYTHIA
+from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST, counted_entry
+from tripod.projections.workers.tables import AGENTS, WORKERS
+
+# Where an event was acknowledged onto the name of an unreadable file, the event is what stands
+# there: so FILES is asked last of those that share folders; after WORKERS for the same reason.
+PROJECTIONS: tuple[Projection, ...] = (
+    LOG, CHAT, BUS, WORKERS, FILES, COUNTS, READING, REDACTIONS, TRUST, CLAIMS, AGENTS,
+    PYTHIA,
+)  # fmt: skip
+
+_SHARED: tuple[Projection, ...] = (LOG, CHAT, BUS, WORKERS, FILES)
+
+OWN: tuple[Projection, ...] = tuple(
+    one for one in PROJECTIONS if one not in _SHARED and type(one).paths is not Projection.paths
+)
+"""Those whose files we alone write: the intake reads nothing back from them."""
 
 TABLES: tuple[str, ...] = tuple(table for p in PROJECTIONS for table in p.tables)
 BATCH = 1000
@@ -437,3 +457,19 @@ def restore(disk: Disk, found: Iterable[Difference]) -> int:
             disk.write(difference.path, difference.want)
         count += 1
     return count
+
+
+def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
+    """Say which entry the files show that the ledger (None: no ledger) does not hold."""
+    try:
+        data = disk.read(COUNTS_FILE.path, COUNTS_FILE.limit)
+    except UnreadableError:
+        return None
+    counted = None if data is None else counted_entry(data)
+    if counted is None:
+        return None
+    seq, entry_id = counted
+    if ledger is not None and ledger.seq_of(entry_id) == seq:
+        return None
+    where = "there is no ledger here" if ledger is None else "this ledger does not hold it"
+    return f"{COUNTS_FILE.path} counts entry {seq} ({entry_id}), and {where}"

@@ -207,7 +207,7 @@ def withhold(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
 
 def _rows(source: Source, place: str) -> list[tuple[int, str]]:
     sql = "SELECT seq, kind FROM redactions WHERE place = ? AND kind <> 'file.displaced'"
-    return source.db.execute(sql, (place,)).fetchall()
+    return list(source.db.execute(sql, (place,)))
 
 
 def _event(source: Source, place: str, data: bytes) -> tuple[bytes, int]:

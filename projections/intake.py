@@ -16,16 +16,16 @@ from typing import TypeAlias
 from tripod.ledger import LedgerError
 from tripod.ledger.progress import tell
 from tripod.projections.bus.intake import take_events
+from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.intake import take_chats
 from tripod.projections.decisions.intake import take_log
 from tripod.projections.disk import Disk, in_the_way
+from tripod.projections.engine import PROJECTIONS
 from tripod.projections.manifest import Manifest
-from tripod.projections.pieces import UNMERGED, Found, Reader
+from tripod.projections.pieces import BLOCKED, STAYS, Found
 from tripod.projections.projection import Source
-from tripod.projections.registry import BUS, PROJECTIONS
+from tripod.projections.reader import Reader
 from tripod.projections.team.intake import config_of, take_inputs, take_others
-
-BLOCKED = "blocked"
 
 
 def take_blocked(reader: Reader) -> None:
@@ -40,8 +40,6 @@ def take_blocked(reader: Reader) -> None:
 # Intake -----------------------------------------------------------------------------------------
 
 
-STAYS = (BLOCKED, UNMERGED)
-"""Conflicts whose files are left as they are, and never written over."""
 Broken: TypeAlias = Callable[[str, Exception], None]
 """Told which part of the intake could not be done, and why."""
 

@@ -11,13 +11,13 @@ makes it anew.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
 from tripod.projections import layout
 from tripod.projections.bus.tables import in_folder
-from tripod.projections.decisions.tables import watched_logs
+from tripod.projections.decisions.tables import DecisionLog, archived_log
 from tripod.projections.disk import KEPT, RACY_NS, Disk, Stat, UnreadableError
 
 DDL = """
@@ -190,3 +190,26 @@ def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:
         (f"{folder}/%", f"{folder}/%/%"),
     ).fetchone()[0]
     return disk.count(folder, ".event") == expected + unread
+
+
+def log_files(disk: Disk, known: Collection[str]) -> list[str]:
+    """The names within ``scribe/`` of the markdown files that are a log or an archive, or may be.
+
+    All of the team's own folder; of a folder that was added the ``known`` files, and what by its
+    name is an archive of one: what else a person keeps there is nothing of the team's.
+    """
+    found = []
+    for front in disk.places.logs():
+        for name in disk.names(f"{DecisionLog.folder}/{front}".rstrip("/")):
+            full = front + name
+            if name.endswith(".md") and (not front or full in known or archived_log(full) in known):
+                found.append(full)
+    return found
+
+
+def watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
+    """The paths of these files, as the tables know the logs."""
+    known: set[str] = set()
+    if len(disk.places.logs()) > 1:
+        known = {name for (name,) in db.execute("SELECT file FROM logs")}
+    return [f"{DecisionLog.folder}/{name}" for name in log_files(disk, known)]

@@ -1,19 +1,21 @@
 """What taking in yields: drafts of observed entries, and what was found that is not taken in."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tripod.ledger import MAX_BODY, Draft, format_value, observed_id
+from tripod.ledger import MAX_BODY, Draft, format_value
 from tripod.ledger.kinds.base import Content, content
-from tripod.ledger.progress import EACH, tell
-from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, merge_marker
-from tripod.projections.manifest import Manifest
-from tripod.projections.projection import Source
 
 FILE_LIMIT = 64 * 1024 * 1024
 BLOB_ABOVE = 2048  # bytes; as text with control characters they take six times as much
 UNMERGED = "unmerged"
+BLOCKED = "blocked"
+STAYS = (BLOCKED, UNMERGED)
+"""Conflicts whose files are left as they are, and never written over."""
+CHECKPOINT_GONE = "a pending checkpoint event's file is gone, and only an assessment answers it"
 BODY_ROOM = MAX_BODY // 2
 """Bytes that one field of strangers may take in a body, which also holds raw bytes and a path."""
 
@@ -63,92 +65,6 @@ class Found:
         self.logs: set[str] = set()
 
 
-class Reader(NamedTuple):
-    """What every part of the intake looks at: the tables, the disk, and what was known of it.
-
-    ``full`` also looks at evidence and read positions, which daily commands pass over. The files
-    show the first ``files`` of the ledger's ``size`` entries: after those, a writer died between
-    its commit and its files, and what they lack is not missing. ``pruned`` are the processed
-    events whose files that writer should have deleted, ``restored`` the files and folders that it
-    should have written again.
-    """
-
-    source: Source
-    disk: Disk
-    manifest: Manifest
-    full: bool
-    found: Found
-    files: int = 2**62
-    size: int = 0
-    pruned: frozenset[str] = frozenset()
-    restored: frozenset[str] = frozenset()
-
-    def fresh(self, path: str, limit: int = FILE_LIMIT) -> bytes | None:
-        """The bytes of a file if they are not those known to agree with the ledger, else None.
-
-        Raises:
-            TooBigError: the file is larger than ``limit``.
-            UnmergedError: it holds conflict markers; that is a conflict already.
-            UnreadableError: the system refuses.
-        """
-        stat = self.disk.stat(path)
-        if stat is None or self.unchanged(path, stat):
-            return None
-        data = self.read(path, limit)
-        known = self.manifest.get(path)
-        if known is not None and known.digest == self.found.digests.get(path):
-            return None
-        return data
-
-    def read(self, path: str, limit: int = FILE_LIMIT) -> bytes | None:
-        """The bytes of a file, read and their digest kept, or None; raises as ``fresh`` does.
-
-        Of an unmerged file no digest is kept: nobody may write over these bytes.
-        """
-        data = self.disk.read(path, limit)
-        if data is not None:
-            line = merge_marker(path, data)
-            if line is not None and (line := merge_marker(path, data, self._held(path))):
-                detail = f"line {line} is a conflict marker of a merge that is not finished"
-                self.conflict(path, UNMERGED, detail)
-                raise UnmergedError(f"{path}: {detail}")
-            self.found.digests[path] = sha256(data).hexdigest()
-        return data
-
-    def _held(self, path: str) -> bytes:
-        """What the ledger has for a path; nothing where nothing of ours stands."""
-        from tripod.projections.engine import desired
-
-        want = desired(self.source, path)
-        return b"" if want is None else want.data
-
-    def unwritten(self, seq: int) -> bool:
-        """Whether the files are not known to show the entry ``seq`` yet."""
-        return self.files < self.size and seq >= self.files
-
-    def unchanged(self, path: str, stat: Stat) -> bool:
-        """Whether the stat alone settles that nothing changed (it never does when it is racy)."""
-        known = self.manifest.get(path)
-        return (
-            known is not None
-            and known.stat == stat
-            and known.noted_ns - known.stat.mtime_ns > RACY_NS
-        )
-
-    def conflict(self, path: str, what: str, detail: str) -> None:
-        """Report what is not taken in."""
-        self.found.conflicts.append(Conflict(path, what, detail))
-
-
-def erased_since(reader: Reader, place: str, kinds: Sequence[str]) -> list[int]:
-    """Entries that were erased, and of which the file at ``place`` may still show the text."""
-    if reader.files >= reader.size:
-        return []
-    sql = "SELECT seq, kind FROM redactions WHERE place = ? AND entry >= ?"
-    rows = reader.source.db.execute(sql, (place, reader.files))
-    return [seq for seq, kind in rows if kind in kinds]
-
-
 def same_but(
     erased: Collection[bytes],
     held: Sequence[bytes],
@@ -196,48 +112,6 @@ def names_in_bodies(names: Sequence[str]) -> Iterator[list[str]]:
         yield part
 
 
-def make_piece(
-    reader: Reader,
-    *,
-    kind: str,
-    stream: str,
-    actor: str,
-    body: dict[str, Any],
-    path: str,
-    data: bytes,
-    when: int,
-    rank: int,
-    ordinal: int,
-    raw: bool = False,
-    blobs: list[bytes] | None = None,
-    identity: str | None = None,
-    **observed: Any,
-) -> None:
-    """Add the draft of one observed piece to what was found.
-
-    ``data`` is the piece's bytes, kept in ``observed.raw`` where ``raw`` says that our rendering
-    would differ. ``blobs`` are those that the body names. ``identity`` is the path that enters
-    the id, where a file may have moved. Fields of ``observed`` that are None are left out.
-    """
-    blobs = [] if blobs is None else blobs
-    seen = {"path": path} | {name: value for name, value in observed.items() if value is not None}
-    if raw:
-        seen["raw"] = content(data, blobs)
-        if len(data) > BLOB_ABOVE and not fits({**body, "observed": seen}, MAX_BODY - 64):
-            seen["raw"] = as_blob(data, blobs)
-    draft = Draft(
-        kind,
-        stream,
-        actor,
-        {**body, "observed": seen, "v": 1},
-        observed_id(identity or path, ordinal, kind.encode() + b"\x00" + data),
-        blobs=tuple(blobs),
-    )
-    reader.found.pieces.append(Piece(when, rank, path, ordinal, draft))
-    if not len(reader.found.pieces) % EACH:
-        tell("reading the team's files", len(reader.found.pieces))
-
-
 def sort_pieces(pieces: list[Piece]) -> list[Draft]:
     """Put pieces in time order, each file's own order kept (its clock may have gone back).
 
@@ -254,3 +128,84 @@ def sort_pieces(pieces: list[Piece]) -> list[Draft]:
         dated.append((when, piece.rank, number, piece.draft))
     dated.sort(key=lambda item: item[:3])
     return [draft for *_, draft in dated]
+
+
+# Conflict markers --------------------------------------------------------------------------------
+
+
+UNMERGED_CURE = (
+    "finish the merge: keep this ledger's lines first and the other side's behind them, remove the "
+    "marker lines, then `tripod sync`"
+)
+
+# As git writes them: seven of a kind (an attribute may ask for more), then a label or nothing.
+# A pattern as text: hot commands import this module, and few of them meet a marker.
+_MARKER = rb"(?m)^(?:<{7,}+|\|{7,}+|>{7,}+)(?: [^\n]*)?\r?$|^={7,}+\r?$"
+_FENCES = (b"```", b"~~~")
+_WORDS = (b"<<<<<<<", b">>>>>>>")
+
+
+def merge_marker(path: str, data: bytes, held: bytes = b"") -> int | None:
+    r"""The number, from 1, of the first line that is a conflict marker; None without a conflict.
+
+    A text that quotes markers is no conflict: in a Markdown file two of a conflict's markers must
+    follow each other in their order, outside of a fenced block. In a chat, whose lines are base64,
+    one that opens or closes a conflict is enough. Logs of workers are never judged: they only
+    grow, and hold what terminals showed.
+
+    Args:
+        path: the file's path within the team directory.
+        data: its bytes.
+        held: what the ledger has for it; a marker that stands there was taken in long ago.
+
+    >>> merge_marker("scribe/log.md", b"a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> main\n")
+    2
+    >>> merge_marker("scribe/log.md", b"a\n=======\nb\n") is None
+    True
+    """
+    if path.endswith(".log") or not any(word in data for word in _WORDS):
+        return None
+    found = list(re.finditer(_MARKER, data))
+    old = (
+        Counter(match[0].rstrip(b"\r") for match in re.finditer(_MARKER, held))
+        if held
+        else Counter()
+    )
+    if found and not Counter(match[0].rstrip(b"\r") for match in found) - old:
+        return None
+    quoted = frozenset[int]()
+    if not path.endswith(".chat") and any(fence in data for fence in _FENCES):
+        quoted = _fenced(data)
+    first: tuple[int, int, bytes] | None = None  # its line, how many characters, which
+    line, before = 1, 0
+    for match in found:
+        line, before = line + data.count(b"\n", before, match.start()), match.start()
+        if line in quoted:
+            continue
+        text = match[0]
+        kind = text[:1]
+        size = len(text) - len(text.lstrip(kind))
+        if path.endswith(".chat"):
+            if kind in b"<>":
+                return line
+        elif first is not None and size == first[1] and _follows(first[2], kind):
+            return first[0]
+        elif kind in b"<=":
+            first = line, size, kind
+    return None
+
+
+def _fenced(data: bytes) -> frozenset[int]:
+    """The numbers, from 1, of the lines of a Markdown file that are in fenced blocks of code."""
+    from markdown_it import MarkdownIt
+
+    # One character a byte, and no line break but ours: so the numbers of lines are ours, too.
+    text = data.replace(b"\r", b" ").decode("latin-1")
+    blocks = MarkdownIt("zero").enable(["fence", "code"]).parse(text)
+    spans = [block.map for block in blocks if block.type == "fence" and block.map]
+    return frozenset(line + 1 for start, stop in spans for line in range(start, stop))
+
+
+def _follows(first: bytes, kind: bytes) -> bool:
+    """Whether a conflict goes on with this marker: ``<<<<<<<``, ``|||||||``, ``=======``, ..."""
+    return kind in b"|=>" if first == b"<" else kind == b">"

@@ -7,9 +7,8 @@ statement. A render is pure as well: rows (and the bodies they point to) in, byt
 locale, host name, absolute path or dict order reaches a rendered byte.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tripod.ledger import Entry, LedgerReader
 
@@ -33,6 +32,10 @@ class File(NamedTuple):
     mode: int
 
 
+Tables: TypeAlias = Any
+"""A DB-API connection to a ledger's database; named by no type, so that this module is pure."""
+
+
 Render: TypeAlias = Callable[[], File | None]
 """Gives the bytes of one path; None where there is to be no file."""
 
@@ -45,7 +48,7 @@ class Source(NamedTuple):
     why it cannot.
     """
 
-    db: sqlite3.Connection
+    db: Tables
     body: Callable[[int], dict[str, Any]]
     blob: Callable[[str], bytes]
     bodies: Callable[[Sequence[int]], dict[int, dict[str, Any]]]
@@ -60,55 +63,36 @@ class Source(NamedTuple):
                 yield found[seq] if seq in found else self.body(seq)
 
 
-class Projection(Protocol):
-    """One projection; ``projections.PROJECTIONS`` lists them."""
+class Projection:
+    """One projection: its tables, and the files that it renders from them.
 
-    @property
-    def name(self) -> str:
-        """Its name, as commands and findings use it."""
+    A projection of tables alone leaves ``touched``, ``paths`` and ``render`` as they are.
+    """
 
-    @property
-    def version(self) -> int:
-        """Raised when its tables or bytes change for the same entries: then it is rebuilt."""
-
-    @property
-    def ddl(self) -> str:
-        """SQL that makes its tables."""
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """Names of its tables."""
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Kinds of entries that it folds; all others leave it as it is."""
+    name: str
+    """Commands and findings call it so."""
+    version: int
+    """Raised when its tables or bytes change for the same entries: then it is folded anew."""
+    ddl: str
+    """SQL that makes its tables."""
+    tables: tuple[str, ...]
+    kinds: frozenset[str]
+    """Kinds of entries that it folds; all others leave it as it is."""
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """The row operations of one entry (KeyError, TypeError for a body of another shape)."""
+        raise NotImplementedError
 
-    def touched(self, entry: Entry) -> Iterable[str]:
+    def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - for those that have files
         """Paths within the team directory whose bytes this entry may change."""
-
-    def paths(self, source: Source) -> Iterator[str]:
-        """Every path that this projection renders now, in a fixed order."""
-
-    def render(self, source: Source, path: str) -> File | None:
-        """The file at ``path``, or None where there is to be none."""
-
-
-class TableAlone:
-    """What a projection says of files that has tables and renders none."""
-
-    def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
-        """No file."""
         return ()
 
-    def paths(self, source: Source) -> Iterator[str]:  # noqa: ARG002 - the same
-        """No file."""
+    def paths(self, source: Source) -> Iterator[str]:  # noqa: ARG002 - for those that have files
+        """Every path that this projection renders now, in a fixed order."""
         return iter(())
 
-    def render(self, source: Source, path: str) -> File | None:  # noqa: ARG002 - the same
-        """No file."""
+    def render(self, source: Source, path: str) -> File | None:  # noqa: ARG002 - for those with files
+        """The file at ``path``, or None where there is to be none."""
         return None
 
 

@@ -13,16 +13,19 @@ from typing import NamedTuple
 
 from tripod.ledger import Draft, observed_id
 from tripod.ledger.kinds.team import DISPLACED
+from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.channel import Channel, cut_lines, readable
+from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.format import split_log
 from tripod.projections.decisions.intake import LogTaker
-from tripod.projections.disk import Disk, UnreadableError, merge_marker
-from tripod.projections.engine import desired
+from tripod.projections.decisions.tables import LOG
+from tripod.projections.disk import Disk, UnreadableError
+from tripod.projections.engine import PROJECTIONS, desired
 from tripod.projections.erasure import withhold
 from tripod.projections.layout import WORKER, WORKER_LOG
-from tripod.projections.pieces import Found, Reader
+from tripod.projections.pieces import Found, merge_marker
 from tripod.projections.projection import Source
-from tripod.projections.registry import BUS, CHAT, LOG, PROJECTIONS
+from tripod.projections.reader import Reader
 from tripod.projections.swap import SavedName, mark_of, parse, split, take
 from tripod.projections.team.intake import keep_file
 

@@ -265,7 +265,7 @@ def _projected(root: str) -> list[str]:
 
 
 def _rendered(source: Any) -> Iterator[str]:
-    from tripod.projections.registry import PROJECTIONS
+    from tripod.projections.engine import PROJECTIONS
 
     for projection in PROJECTIONS:
         yield from projection.paths(source)

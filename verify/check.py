@@ -519,7 +519,7 @@ class Evidence(Protocol):
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a small query on the folded tables."""
-        return self.source.db.execute(sql, values).fetchall()
+        return list(self.source.db.execute(sql, values))
 
     def body(self, seq: int) -> dict[str, Any]:
         """The body of an entry, ``{}`` where it cannot be read: the ledger's checks name that."""

@@ -46,8 +46,8 @@ from tripod.projections import (
     recorded,
 )
 from tripod.projections.decisions.format import log_name_problem
+from tripod.projections.engine import ahead_of
 from tripod.projections.team import tables as team_tables
-from tripod.projections.team.tables import ahead_of
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather
 from tripod.verify.anchors.git_growth import versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions

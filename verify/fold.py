@@ -45,7 +45,7 @@ from tripod.projections import (
 )
 from tripod.projections.bus.intake import is_deletion
 from tripod.projections.intake import take_in
-from tripod.projections.team.intake import CONFIG
+from tripod.projections.layout import CONFIG
 from tripod.verify.advice import may_decide
 from tripod.verify.rows import (
     RENDER_ERRORS,
@@ -209,7 +209,7 @@ def _mark(db: sqlite3.Connection, batch: list[Entry]) -> None:
                 noted["decisive"].append((entry.seq,))
         elif entry.kind == "bus.published" and entry.data.get("type") == "pythia-checkpoint":
             noted["asked"].append((entry.seq,))
-        elif entry.kind == "config.changed" and entry.data.get("path") == CONFIG:
+        elif entry.kind == "config.changed" and entry.data.get("path") == CONFIG.path:
             noted["configured"].append((entry.seq,))
         elif entry.kind == "bus.acked" and is_deletion(entry.data):
             noted["deleted"].append((entry.seq,))

@@ -24,13 +24,13 @@ from tripod.projections.bus.format import (
     format_time,
     parse_event,
 )
-from tripod.projections.bus.tables import MODE, in_queue, name_us
+from tripod.projections.bus.tables import BUS, MODE, in_queue, name_us
 from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.erasure import holds_erased
 from tripod.projections.layout import COUNTS_FILE
-from tripod.projections.pieces import Found, Reader, fits, make_piece, names_in_bodies
+from tripod.projections.pieces import CHECKPOINT_GONE, Found, fits, names_in_bodies
 from tripod.projections.projection import TOGETHER, Source
-from tripod.projections.registry import BUS
+from tripod.projections.reader import Reader, make_piece
 from tripod.projections.team.tables import counted_entry
 
 RANK = 3
@@ -40,7 +40,6 @@ DONE = "acked IS NOT NULL"
 LONGEST_WORDS = 4096  # the original's limit is 127 bytes each; they also stand in the header
 
 
-CHECKPOINT_GONE = "a pending checkpoint event's file is gone, and only an assessment answers it"
 _CHECKPOINT = "pythia-checkpoint"
 
 

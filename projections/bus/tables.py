@@ -21,9 +21,9 @@ from tripod.projections.projection import (
     TOGETHER,
     File,
     Op,
+    Projection,
     Render,
     Source,
-    TableAlone,
     content_bytes,
 )
 
@@ -52,7 +52,7 @@ _EACH = (  # of two events of one name, the later one's file stands there
 _PRUNE = "DELETE FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
 
 
-class BusQueue:
+class BusQueue(Projection):
     """The table ``events`` and the files of the event queue."""
 
     name = "events"
@@ -161,6 +161,9 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         return _file(source, *row)
 
 
+BUS = BusQueue()
+
+
 def in_queue(queue: str, *, alone: bool, column: str = "name") -> tuple[str, tuple[str, ...]]:
     """The condition that an event is of a queue: '' the team's own, else ``<name>/``.
 
@@ -230,7 +233,7 @@ _SEEN = (
 )
 
 
-class Claims(TableAlone):
+class Claims(Projection):
     """Claims on events and read marks. ``event`` is the publishing seq; ``until_us`` epoch µs."""
 
     name = "claims"
@@ -263,3 +266,6 @@ CREATE TABLE readers (
             return (("claims", _RELEASE, (seq, event), str(event)),)
         row = (event, seq, body["name"], body["by"], body["until"], body["attempt"])
         return (("claims", _CLAIM, row, str(event)),)
+
+
+CLAIMS = Claims()

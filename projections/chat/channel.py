@@ -20,9 +20,9 @@ from tripod.projections.chat.format import (
     parse_line,
     parse_time,
 )
-from tripod.projections.chat.tables import MODE, line_bytes
-from tripod.projections.pieces import Reader, beside, erased_since, make_piece, same_but
-from tripod.projections.registry import CHAT
+from tripod.projections.chat.tables import CHAT, MODE, line_bytes
+from tripod.projections.pieces import beside, same_but
+from tripod.projections.reader import Reader, erased_since, make_piece
 
 RANK = 1
 FOREVER = 2**62

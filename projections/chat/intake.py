@@ -37,11 +37,11 @@ from tripod.projections.chat.format import (
     parse_cursors,
     split_file,
 )
-from tripod.projections.chat.tables import index_of, position
+from tripod.projections.chat.tables import CHAT, index_of, position
 from tripod.projections.disk import Disk, UnreadableError
-from tripod.projections.pieces import FILE_LIMIT, Found, Reader, fits, make_piece
+from tripod.projections.pieces import FILE_LIMIT, Found, fits
 from tripod.projections.projection import Source
-from tripod.projections.registry import CHAT
+from tripod.projections.reader import Reader, make_piece
 
 
 def take_chats(reader: Reader) -> None:

@@ -12,7 +12,6 @@ Source: spec nbs-compat C1, C2.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -24,9 +23,10 @@ from tripod.projections.chat.format import (
     encode_line,
     format_header,
     format_time,
+    parse_time,
 )
 from tripod.projections.layout import CHAT_FILE
-from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
+from tripod.projections.projection import File, Op, Projection, Source, Tables, content_bytes
 
 MODE = CHAT_FILE.mode
 _END = b"\n---\n"
@@ -78,7 +78,7 @@ _COUNT = (
 )
 
 
-class ChatFiles:
+class ChatFiles(Projection):
     """The tables of channels and lines, and the files of chats and their archives."""
 
     name = "chat"
@@ -301,6 +301,9 @@ CREATE TABLE archives (
         return File(b"".join((self.header(source, channel, size), have[end:], new)), mode)
 
 
+CHAT = ChatFiles()
+
+
 def _removed(body: dict[str, Any]) -> Iterator[Op]:
     """Participants count fewer messages; one without messages is removed."""
     channel = body["channel"]
@@ -340,10 +343,10 @@ def line_size(body: dict[str, Any]) -> int:
 
 def _at_seconds(at: str) -> int:
     """Epoch seconds of an entry's own time."""
-    from calendar import timegm
-    from time import strptime
-
-    return timegm(strptime(at[:19], "%Y-%m-%dT%H:%M:%S"))
+    seconds = parse_time(at[:19])
+    if seconds is None:
+        raise ValueError(f"{at!r} is no time")
+    return seconds
 
 
 # Reading ----------------------------------------------------------------------------------------
@@ -367,7 +370,7 @@ class ReadPosition(NamedTuple):
     lines: int = 0
 
 
-class Reading(TableAlone):
+class Reading(Projection):
     """The tables of read positions and of events that address a handle."""
 
     name = "reading"
@@ -405,6 +408,9 @@ CREATE INDEX addressed_handle ON addressed (handle);
         lines = body["lines"]
         rows = ((channel, at["handle"], at["upto"], "[]", lines, entry.seq) for at in body["moved"])
         return [("cursors", _POSITION, row, None) for row in rows]
+
+
+READING = Reading()
 
 
 def position(source: Source, channel: str, handle: str) -> ReadPosition | None:
@@ -475,7 +481,7 @@ class Span(NamedTuple):
     stop: int
 
 
-def span_of(db: sqlite3.Connection, stem: str) -> Span | None:
+def span_of(db: Tables, stem: str) -> Span | None:
     """What the file of that name shows, a live one or an archive; None if absent."""
     sql = "SELECT live_from, lines FROM channels WHERE channel = ? AND closed = 0"
     row = db.execute(sql, (stem,)).fetchone()
@@ -487,7 +493,7 @@ def span_of(db: sqlite3.Connection, stem: str) -> Span | None:
     return None if row is None else Span(*row)
 
 
-def count_lines(db: sqlite3.Connection, span: Span) -> int:
+def count_lines(db: Tables, span: Span) -> int:
     """How many lines a file shows, readable or not."""
     count: int = db.execute(
         "SELECT count(*) FROM lines WHERE channel = ? AND number >= ? AND number < ?"
@@ -497,12 +503,12 @@ def count_lines(db: sqlite3.Connection, span: Span) -> int:
     return count
 
 
-def last_line(db: sqlite3.Connection, span: Span) -> int:
+def last_line(db: Tables, span: Span) -> int:
     """The number of a file's last line, counted from its top as references to chats are."""
     return HEADER_LINES + count_lines(db, span)
 
 
-def line_at(db: sqlite3.Connection, span: Span, line: int) -> tuple[int, int] | None:
+def line_at(db: Tables, span: Span, line: int) -> tuple[int, int] | None:
     """Number and entry of the message in that line of a file; None where none stands there."""
     at = line - HEADER_LINES - 1
     if at < 0:
@@ -515,7 +521,7 @@ def line_at(db: sqlite3.Connection, span: Span, line: int) -> tuple[int, int] | 
     return None if row is None or row[2] is None else row[:2]
 
 
-def ref_to(db: sqlite3.Connection, channel: str, number: int) -> str | None:
+def ref_to(db: Tables, channel: str, number: int) -> str | None:
     """A reference to a message, ``live.chat:~L12``; None where no file shows it any more."""
     row = db.execute(
         "SELECT 1 FROM lines WHERE channel = ? AND number = ? AND gone IS NULL", (channel, number)

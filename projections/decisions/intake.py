@@ -22,19 +22,17 @@ from tripod.projections.decisions.format import (
     parse_refs,
     split_log,
 )
-from tripod.projections.decisions.tables import LIVE, MODE, archived_log, log_files, piece_bytes
+from tripod.projections.decisions.tables import LIVE, LOG, MODE, archived_log, piece_bytes
 from tripod.projections.disk import UnreadableError
 from tripod.projections.engine import own_files
+from tripod.projections.manifest import log_files
 from tripod.projections.pieces import (
     FILE_LIMIT,
-    Reader,
     beside,
-    erased_since,
     fits,
-    make_piece,
     same_but,
 )
-from tripod.projections.registry import LOG
+from tripod.projections.reader import Reader, erased_since, make_piece
 
 RANK = 2
 STREAM = "decisions"

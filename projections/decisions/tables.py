@@ -12,10 +12,8 @@ it, because a title or field with a line break is refused before it gets here.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from tripod.ledger import Entry
 from tripod.projections.decisions.format import (
@@ -25,10 +23,7 @@ from tripod.projections.decisions.format import (
     parse_log_archive_name,
 )
 from tripod.projections.layout import LOG_FILE
-from tripod.projections.projection import File, Op, Source, content_bytes
-
-if TYPE_CHECKING:
-    from tripod.projections.disk import Disk
+from tripod.projections.projection import File, Op, Projection, Source, content_bytes
 
 LIVE = "log.md"
 """The log of an entry that names none."""
@@ -44,7 +39,7 @@ _SPLIT = (
 )
 
 
-class DecisionLog:
+class DecisionLog(Projection):
     """The tables of logs and their pieces, and the files of decision logs and archives."""
 
     name = "decisions"
@@ -145,11 +140,10 @@ CREATE TABLE logs (
         return self._joined(source, [seq for (seq,) in rows][::-1])
 
     def _joined(self, source: Source, seqs: list[int], front: bytes = b"") -> bytes:
-        whole = BytesIO()  # gives its bytes without another copy: a log may be large
-        whole.write(front)
-        for body in source.each_body(seqs):
-            whole.write(piece_bytes(source, body))
-        return whole.getvalue()
+        return front + b"".join(piece_bytes(source, body) for body in source.each_body(seqs))
+
+
+LOG = DecisionLog()
 
 
 def log_of(body: dict[str, Any]) -> str:
@@ -167,29 +161,6 @@ def archived_log(name: str) -> str:
     """The log that a file is an archive of, by its name; '' if it is not one."""
     split = parse_log_archive_name(name)
     return "" if split is None else f"{split[0]}.md"
-
-
-def log_files(disk: Disk, known: Collection[str]) -> list[str]:
-    """The names within ``scribe/`` of the markdown files that are a log or an archive, or may be.
-
-    All of the team's own folder; of a folder that was added the ``known`` files, and what by its
-    name is an archive of one: what else a person keeps there is nothing of the team's.
-    """
-    found = []
-    for front in disk.places.logs():
-        for name in disk.names(f"{DecisionLog.folder}/{front}".rstrip("/")):
-            full = front + name
-            if name.endswith(".md") and (not front or full in known or archived_log(full) in known):
-                found.append(full)
-    return found
-
-
-def watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
-    """The paths of these files, as the tables know the logs."""
-    known: set[str] = set()
-    if len(disk.places.logs()) > 1:
-        known = {name for (name,) in db.execute("SELECT file FROM logs")}
-    return [f"{DecisionLog.folder}/{name}" for name in log_files(disk, known)]
 
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tripod.ledger import Entry
-from tripod.projections.projection import Op, TableAlone
+from tripod.projections.projection import Op, Projection
 
 _ISOLATED = "INSERT OR IGNORE INTO isolations (spawn, seq, level) VALUES (?, ?, ?)"
 _ASSESSED = (
@@ -19,7 +19,7 @@ _ASSESSED = (
 _FAILED = "INSERT INTO failures (seq, event) VALUES (?, ?)"
 
 
-class PythiaRuns(TableAlone):
+class PythiaRuns(Projection):
     """Tables of review runs. ``event`` is the seq of the entry that published the checkpoint."""
 
     name = "pythia"
@@ -57,3 +57,6 @@ CREATE TABLE failures (
             return (("failures", _FAILED, (seq, event), str(seq)),)
         told = (body.get("spawn"), body["origin"], body["last"], body["message"])
         return (("assessments", _ASSESSED, (event, seq, *told), str(event)),)
+
+
+PYTHIA = PythiaRuns()

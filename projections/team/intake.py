@@ -15,22 +15,21 @@ from tripod.ledger import ARCHIVE, RECORD, SPOOL, MalformedError
 from tripod.ledger.kinds.base import content
 from tripod.projections import layout
 from tripod.projections.bus.format import Config, ConfigWarning
-from tripod.projections.disk import TooBigError, UnreadableError
+from tripod.projections.bus.tables import BUS
+from tripod.projections.chat.tables import CHAT
+from tripod.projections.decisions.tables import LOG
+from tripod.projections.disk import TooBigError, UnreadableError, odd_config
 from tripod.projections.engine import own_files
-from tripod.projections.pieces import Reader, fits, make_piece
-from tripod.projections.registry import BUS, CHAT, FILES, LOG, WORKERS
+from tripod.projections.pieces import fits
+from tripod.projections.reader import Reader, make_piece
 from tripod.projections.settings import MAX_SIZE, judge, one_of, read_entries, spelled, whole
-from tripod.projections.team.tables import MODE, odd_config
+from tripod.projections.team.tables import FILES, MODE
 from tripod.projections.workers.format import EMPTY_LOG
-from tripod.projections.workers.tables import FOLDER, worker_of
+from tripod.projections.workers.tables import FOLDER, WORKERS, worker_of
 
-CONFIG = f"{BUS.folder}/config.yaml"
-"""The configuration of the team's own queue."""
 RANK = 0
 MAX_PROBLEMS = 50
 PROBLEM_ROOM = 500  # bytes of JSON
-REPLACED = re.compile(r"ledger\.db\.(?:replaced|damaged)-[0-9]+|record\.replaced-[0-9]+/")
-"""What ``tripod restore`` and ``rebuild`` put aside, by its path; a folder's ends in a slash."""
 THEIRS = re.compile(
     r"project-id|control-(?:registry|inbox)(?:-[^/]+)?|control-pause|oracle-active\.txt"
     r"|[a-z]+-last-run|nbs-claude-[^/]+\.log|(?:bin|digests|pids|pty-locks|remote-edit|sessions)/"

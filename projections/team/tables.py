@@ -26,11 +26,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tripod.ledger import REDACTED, Entry, LedgerReader
+from tripod.ledger import REDACTED, Entry
 from tripod.projections.decisions.tables import LIVE
-from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.layout import COUNTS_FILE, WORKER
-from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
+from tripod.projections.projection import File, Op, Projection, Source, content_bytes
 
 MODE = COUNTS_FILE.mode
 
@@ -40,13 +39,7 @@ _FILE = (
 )
 
 
-def odd_config(disk: Disk, path: str) -> str | None:
-    """Why the configuration at ``path`` is not read though something stands there; None: it is."""
-    odd = disk.odd(path)
-    return None if odd is None else f"is {odd}; the defaults hold until it is a regular file"
-
-
-class TeamFiles:
+class TeamFiles(Projection):
     """Other tools' worker files, inputs, read positions and evidence."""
 
     name = "workers"
@@ -170,13 +163,16 @@ CREATE TABLE read_positions (
         return File(content_bytes(source, source.body(row[0])["content"]), row[1])
 
 
+FILES = TeamFiles()
+
+
 # Counts -----------------------------------------------------------------------------------------
 
 
 (PATH,) = COUNTS_FILE.names
 
 
-class Counts:
+class Counts(Projection):
     """``counts.json``. It counts the tables of other projections, which are folded before it."""
 
     name = "counts"
@@ -233,6 +229,9 @@ CREATE TABLE counted (
         return File(text.encode() + b"\n", MODE)
 
 
+COUNTS = Counts()
+
+
 def counted_entry(data: bytes) -> tuple[int, str] | None:
     """The entry (seq, id) that a counts file says it counts; None where it says nothing such."""
     try:
@@ -253,7 +252,7 @@ _ACTOR = "INSERT INTO actors (seq, handle, number, vkey, revoked) VALUES (?, ?, 
 _FORK = "INSERT INTO forks (seq, origin, size, root) VALUES (?, ?, ?, ?)"
 
 
-class Trust(TableAlone):
+class Trust(Projection):
     """Keys, seals, anchors, forks, actors. Roots are 64 hex digits; ``forks.origin`` was left."""
 
     name = "trust"
@@ -321,6 +320,9 @@ CREATE TABLE actors (
         return (("forks", _FORK, (seq, body["origin"], body["size"], body["root"]), None),)
 
 
+TRUST = Trust()
+
+
 def _root(note: str) -> str:
     """The root that a seal's third line names, in hex."""
     from binascii import Error, a2b_base64
@@ -338,7 +340,7 @@ def _root(note: str) -> str:
 _ROW = "INSERT INTO redactions (seq, entry, kind, place) VALUES (?, ?, ?, ?)"
 
 
-class Redactions(TableAlone):
+class Redactions(Projection):
     """The table of erased entries, and of the places of their text."""
 
     name = "redactions"
@@ -362,6 +364,9 @@ CREATE INDEX redactions_place ON redactions (place);
         return (("redactions", _ROW, row, None),)
 
 
+REDACTIONS = Redactions()
+
+
 def place_of(kind: str, body: dict[str, Any]) -> str:
     """Where a body's text stands: a path, a folder's name with the event's, a run, or a log.
 
@@ -374,22 +379,3 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
     if erasure is None:
         raise LookupError(kind)
     return erasure.place(body)
-
-
-# Ahead ------------------------------------------------------------------------------------------
-
-
-def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
-    """Say which entry the files show that the ledger (None: no ledger) does not hold."""
-    try:
-        data = disk.read(PATH, COUNTS_FILE.limit)
-    except UnreadableError:
-        return None
-    counted = None if data is None else counted_entry(data)
-    if counted is None:
-        return None
-    seq, entry_id = counted
-    if ledger is not None and ledger.seq_of(entry_id) == seq:
-        return None
-    where = "there is no ledger here" if ledger is None else "this ledger does not hold it"
-    return f"{PATH} counts entry {seq} ({entry_id}), and {where}"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from tripod.ledger import Entry
 from tripod.projections.layout import WORKER
-from tripod.projections.projection import File, Op, Source, TableAlone, content_bytes
+from tripod.projections.projection import File, Op, Projection, Source, content_bytes
 
 FOLDER = WORKER.folder
 MODE = WORKER.mode
@@ -50,7 +50,7 @@ _NOTED = "UPDATE workers SET noted = ?2, mode = ?3 WHERE name = ?1"
 _STEP = "INSERT INTO worker_steps (seq, name, kind, state, spawn, event) VALUES (?, ?, ?, ?, ?, ?)"
 
 
-class Workers:
+class Workers(Projection):
     """The tables of workers that tripod runs and their steps, and their task files."""
 
     name = "workers"  # as that of ``TeamFiles``: to people it is one
@@ -154,6 +154,9 @@ CREATE INDEX worker_steps_name ON worker_steps (name);
         return workers_format.log_below(data, row[0], task)
 
 
+WORKERS = Workers()
+
+
 def worker_of(path: str) -> str:
     """The name of the worker whose task file a path would be; '' for any other path."""
     folder, _, name = path.rpartition("/")
@@ -176,7 +179,7 @@ _AGENT_ENDED = (
 )
 
 
-class Agents(TableAlone):
+class Agents(Projection):
     """The table of agent runs, from request to end."""
 
     name = "agents"
@@ -207,3 +210,6 @@ CREATE INDEX agents_errand ON agents (role, subject, attempt);
         if entry.kind == "agent.started":
             return (("agents", _STARTED, (spawn, entry.seq), spawn),)
         return (("agents", _AGENT_ENDED, (spawn, entry.seq, entry.kind.partition(".")[2]), spawn),)
+
+
+AGENTS = Agents()

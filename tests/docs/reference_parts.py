@@ -22,7 +22,7 @@ from tripod.ledger.kinds.base import Content, Observed
 from tripod.ledger.kinds.models import body_fields, fields_of
 from tripod.ledger.kinds.registry import KINDS
 from tripod.projections.bus.format import Config
-from tripod.projections.registry import PROJECTIONS
+from tripod.projections.engine import PROJECTIONS
 from tripod.projections.team.intake import parse_config
 from tripod.verify.checks import CHECKS
 

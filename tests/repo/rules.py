@@ -65,6 +65,11 @@ PURE = (
     "ledger/tlog/timestamp.py",
     "ledger/tlog/witness.py",
     "projections/*/format.py",
+    "projections/*/tables.py",
+    "projections/erasure.py",
+    "projections/layout.py",
+    "projections/pieces.py",
+    "projections/projection.py",
     "projections/text.py",
     "verify/checks/*.py",
 )

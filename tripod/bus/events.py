@@ -13,7 +13,7 @@ from tripod.ledger.kinds.bus import ACKED, ACKED_ALL, PRUNED
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES, format_time, valid_event_name
 from tripod.projections.bus.tables import event_bytes, in_queue, name_us
-from tripod.projections.team.tables import odd_config
+from tripod.projections.disk import odd_config
 from tripod.team.act import Act, digest_of, draft_event, judge_event
 from tripod.team.intake import take_in
 from tripod.team.team import Team

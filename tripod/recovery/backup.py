@@ -47,7 +47,7 @@ from tripod.projections import (
     tables_current,
     text,
 )
-from tripod.projections.team.tables import ahead_of
+from tripod.projections.engine import ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.recovery.repair import close_log, copy_pages, put_in_place, remove
 from tripod.team.team import Team

@@ -26,8 +26,8 @@ from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import no_team, team_of
 from tripod.projections import BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE
-from tripod.projections.intake import BLOCKED
-from tripod.projections.team.intake import CONFIG
+from tripod.projections.layout import CONFIG
+from tripod.projections.pieces import BLOCKED
 from tripod.recovery import rebuild as recover
 from tripod.recovery.repair import RENEWING, remove
 from tripod.team import adopt
@@ -147,7 +147,7 @@ def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
 
 
 def _ack_timeout(evidence: OpenEvidence) -> int:
-    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG):
+    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG.path):
         value = json.loads(settings or "{}").get("ack_timeout")
         return value if type(value) is int else 0
     return 0

@@ -56,7 +56,7 @@ from tripod.projections import (
     text,
 )
 from tripod.projections.decisions.tables import LIVE
-from tripod.projections.team.tables import ahead_of
+from tripod.projections.engine import ahead_of
 from tripod.team.act import Act
 from tripod.team.intake import take_in
 from tripod.team.team import Team

@@ -39,7 +39,7 @@ from tripod.projections import (
 )
 from tripod.projections.bus.tables import name_us
 from tripod.projections.decisions.format import parse_log_archive_name
-from tripod.projections.decisions.tables import watched_logs
+from tripod.projections.manifest import watched_logs
 from tripod.team.act import READ_LIMIT, FileState, digest_of, touched_by
 
 SOME = 16  # files; from there on the disk is waited for once for all that are new

@@ -15,7 +15,7 @@ from tripod.errors import RefusedError
 from tripod.ledger import Draft
 from tripod.ledger.kinds.team import DISPLACED
 from tripod.projections import BUS, CHAT, COUNTS, KEPT, UNMERGED_CURE, Disk
-from tripod.projections.team.tables import ahead_of
+from tripod.projections.engine import ahead_of
 from tripod.team.act import Act, draft_event, show_positions, take_positions
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def take_in(act: Act) -> None:
 def _heed(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
     """Tell what is not taken in; ``gone`` collects the files that are written again."""
     from tripod.projections import UNMERGED
-    from tripod.projections.intake import BLOCKED
+    from tripod.projections.pieces import BLOCKED
 
     path, detail = conflict.path, conflict.detail
     if conflict.what == "missing":
@@ -203,7 +203,7 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     """
     if not gone:
         return
-    from tripod.projections.bus.intake import CHECKPOINT_GONE
+    from tripod.projections.pieces import CHECKPOINT_GONE
 
     folders: dict[str, list[str]] = {}
     for path in gone:
@@ -236,11 +236,11 @@ def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -
 
     Both are events of the seeds (nbs-bus, nbs-scribe), once for each intake.
     """
-    from tripod.projections.team.intake import CONFIG
+    from tripod.projections.layout import CONFIG
 
     for draft in drafts:
-        if draft.kind == "config.changed" and draft.body["path"] == CONFIG:
-            text = f"{CONFIG} changed"
+        if draft.kind == "config.changed" and draft.body["path"] == CONFIG.path:
+            text = f"{CONFIG.path} changed"
             event = draft_event(act, "nbs-bus", "config-change", "normal", text, cause=draft)
             act.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
     odd = [draft for draft in drafts if draft.id in malformed]

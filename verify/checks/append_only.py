@@ -29,10 +29,8 @@ from itertools import chain
 
 from tripod.ledger import parse_at
 from tripod.projections.decisions.format import parse_decision, split_log
-from tripod.projections.decisions.tables import LIVE
-from tripod.projections.disk import UNMERGED_CURE
-from tripod.projections.pieces import UNMERGED
-from tripod.projections.registry import LOG
+from tripod.projections.decisions.tables import LIVE, LOG
+from tripod.projections.pieces import UNMERGED, UNMERGED_CURE
 from tripod.verify.anchors.growth import Break, FileHistory
 from tripod.verify.check import (
     TABLES,

@@ -29,9 +29,9 @@ from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from tripod.projections.chat.format import HEADER_LINES, parse_header, parse_time
+from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.format import NONE_YET, parse_refs
 from tripod.projections.projection import content_bytes
-from tripod.projections.registry import CHAT
 from tripod.verify.check import (
     TABLES,
     Evidence,

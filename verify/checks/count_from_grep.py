@@ -18,8 +18,8 @@ is told as a warning.
 from __future__ import annotations
 
 from tripod.projections.decisions.format import count_headings
+from tripod.projections.decisions.tables import LOG
 from tripod.projections.projection import content_bytes
-from tripod.projections.registry import LOG
 from tripod.verify.check import (
     TABLES,
     Evidence,

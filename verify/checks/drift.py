@@ -38,15 +38,15 @@ named as advice: it is not judged.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tripod.projections.disk import UNMERGED_CURE
-from tripod.projections.intake import BLOCKED
-from tripod.projections.pieces import UNMERGED, Conflict
+from tripod.projections.decisions.tables import LOG
+from tripod.projections.layout import REPLACED
+from tripod.projections.pieces import BLOCKED, UNMERGED, UNMERGED_CURE, Conflict
 from tripod.projections.projection import content_bytes
-from tripod.projections.registry import FILES, LOG
-from tripod.projections.team.intake import REPLACED
+from tripod.projections.team.tables import FILES
 from tripod.projections.unheld import told, unheld
 from tripod.verify.check import (
     POLICIES,
@@ -183,7 +183,7 @@ def _alone(evidence: Evidence) -> list[str]:
         return []
     named = {conflict.path for conflict in evidence.found.conflicts}
     alone = evidence.found.left_alone
-    return [path for path in alone if path not in named and not REPLACED.fullmatch(path)]
+    return [path for path in alone if path not in named and not re.fullmatch(REPLACED, path)]
 
 
 def _strangers(evidence: Evidence) -> Iterator[Finding]:

@@ -39,9 +39,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from tripod.ledger import parse_at
-from tripod.projections.bus.intake import CHECKPOINT_GONE
+from tripod.projections.layout import CONFIG
+from tripod.projections.pieces import CHECKPOINT_GONE
 from tripod.projections.pythia.format import Span, answers, span_of
-from tripod.projections.team.intake import CONFIG
 from tripod.verify.check import (
     TABLES,
     Evidence,
@@ -89,7 +89,7 @@ def judge(evidence: Evidence) -> Outcome:
 
 def _timeout(evidence: Evidence) -> int:
     """Seconds, as the configuration says now; 0 where it says nothing."""
-    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG):
+    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG.path):
         value = json.loads(settings or "{}").get("ack_timeout")
         return value if type(value) is int else 0
     return 0

@@ -30,7 +30,7 @@ from hashlib import sha256
 from itertools import chain
 
 from tripod.projections.projection import content_bytes
-from tripod.projections.registry import FILES
+from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER
 from tripod.verify.check import (

@@ -31,8 +31,8 @@ from tripod.ledger.kinds.base import INLINE_LIMIT, MARK, Content, Kind, Limits, 
 from tripod.ledger.kinds.models import body_fields, fields_of, model_of, part_model
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
 from tripod.ledger.places import added_problem, places_problem
+from tripod.projections.engine import PROJECTIONS
 from tripod.projections.erasure import is_erasable, tombstone
-from tripod.projections.registry import PROJECTIONS
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 LONG = st.integers(INLINE_LIMIT - 2, INLINE_LIMIT + 2).flatmap(

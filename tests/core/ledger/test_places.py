@@ -17,9 +17,8 @@ from tripod.ledger.canonical import format_value
 from tripod.ledger.places import place_problem, places_problem
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import migrate
-from tripod.projections.disk import Disk
+from tripod.projections.disk import Disk, Places
 from tripod.projections.engine import recorded
-from tripod.projections.layout import Places
 from tripod.projections.projection import File
 from tripod.team import adopt
 from tripod.team.team import Team

@@ -11,8 +11,8 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
 from tripod.projections.chat.format import format_line
-from tripod.projections.disk import merge_marker
 from tripod.projections.engine import differences
+from tripod.projections.pieces import merge_marker
 from tripod.recovery import rebuild as recover
 from tripod.recovery.doctor import examine, mend
 from tripod.team import adopt
@@ -209,7 +209,7 @@ def test_markers_that_an_older_version_took_in_are_no_conflict(story: Story) -> 
     """They stand in the ledger: the file shows what it gives, and the team goes on."""
     from unittest import mock
 
-    with mock.patch("tripod.projections.pieces.merge_marker", return_value=None):
+    with mock.patch("tripod.projections.reader.merge_marker", return_value=None):
         clash(story, "scribe/log.md")
         with story.team() as team:
             adopt.sync(team)

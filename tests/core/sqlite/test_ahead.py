@@ -12,7 +12,7 @@ from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
 from tripod.projections.disk import Disk
-from tripod.projections.team.tables import ahead_of
+from tripod.projections.engine import ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.team import adopt
 from tripod.team.team import Team

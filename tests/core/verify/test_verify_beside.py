@@ -13,8 +13,8 @@ import pytest
 from specimens import SPECIMENS, build, copy, database, unguarded
 
 from tripod.bus import events as bus
+from tripod.projections.bus.tables import BUS
 from tripod.projections.disk import Disk
-from tripod.projections.registry import BUS
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import OpenEvidence, collect

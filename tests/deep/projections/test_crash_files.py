@@ -13,9 +13,9 @@ from story import Story, folder, tree
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
+from tripod.projections.bus.tables import BUS
 from tripod.projections.chat import format as chat_format
 from tripod.projections.engine import differences
-from tripod.projections.registry import BUS
 from tripod.recovery import rebuild as recover
 from tripod.team import adopt
 from tripod.team.team import Team
