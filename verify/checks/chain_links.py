@@ -40,10 +40,11 @@ def link_problem(header: Header, prev: str, origin: str) -> str | None:
     return check_link(header, header.seq, prev, origin)
 
 
-def altered(seq: int, by: str) -> str:
-    """Words for an entry whose successor (``by``) was linked to other bytes."""
+def altered(seq: int) -> str:
+    """Words for an entry whose successor was linked to other bytes."""
     return (
-        f"entry {seq} is not the one that {by} was linked to: it was altered after it was appended"
+        f"entry {seq} is not the one that entry {seq + 1} was linked to: it was altered after it "
+        "was appended"
     )
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from tripod.verify.fold import Compared, compare_own
 from tripod.verify.rows import Schema, one, schema_made, schema_of
 from tripod.verify.scan.children import cores, start
 from tripod.verify.scan.roots import BLOCK, blocks_before, grown
-from tripod.verify.scan.rows import Half, Pass
+from tripod.verify.scan.rows import ChainEnd, Half, Pass, RangeTree
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves
 
@@ -77,12 +77,12 @@ def _beside(path: str, disk: Disk | None) -> tuple[Scanned, Compared | None]:
 
 def scan(db: sqlite3.Connection) -> Scanned:
     """Judge the ledger's rows and what stands beside them, in one pass."""
-    passed = new_pass(db)
+    passed = _new_pass(db)
     passed.run()
-    return settle(passed)
+    return _settle(passed)
 
 
-def new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -> Pass:
+def _new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) -> Pass:
     """A pass over the entries from ``first`` (a multiple of 256) on, which has seen nothing yet."""
     named = sqlite3.connect("", isolation_level=None)
     named.execute(_NAMED)
@@ -90,47 +90,53 @@ def new_pass(db: sqlite3.Connection, first: int = 0, stop: int | None = None) ->
     return Pass(db, Tally(), named, first, stop)
 
 
+def _pass_after(db: sqlite3.Connection, first: int) -> Pass | None:
+    """A pass that trusts the entry before ``first``; None where that cannot be read."""
+    row = one(db, "SELECT header FROM entries WHERE seq = ?", (first - 1,))
+    header = None if row is None else canonical_bytes.read_header(row[0])
+    if row is None or not isinstance(header, Header):
+        return None
+    passed = _new_pass(db, first)
+    passed.end = ChainEnd(first, leaf_hash(row[0]).hex(), header.at, header.ledger)
+    return passed
+
+
 def _scan_halves(path: str, db: sqlite3.Connection, half: int) -> Scanned | None:
     """Both halves at once; None unless the lower one is clean up to where the upper began."""
     wait = start(lambda: _upper_half(path, half))
-    lower = new_pass(db, stop=half)
+    lower = _new_pass(db, stop=half)
     lower.run()
     upper = wait()
-    if upper is None or upper.start_state != lower.state() or lower.tally.found:
+    if upper is None or upper.begun != lower.end or lower.tally.found:
         lower.named.close()
         return None
     lower.resume(upper)
     lower.named.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", upper.names)
-    return settle(lower)
+    return _settle(lower)
 
 
 def _upper_half(path: str, half: int) -> Half | None:
-    db = read_only(path)
-    row = db.execute("SELECT header FROM entries WHERE seq = ?", (half - 1,)).fetchone()
-    header = None if row is None else canonical_bytes.read_header(row[0])
-    if not isinstance(header, Header):
+    passed = _pass_after(read_only(path), half)
+    if passed is None:
         return None
-    passed = new_pass(db, half)
-    passed.expected, passed.prev = half, leaf_hash(row[0]).hex()
-    passed.at, passed.origin = header.at, header.ledger
-    state = passed.state()
+    begun = replace(passed.end)
     passed.run()
-    return passed.half(state, passed.named.execute("SELECT * FROM named").fetchall())
+    return passed.half(begun, passed.named.execute("SELECT * FROM named").fetchall())
 
 
-def settle(passed: Pass) -> Scanned:
+def _settle(passed: Pass) -> Scanned:
     """What stands beside the rows, judged by what the pass over them gave.
 
     Where the pass began after a pin, ids and blobs are those of its own rows alone.
     """
-    tally = passed.tally
+    tally, range_, seen = passed.tally, passed.range, passed.seen
     root, stack = EMPTY_ROOT, b""
     try:
-        tree = _tree(passed)
+        tree = _tree(range_)
         root, stack = tree.root(), b"".join(tree.stack)
-        for look in (_settle_link, _nodes, _head, _new_ids if passed.start else _ids):
+        for look in (_link, _nodes, partial(_head, stack), _new_ids if passed.start else _ids):
             try:
-                look(passed, stack)
+                look(passed)
             except (sqlite3.Error, TypeError) as error:
                 _add(tally, sequence, f"the database cannot be read: {error}", "database")
         blobs = (_new_blobs if passed.start else _blobs)(passed, passed.named)
@@ -138,62 +144,68 @@ def settle(passed: Pass) -> Scanned:
     finally:
         passed.named.close()
     coverage: Coverage = {
-        "entries": passed.rows, "bytes": passed.size, "blobs": blobs,
-        "nodes": len(passed.blocks) // 32, "redacted": passed.redacted, "signed": passed.signed,
+        "entries": seen.rows, "bytes": seen.size, "blobs": blobs,
+        "nodes": len(range_.blocks) // 32, "redacted": seen.redacted, "signed": seen.signed,
     }  # fmt: skip
     return Scanned(
-        tally, passed.rows, (tree.size, root.hex()), coverage,
-        passed.origin or "", bytes(passed.blocks), passed.whole, passed.start,
+        tally, seen.rows, (tree.size, root.hex()), coverage,
+        passed.end.origin or "", bytes(range_.blocks), range_.whole, passed.start,
     )  # fmt: skip
 
 
-def _tree(passed: Pass) -> Tree:
+def _tree(range_: RangeTree) -> Tree:
     """The tree over all entries: blocks of 256 as the leaves of a smaller one, and the rest."""
-    blocks = passed.blocks
-    upper = Tree()
+    upper = _over_blocks(bytes(range_.blocks))
+    range_.full = upper.full
+    rest = range_.leaves & 255
+    below = range_.tree.stack[len(range_.tree.stack) - rest.bit_count() :]
+    return Tree(range_.leaves, [*upper.stack, *below])
+
+
+def _over_blocks(blocks: bytes) -> Tree:
+    tree = Tree()
     for at in range(0, len(blocks), 32):
-        upper.append(bytes(blocks[at : at + 32]))
-    passed.full = upper.full
-    rest = passed.leaves & 255
-    stack = [*upper.stack, *passed.tree.stack[len(passed.tree.stack) - rest.bit_count() :]]
-    return Tree(passed.leaves, stack)
+        tree.append(blocks[at : at + 32])
+    return tree
 
 
-def _settle_link(passed: Pass, _stack: bytes) -> None:
-    """The link that still waits, settled by the head row: whether a tree is told depends on it."""
-    row = None
-    with suppress(sqlite3.Error):  # told where the head is judged
-        row = passed.db.execute("SELECT last FROM head").fetchone()
+def _link(passed: Pass) -> None:
+    """Settle the link that still waits by the head row: whether the tree is compared depends on it.
+
+    A head that cannot be read is named where it is judged.
+    """
+    row = one(passed.db, "SELECT last FROM head")
     passed.finish(row[0] if row else None)
 
 
-def _head(passed: Pass, stack: bytes) -> None:
+def _head(stack: bytes, passed: Pass) -> None:
     heads = passed.db.execute(
         "SELECT only, size, origin, last, at, stack, tables, files FROM head"
     ).fetchall()
-    if not passed.rows and not heads:
+    if not passed.seen.rows and not heads:
         return
-    if not passed.whole:
+    if not passed.range.whole:
         return  # rows are missing or unreadable: what the head should say, nobody can tell
-    want = (passed.expected, passed.origin or "", passed.prev, passed.at, stack)
-    problems = list(sequence.head_problems(heads, want, torn=passed.torn is not None))
+    end, torn = passed.end, passed.range.torn
+    want = (end.expected, end.origin or "", end.prev, end.at, stack)
+    problems = list(sequence.head_problems(heads, want, torn=torn is not None))
     if chain_links.NAME in passed.tally.found:  # an altered entry is named: the tree follows it
         problems = [problem for problem in problems if "says stack" not in problem]
     fewer = [problem for problem in problems if f" entries, there are {want[0]}: " in problem]
-    seq = passed.expected if fewer else max(0, passed.expected - 1)
+    seq = end.expected if fewer else max(0, end.expected - 1)
     for problem in fewer or problems:
-        _add(passed.tally, sequence, problem, "head", seq if passed.torn is None else passed.torn)
+        _add(passed.tally, sequence, problem, "head", seq if torn is None else torn)
 
 
-def _nodes(passed: Pass, _stack: bytes) -> None:
+def _nodes(passed: Pass) -> None:
     """The stored roots of full subtrees: of 256 entries, of 65,536, and so on; no others."""
-    if not passed.whole or chain_links.NAME in passed.tally.found:
+    if not passed.range.whole or chain_links.NAME in passed.tally.found:
         return
-    blocks = passed.blocks
+    blocks = passed.range.blocks
     count = 0
     for number in range(len(blocks) // 32):
         count += _node(passed, 1, number, bytes(blocks[32 * number : 32 * number + 32]))
-    for level, number, digest in passed.full:
+    for level, number, digest in passed.range.full:
         count += _node(passed, level + 1, number, digest)
     sql = "SELECT count(*) FROM (SELECT 1 FROM nodes LIMIT ?)"
     have = passed.db.execute(sql, (2 * count + 1000,)).fetchone()[0]
@@ -210,12 +222,12 @@ def _node(passed: Pass, level: int, number: int, digest: bytes) -> int:
         first, last = number << 8 * level, (number + 1 << 8 * level) - 1
         message = f"the stored node {number} of level {level} (entries {first} to {last}) {what}"
         _add(passed.tally, sequence, message, "nodes", first)
-        if row is not None and passed.torn is None:  # the lowest level and number come first
-            passed.torn = first
+        if row is not None and passed.range.torn is None:  # the lowest come first
+            passed.range.torn = first
     return 0 if row is None else 1
 
 
-def _ids(passed: Pass, _stack: bytes) -> None:
+def _ids(passed: Pass) -> None:
     """No id twice: the index is walked in order, and shown to hold the table's own ids.
 
     A sum of keyed hashes over the index equals that over the table (an attacker does not know the
@@ -234,29 +246,30 @@ def _ids(passed: Pass, _stack: bytes) -> None:
             before = id_
     except (sqlite3.Error, TypeError):
         rising = False
-    if rising and total == passed.ids:
+    if rising and total == passed.seen.ids:
         return
-    if not passed.readable:
+    if not passed.range.readable:
         return  # the rows themselves have no end that was found
     again = db.execute(
         "SELECT max(seq), min(seq), id FROM entries NOT INDEXED GROUP BY id HAVING count(*) > 1"
         " ORDER BY 1"
     )
+    if not _named_twice(passed, again) and passed.seen.rows and passed.range.whole:
+        message = "the index of ids does not hold the ids of the table"
+        _add(passed.tally, sequence, message, "database")
+
+
+def _named_twice(passed: Pass, again: Iterable[tuple[int, int, str]]) -> bool:
+    """Name each id that stands twice, by both entries; give whether there is one."""
     twice = False
     for second, first, id_ in again:
         twice = True
         message = f"the id {id_} stands at entry {first} already"
         _add(passed.tally, sequence, message, f"entry {second}", second)
-    if not twice and passed.rows and passed.whole:
-        _add(
-            passed.tally,
-            sequence,
-            "the index of ids does not hold the ids of the table",
-            "database",
-        )
+    return twice
 
 
-def _new_ids(passed: Pass, _stack: bytes) -> None:
+def _new_ids(passed: Pass) -> None:
     """No id of the rows that were looked at stands anywhere else."""
     again = passed.db.execute(
         "SELECT new.seq, old.seq, new.id FROM entries AS new JOIN entries AS old"
@@ -264,9 +277,7 @@ def _new_ids(passed: Pass, _stack: bytes) -> None:
         " WHERE new.seq >= ? AND old.seq < new.seq ORDER BY 1",
         (passed.start,),
     )
-    for second, first, id_ in again:
-        message = f"the id {id_} stands at entry {first} already"
-        _add(passed.tally, sequence, message, f"entry {second}", second)
+    _named_twice(passed, again)
 
 
 def _new_blobs(passed: Pass, named: sqlite3.Connection) -> int:
@@ -293,7 +304,7 @@ def _blobs(passed: Pass, named: sqlite3.Connection) -> int:
                 "SELECT sha256, bytes FROM blobs WHERE number = ?", (number,)
             ).fetchone()
             count += 1
-            if (number < count or (number != count and not passed.redacted)) and not gap:
+            if (number < count or (number != count and not passed.seen.redacted)) and not gap:
                 gap = True
                 message = f"a blob is numbered {number} where {count} follows"
                 _add(tally, bodies_present, message, "blobs")
@@ -406,8 +417,6 @@ def _add(tally: Tally, check: object, message: str, where: str, seq: int | None 
 
 # Since ------------------------------------------------------------------------------------------
 
-_HEADER = "SELECT header FROM entries WHERE seq = ?"
-
 
 def scan_since(db: sqlite3.Connection, pin: Seal) -> Scanned | None:
     """Look at the entries after the pin; None where the stored tree does not give its root.
@@ -419,28 +428,15 @@ def scan_since(db: sqlite3.Connection, pin: Seal) -> Scanned | None:
         return None  # so few entries are pinned that all are looked at
     try:
         blocks = blocks_before(db, pin.size)
-        root = (
-            None
-            if len(blocks) != pin.size // BLOCK * 32
-            else grown(db, _pinned_tree(blocks), pin.size)
-        )
-        before = one(db, _HEADER, (start - 1,))
+        if len(blocks) != pin.size // BLOCK * 32:
+            return None
+        root = grown(db, _over_blocks(blocks), pin.size)
     except sqlite3.Error:
         return None
-    header = None if before is None else canonical_bytes.read_header(before[0])
-    if root != pin.root or before is None or not isinstance(header, Header):
+    passed = _pass_after(db, start) if root == pin.root else None
+    if passed is None:
         return None
-    passed = new_pass(db, start)
-    passed.expected, passed.prev = start, leaf_hash(before[0]).hex()
-    passed.at, passed.origin = header.at, header.ledger
     passed.run()
-    passed.blocks[:0] = blocks[: start // BLOCK * 32]
-    passed.leaves += start
-    return settle(passed)
-
-
-def _pinned_tree(blocks: bytes) -> Tree:
-    tree = Tree()
-    for at in range(0, len(blocks), 32):
-        tree.append(blocks[at : at + 32])
-    return tree
+    passed.range.blocks[:0] = blocks[: start // BLOCK * 32]
+    passed.range.leaves += start
+    return _settle(passed)

@@ -14,7 +14,7 @@ import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -37,40 +37,88 @@ from tripod.verify.scan.shapes import FRONT, USUAL, stands
 
 _MARK = b'"sha256"'  # only a body that names a blob, or a digest, holds it
 
-State: TypeAlias = tuple[int, str, str, str | None]
+
+@dataclass
+class ChainEnd:
+    """What the next row is judged by: the number that follows, and what the row before says."""
+
+    expected: int = 0
+    prev: str = GENESIS
+    at: str = ""
+    origin: str | None = None
+
+
+@dataclass
+class Seen:
+    """What a pass counted; ``ids`` sums a keyed hash of all ids.
+
+    ``redacted`` counts the erased bodies that an entry names as erased, ``signed`` the entries that
+    name a signature record, or have one.
+    """
+
+    rows: int = 0
+    size: int = 0
+    ids: int = 0
+    redacted: int = 0
+    signed: int = 0
+
+    def add(self, later: Seen) -> None:
+        """Add the counts of a later part of the ledger."""
+        for name, count in vars(later).items():
+            setattr(self, name, getattr(self, name) + count)
+
+
+@dataclass
+class RangeTree:
+    """The tree over the rows of a range, which begins at a multiple of 256.
+
+    ``blocks`` are the roots of its full blocks of 256, ``leaves`` counts the entries of the ledger
+    up to here. ``whole`` is False once rows are missing or unreadable, so that no tree can be
+    computed; ``readable`` once the table's pages could not be walked to their end. ``full`` are the
+    larger full subtrees, ``torn`` is the first entry below the lowest stored node that is not the
+    root of its entries; both are set when the stored nodes are compared.
+    """
+
+    tree: Tree = field(default_factory=Tree)
+    blocks: bytearray = field(default_factory=bytearray)
+    leaves: int = 0
+    whole: bool = True
+    readable: bool = True
+    full: list[tuple[int, int, bytes]] = field(default_factory=list)
+    torn: int | None = None
+
+    def keep_blocks(self) -> None:
+        """Keep the root of each block of 256 entries that became full; they are stored too."""
+        for level, _, digest in self.tree.full:
+            if level == 1:
+                self.blocks += digest
+        self.tree.full.clear()
 
 
 class Half(NamedTuple):
-    """What a pass over the upper half of a ledger gives back to the one over the lower."""
+    """What a pass over the upper half of a ledger gives back to the one over the lower.
 
-    start_state: State
-    end_state: State
-    tally: Tally
+    ``begun`` is the end of the chain that it began with, ``names`` are the blobs that bodies name.
+    """
+
+    begun: ChainEnd
+    end: ChainEnd
     pending: int | None
-    whole: bool
-    blocks: bytearray
-    stack: list[bytes]
-    counts: tuple[int, int, int, int, int, int]
-    names: list[tuple[str, int, int]]
     adopted: int | None
+    seen: Seen
+    range: RangeTree
+    tally: Tally
+    names: list[tuple[str, int, int]]
 
 
 @dataclass
 class Pass:
-    """The pass and what it carries from row to row.
+    """The pass over the rows from ``start`` (a multiple of 256) to ``stop``, and what it carries.
 
-    ``start`` and ``stop`` bound the range (``start`` a multiple of 256). ``expected`` is the number
-    that follows, ``prev`` and ``at`` are those of the row before. ``explained`` says that the row
-    before is named already, ``pending`` is the entry whose link did not fit and is not named yet.
-    ``whole`` is False once rows are missing or unreadable, so that no tree can be computed;
-    ``readable`` once the table's pages could not be walked to their end.
-    ``tree`` is that of the range alone, ``blocks`` the roots of its full blocks of 256. ``ids``
-    sums a keyed hash of all ids; blobs that bodies name go into the table ``named``. ``adopted``
-    is the first entry that marks an adoption. ``redacted`` counts the bodies that were erased, and
-    of which an entry says so. ``told`` is the id of the newest
-    entry that follows from no other: nearly every ``cause`` is that one. ``torn`` is the first
-    entry below the lowest stored node that is not the root of its entries. ``signed`` counts the
-    entries that name a signature record, or have one.
+    ``named`` is a database with the table ``named``, for the blobs that bodies name. ``told`` is
+    the id of the newest entry that follows from no other: nearly every ``cause`` is that one.
+    ``explained``: the row before is named already. ``pending`` is the entry whose link did not fit
+    and is not named yet, ``adopted`` the first entry that marks an adoption.
     """
 
     db: sqlite3.Connection
@@ -78,72 +126,50 @@ class Pass:
     named: sqlite3.Connection
     start: int = 0
     stop: int | None = None
-    expected: int = 0
-    prev: str = GENESIS
-    at: str = ""
-    origin: str | None = None
-    tree: Tree = field(default_factory=Tree)
+    end: ChainEnd = field(default_factory=ChainEnd)
+    seen: Seen = field(default_factory=Seen)
+    range: RangeTree = field(default_factory=RangeTree)
+    told: str = ""
     explained: bool = False
     pending: int | None = None
-    whole: bool = True
-    readable: bool = True
-    blocks: bytearray = field(default_factory=bytearray)
-    full: list[tuple[int, int, bytes]] = field(default_factory=list)
-    leaves: int = 0
-    rows: int = 0
-    size: int = 0
-    ids: int = 0
     adopted: int | None = None
-    redacted: int = 0
-    told: str = ""
-    torn: int | None = None
-    signed: int = 0
 
     def run(self) -> None:
         """Judge every row of the range."""
         try:
             self._rows()
         except sqlite3.DatabaseError as error:
-            self.whole = self.readable = False
-            self.leaves = self.tree.size  # what was read is a tree of its own
-            self.expected = max(self.expected, self.start + self.leaves)
-            message = f"the rows from entry {self.expected} on cannot be read: {error}"
-            self._add(sequence, message, self.expected)
+            self.range.whole = self.range.readable = False
+            self.range.leaves = self.range.tree.size  # what was read is a tree of its own
+            expected = max(self.end.expected, self.start + self.range.leaves)
+            self.end.expected = expected
+            self._add(
+                sequence, f"the rows from entry {expected} on cannot be read: {error}", expected
+            )
 
-    def state(self) -> State:
-        """What the next row is judged by."""
-        return self.expected, self.prev, self.at, self.origin
-
-    def half(self, begun: State, names: list[tuple[str, int, int]]) -> Half:
-        """What the pass over the lower half needs of this one, which began in state ``begun``."""
-        counts = (self.leaves, self.rows, self.size, self.ids, self.redacted, self.signed)
+    def half(self, begun: ChainEnd, names: list[tuple[str, int, int]]) -> Half:
+        """What the pass over the lower half needs of this one, which began with ``begun``."""
         return Half(
-            begun, self.state(), self.tally, self.pending, self.whole, self.blocks,
-            self.tree.stack, counts, names, self.adopted,
-        )  # fmt: skip
+            begun, self.end, self.pending, self.adopted, self.seen, self.range, self.tally, names
+        )
 
     def resume(self, upper: Half) -> None:
         """Go on after the upper half, which began where this pass ended."""
-        self.expected, self.prev, self.at, self.origin = upper.end_state
-        self.tally, self.pending, self.whole = upper.tally, upper.pending, upper.whole
-        self.blocks += upper.blocks
+        self.end, self.tally, self.pending = upper.end, upper.tally, upper.pending
         if self.adopted is None:
             self.adopted = upper.adopted
         elif upper.adopted is not None:
             self._add(sequence, sequence.ADOPTED_AGAIN, upper.adopted)
-        leaves, rows, size, ids, redacted, signed = upper.counts
-        self.tree = Tree(leaves, upper.stack)
-        self.leaves += leaves
-        self.rows += rows
-        self.size += size
-        self.ids += ids
-        self.redacted += redacted
-        self.signed += signed
+        self.range.whole = upper.range.whole
+        self.range.blocks += upper.range.blocks
+        self.range.tree = upper.range.tree
+        self.range.leaves += upper.range.leaves
+        self.seen.add(upper.seen)
 
     def _rows(self) -> None:
         """The fast path; anything unusual goes to ``_slow``."""
-        dumps, kinds, tree = orjson.dumps, USUAL, self.tree
-        expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
+        dumps, kinds, tree, end = orjson.dumps, USUAL, self.range.tree, self.end
+        expected, prev, origin, at = end.expected, end.prev, end.origin, end.at.encode()
         size = rows = ids = 0
         told, calm = self.told, True
         for row in over(all_rows(self.db, self.start or None, self.stop), "checking entries"):
@@ -182,34 +208,35 @@ class Pass:
                 expected, prev, at = seq + 1, leaf.hex(), front[1]
                 size += len(header) + len(body)
                 if tree.full:
-                    self._nodes()
+                    self.range.keep_blocks()
                 if _MARK in body:
                     self._name(seq, orjson.loads(body))
-                self.signed += auth is not None or front[2] is not None
+                self.seen.signed += auth is not None or front[2] is not None
                 if front.lastindex == 3:  # no cause
                     told = id_
                 elif front[4].decode() != told:
                     self._cause(seq, front[4].decode())
             else:
-                self.expected, self.prev, self.at = expected, prev, at.decode()
+                end.expected, end.prev, end.at = expected, prev, at.decode()
                 self.told = told
                 self._slow(row)
                 told = self.told
                 calm = self.pending is None and not self.explained
-                expected, prev, origin, at = self.expected, self.prev, self.origin, self.at.encode()
-        self.expected, self.prev, self.at = expected, prev, at.decode()
-        self.rows, self.ids, self.leaves = rows, ids, tree.size
-        self.size += size
+                expected, prev, origin, at = end.expected, end.prev, end.origin, end.at.encode()
+        end.expected, end.prev, end.at = expected, prev, at.decode()
+        self.seen.rows, self.seen.ids, self.range.leaves = rows, ids, tree.size
+        self.seen.size += size
 
     # One row by its rules ----------------------------------------------------------------------
 
     def _slow(self, row: tuple[Any, ...]) -> None:
         """Ask each rule about a row, then go on from what is stored."""
         seq, id_, kind, stream, raw, salt, body, auth = row
-        problem = sequence.order_problem(seq, self.expected)
+        end = self.end
+        problem = sequence.order_problem(seq, end.expected)
         if problem is not None:
-            self._add(sequence, problem, min(seq, self.expected))
-            self.whole, self.explained = False, True
+            self._add(sequence, problem, min(seq, end.expected))
+            self.range.whole, self.explained = False, True
         header = canonical_bytes.read_header(raw)
         if isinstance(header, str):
             self._add(canonical_bytes, header, seq)
@@ -218,22 +245,18 @@ class Pass:
             return
         problem = sequence.column_problem(header, seq, id_, kind, stream)
         named = problem is not None and header.seq != seq
-        if problem is not None:
-            self._add(sequence, problem, seq)
-        if self.origin is None:
-            self.origin = header.ledger
+        self._add(sequence, problem, seq)
+        if end.origin is None:
+            end.origin = header.ledger
         self.explained = self.explained or named
-        left = self.origin
+        left = end.origin
         if header.kind == "ledger.forked-from":
-            self.origin = header.ledger
+            end.origin = header.ledger
         self._link(seq, header)
-        anew = header.kind == "ledger.forked-from" and header.ledger != left
-        problem = None if anew else clock_forward.time_problem(header.at, self.at)
-        if problem is not None:
-            self._add(clock_forward, problem, seq)
-        self.at = header.at
-        if header.auth is not None or auth is not None:
-            self.signed += 1
+        if header.kind != "ledger.forked-from" or header.ledger == left:
+            self._add(clock_forward, clock_forward.time_problem(header.at, end.at), seq)
+        end.at = header.at
+        self.seen.signed += header.auth is not None or auth is not None
         if header.kind == "ledger.adopted":
             if self.adopted is not None:
                 self._add(sequence, sequence.ADOPTED_AGAIN, seq)
@@ -264,22 +287,17 @@ class Pass:
         if problem is not None:
             self._add(kinds_known, problem, seq)
         elif header.kind == "ledger.forked-from":
-            problem = chain_links.fork_problem(header, data, left)
-            if problem is not None:
-                self._add(chain_links, problem, seq)
+            self._add(chain_links, chain_links.fork_problem(header, data, left), seq)
         elif header.kind in CHANGES:
-            problem = writers_authorised.id_problem(header, data)
-            if problem is not None:
-                self._add(writers_authorised, problem, seq)
-        problem = sequence.opening_problem(seq, header.kind, data, header.ledger)
-        if problem is not None:
-            self._add(sequence, problem, seq)
+            self._add(writers_authorised, writers_authorised.id_problem(header, data), seq)
+        opening = sequence.opening_problem(seq, header.kind, data, header.ledger)
+        self._add(sequence, opening, seq)
         self._name(seq, data)
-        if header.kind == REDACTED and problem is None:
+        if header.kind == REDACTED and opening is None:
             sql = "SELECT kind, salt IS NULL AND body IS NULL FROM entries WHERE seq = ?"
-            target = one(self.db, sql, (data["seq"],))
-            problem = bodies_present.claim_problem(seq, header, data, target)
-            if problem is not None:
+            with suppress(LookupError, TypeError):  # of another shape: `kinds-known` named it
+                target = one(self.db, sql, (data["seq"],))
+                problem = bodies_present.claim_problem(seq, header, data, target)
                 self._add(bodies_present, problem, seq)
 
     def _erased(self, seq: int, header: Header) -> None:
@@ -287,10 +305,9 @@ class Pass:
         said = kept_of(self.db, seq)
         problem = bodies_present.erasure_problem(seq, header, said)
         if problem is None and said is not None:
-            self.redacted += 1
+            self.seen.redacted += 1
             problem = kinds_known.kind_problem(header.kind, header.stream, said[1]["keep"])
-        if problem is not None:
-            self._add(bodies_present, problem, seq)
+        self._add(bodies_present, problem, seq)
 
     def _cause(self, seq: int, cause: str) -> None:
         """Judge a cause that is not the nearest; where rows are missing, it may be one of them.
@@ -302,9 +319,8 @@ class Pass:
             row = self.db.execute(sql, (cause,)).fetchone()
         except sqlite3.OperationalError:
             return
-        problem = sequence.cause_problem(cause, row[0] if row else None, seq)
-        if problem is not None and self.whole:
-            self._add(sequence, problem, seq)
+        if self.range.whole:
+            self._add(sequence, sequence.cause_problem(cause, row[0] if row else None, seq), seq)
 
     def _link(self, seq: int, header: Header) -> None:
         """Judge the link, and name the right one of the two entries that it joins.
@@ -312,19 +328,21 @@ class Pass:
         Where only this link fails, the entry before was altered; where the next one fails as
         well, this entry was. So a failed link waits for the next row.
         """
-        problem = chain_links.link_problem(header, self.prev, self.origin or "")
-        waiting, self.pending = self.pending, None
-        if waiting is not None:
-            self._blame(waiting, intact=problem is None, by=f"entry {waiting}")
+        problem = chain_links.link_problem(header, self.end.prev, self.end.origin or "")
+        if self.pending is not None:
+            self._blame(intact=problem is None)
         elif problem is not None and not self.explained:
-            if seq == 0 or header.prev == self.prev:
+            if seq == 0 or header.prev == self.end.prev:
                 self._add(chain_links, problem, seq)
             else:
                 self.pending = seq
 
-    def _blame(self, waiting: int, *, intact: bool, by: str) -> None:
+    def _blame(self, *, intact: bool) -> None:
+        """Name one of the two entries at the link that waits."""
+        assert self.pending is not None
+        waiting, self.pending = self.pending, None
         if intact:
-            self._add(chain_links, chain_links.altered(waiting - 1, by), waiting - 1)
+            self._add(chain_links, chain_links.altered(waiting - 1), waiting - 1)
         else:
             text = f"entry {waiting} does not name the hash of the entry before it"
             self._add(chain_links, text, waiting)
@@ -332,36 +350,29 @@ class Pass:
     def _step(self, seq: int, raw: object, *, named: bool) -> None:
         """Go on after this row."""
         self.explained = named
-        if seq >= self.expected:
-            self.expected = seq + 1
+        self.end.expected = max(self.end.expected, seq + 1)
         if type(raw) is bytes:
             leaf = leaf_hash(raw)
-            self.prev = leaf.hex()
-            self.size += len(raw)
-            self.tree.append(leaf)
-            self._nodes()
+            self.end.prev = leaf.hex()
+            self.seen.size += len(raw)
+            self.range.tree.append(leaf)
+            self.range.keep_blocks()
         else:
-            self.explained, self.whole = True, False
+            self.explained, self.range.whole = True, False
 
     def finish(self, last: object) -> None:
         """Settle a link that still waits: ``last`` is the last leaf as the head row has it."""
         if self.pending is not None:
-            self._blame(self.pending, intact=last == self.prev, by=f"entry {self.pending}")
-            self.pending = None
+            self._blame(intact=last == self.end.prev)
 
     # Beside the rows ---------------------------------------------------------------------------
-
-    def _nodes(self) -> None:
-        """Keep the root of each block of 256 entries that became full; they are stored too."""
-        for level, _, digest in self.tree.full:
-            if level == 1:
-                self.blocks += digest
-        self.tree.full.clear()
 
     def _name(self, seq: int, data: dict[str, Any]) -> None:
         rows = [(digest, size, seq) for digest, size in named_blobs(data)]
         if rows:
             self.named.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", rows)
 
-    def _add(self, check: Any, message: str, seq: int) -> None:
-        self.tally.add(Finding(check.NAME, message, f"entry {seq}", help=check.HELP, seq=seq))
+    def _add(self, check: Any, problem: str | None, seq: int) -> None:
+        """Add what is wrong with an entry to the findings of a check; None: nothing is."""
+        if problem is not None:
+            self.tally.add(Finding(check.NAME, problem, f"entry {seq}", help=check.HELP, seq=seq))
