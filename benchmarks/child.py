@@ -54,9 +54,9 @@ def judge_new(root: str) -> None:
     """Only the newest entries, from a pin that remembers those before."""
     with collect(root) as evidence:
         size = evidence.rows - NEW
-        pinned = evidence.heads.root_at(size)
+        pinned = evidence.database.heads.root_at(size)
         assert pinned is not None
-        seal = Seal(evidence.heads.line(0), size, pinned)
+        seal = Seal(evidence.database.heads.line(0), size, pinned)
         evidence.outside.pin = seal
         evidence.outside.known = (KnownHead("pin", "a pin", seal),)
         report = run(evidence)

@@ -396,20 +396,15 @@ class Evidence(Protocol):
     """What a check may ask for. Files, database and git are read by the program that made it.
 
     ``what`` was asked for; ``root`` is the team directory, None for a bare database or an export.
-    ``traces`` tell that a ledger was here, ``no_ledger`` that the team is said to have none.
-    ``loaded``: the ledger was read from files. ``rows`` counts the entries, ``scan`` is what the
-    pass over them found, ``record`` what was found in the record's files, ``held`` how heads
-    remembered outside compare with the ledger. ``nearby`` is in lines of a chat.
+    ``no_ledger``: the team is known to have none. ``scan`` is what the pass over the entries
+    found, ``record`` what was found in the record's files, ``held`` how heads remembered outside
+    compare with the ledger. ``nearby`` is in lines of a chat.
     """
 
     what: str
     root: str | None
     no_ledger: bool
     nearby: int
-    places: dict[str, str]
-    traces: tuple[str, ...]
-    rows: int
-    loaded: bool
     scan: Scanned | None
     held: HeadsJudged | None
     record: FilesJudged | None
@@ -421,6 +416,22 @@ class Evidence(Protocol):
     @property
     def unreadable(self) -> tuple[type[Exception], ...]:
         """What reading and rendering what strangers wrote may raise."""
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The folders that the ledger records."""
+
+    @property
+    def traces(self) -> tuple[str, ...]:
+        """What tells that a ledger was here, in words."""
+
+    @property
+    def rows(self) -> int:
+        """How many entries there are."""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the ledger was read from files."""
 
     @property
     def histories(self) -> Sequence[FileHistory]:

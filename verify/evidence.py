@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -51,8 +52,8 @@ from tripod.projections.team import tables as team_tables
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather
 from tripod.verify.anchors.git_growth import versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
-from tripod.verify.anchors.heads import HeadComparison, Outside
-from tripod.verify.check import Evidence, FilesJudged, Scanned, Subject
+from tripod.verify.anchors.heads import Outside
+from tripod.verify.check import Evidence, FilesJudged, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, Folded, fold_evidence
 from tripod.verify.look_alikes import look_alikes
 from tripod.verify.rows import RENDER_ERRORS, EvidenceReader, head_row, schema_of, untouchable
@@ -65,62 +66,126 @@ _READ_LIMIT = 256 * 1024 * 1024
 
 
 @dataclass
+class Database:
+    """The ledger's database as evidence, opened read-only; ``db`` is None where there is none.
+
+    ``source`` is the folder of files that it was made of, in the folder ``scratch``; '' where it is
+    the team's own. ``keys`` may have sealed those files. ``places`` are the folders that the ledger
+    records.
+    """
+
+    path: str = ""
+    db: sqlite3.Connection | None = None
+    source: str = ""
+    bodies: bool = True
+    scratch: TemporaryDirectory[str] | None = None
+    keys: tuple[VerifierKey, ...] = ()
+    places: dict[str, str] = field(default_factory=dict)
+
+    def open(self) -> str:
+        """Hold one state for all that follows, while others append; say why nothing can be read.
+
+        The schema is looked at before anything is read from it.
+
+        Raises:
+            LedgerError: it is no ledger.
+            sqlite3.Error: it cannot be asked at all.
+        """
+        self.db = read_only(self.path)
+        self.db.execute("BEGIN")
+        problem = untouchable(schema_of(self.db))
+        if problem:
+            return problem
+        version = self.db.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            return (
+                f"this ledger has schema {version}, this version of tripod knows up to "
+                f"{SCHEMA_VERSION}: use a newer tripod"
+            )
+        with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
+            self.places = recorded(EvidenceReader(self.db))
+        return ""
+
+    @cached_property
+    def heads(self) -> Heads:
+        """Roots and names at any entry (ValueError where there is no ledger)."""
+        if self.db is None:
+            raise ValueError("there is no ledger")
+        return Heads(self.db)
+
+    def close(self) -> None:
+        """Close what was opened, and remove what was made of files."""
+        if self.db is not None:
+            self.db.close()
+        if self.scratch is not None:
+            self.scratch.cleanup()
+
+
+@dataclass
 class OpenEvidence(Evidence):
     """All that was collected. ``problem`` says why there is nothing to judge, '' where there is.
 
-    ``scan`` and ``folded`` are made by ``tripod.verify.run``; ``bodies`` says whether there are
-    any. ``scratch`` is the folder of a database that was made of the files in ``source_of``,
-    ``keys`` may have sealed these. ``now_us`` is when all was collected; no check asks for it.
+    ``scan``, ``folded``, ``held`` and ``record`` are made by ``tripod.verify.run``. ``now_us`` is
+    when all was collected; no check asks for it.
     """
 
     what: str
     root: str | None = None
-    database: str = ""
-    db: sqlite3.Connection | None = None
     no_ledger: bool = False
     nearby: int = NEARBY
     problem: str = ""
-    places: dict[str, str] = field(default_factory=dict)
-    traces: tuple[str, ...] = ()
-    rows: int = 0
     now_us: int = 0
+    database: Database = field(default_factory=Database)
+    outside: Outside = field(default_factory=Outside)
     folded: Folded | None = None
     scan: Scanned | None = None
-    outside: Outside = field(default_factory=Outside)
-    held: HeadComparison | None = None
-    old_heads: Heads | None = None
+    held: HeadsJudged | None = None
     record: FilesJudged | None = None
-    loaded: bool = False
-    bodies: bool = True
-    scratch: TemporaryDirectory[str] | None = None
-    keys: tuple[VerifierKey, ...] = ()
-    source_of: str = ""
 
     @property
     def subject(self) -> Subject:
         """What this is the evidence of."""
         team = "" if self.root is None else os.path.realpath(self.root)
-        source = self.source_of or (self.database if self.db is not None else "")
-        return Subject(
-            team,
-            os.path.realpath(source) if source else "",
-            self.outside.repository,
-            self.outside.history,
+        source = self.database.source or (self.database.path if self.has_ledger else "")
+        ledger = os.path.realpath(source) if source else ""
+        return Subject(team, ledger, self.outside.repository, self.outside.history)
+
+    @property
+    def db(self) -> sqlite3.Connection | None:
+        """The ledger's database; None where there is no ledger."""
+        return self.database.db
+
+    @property
+    def loaded(self) -> bool:
+        return bool(self.database.source)
+
+    @property
+    def places(self) -> dict[str, str]:
+        return self.database.places
+
+    @property
+    def rows(self) -> int:
+        return 0 if self.ledger is None else self.ledger.size
+
+    @property
+    def traces(self) -> tuple[str, ...]:
+        known = self.outside.known
+        beside = _traces(self.what, self.root) if self.root is not None else []
+        return (
+            *beside,
+            *(f"{k.where} remembers {k.seal.size} entries of {k.seal.origin}" for k in known),
         )
 
     @property
     def histories(self) -> tuple[FileHistory, ...]:
-        """What git tells of each decision log that it holds."""
         return self.outside.logs
 
     @property
     def untold(self) -> tuple[tuple[str, str], ...]:
-        """Where heads or histories may be remembered that cannot be read, each with the reason."""
         return self.outside.untold
 
     @property
     def ledger(self) -> EvidenceReader | None:
-        """What can be asked of the entries; None where there is no ledger."""
         return None if self.db is None else EvidenceReader(self.db)
 
     # Tables and bodies -------------------------------------------------------------------------
@@ -131,7 +196,7 @@ class OpenEvidence(Evidence):
             try:
                 self.folded = fold_evidence(self.db, self.disk, beside, derived=not self.loaded)
             except (LedgerError, sqlite3.Error, OSError, TooBigError) as error:
-                self.problem = _problem(error, self.database)
+                self.problem = _problem(error, self.database.path)
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
                 self.problem = f"the entries cannot be folded: {type(error).__name__}: {error}"
 
@@ -144,55 +209,44 @@ class OpenEvidence(Evidence):
 
     @property
     def source(self) -> Source:
-        """Tables, bodies by seq and blobs by digest; a LookupError where one is not there."""
         return self.team.source
 
     @property
     def unreadable(self) -> tuple[type[Exception], ...]:
-        """What reading and rendering what strangers wrote may raise."""
         return RENDER_ERRORS
 
     @property
     def has_ledger(self) -> bool:
-        """Whether there is a ledger."""
         return self.db is not None
 
     @property
     def size(self) -> int:
-        """How many entries were folded; after them comes what only the files show."""
         return self.team.size
 
     @property
     def adoption(self) -> int | None:
-        """The entry that adopted a past, if there is one."""
         return self.team.adopted
 
     @property
     def found(self) -> Found:
-        """What the look at the team's files found."""
         return self.team.found
 
     @property
     def unread(self) -> list[tuple[str, str]]:
-        """Parts of the team's files that could not be looked at, and why."""
         return self.team.unread
 
     @property
     def untaken(self) -> int:
-        """How many pieces of the team's files no entry holds yet."""
         return len(self.team.drafts)
 
     def table_faults(self) -> list[tuple[str, str]]:
-        """Tables of the database that are not what the entries fold to, and what is wrong."""
         return [*self.team.tables, *self._notes()]
 
     def leaf(self, seq: int) -> str:
-        """The leaf hash of an entry in hex, '' where there is no such entry."""
         header = None if self.ledger is None else self.ledger.header(seq)
         return leaf_hash(header).hex() if type(header) is bytes else ""
 
     def at(self, seq: int) -> str:
-        """The time of the append that an entry came with, '' where no ledger holds it yet."""
         header = None if self.ledger is None else self.ledger.header(seq)
         try:
             return "" if header is None else parse_header(header).at
@@ -202,20 +256,10 @@ class OpenEvidence(Evidence):
     # Heads -------------------------------------------------------------------------------------
 
     def line(self, seq: int) -> str:
-        """The name that the ledger has at an entry; '' where it cannot be read."""
-        return self.heads.line(seq)
+        return self.database.heads.line(seq)
 
     def root_at(self, size: int) -> bytes | None:
-        """The root over the first ``size`` entries; None where they cannot all be read."""
-        return self.heads.root_at(size)
-
-    @property
-    def heads(self) -> Heads:
-        """Roots and names at any entry (ValueError where there is no ledger)."""
-        if self.db is None:
-            raise ValueError("there is no ledger")
-        self.old_heads = self.old_heads or Heads(self.db)
-        return self.old_heads
+        return self.database.heads.root_at(size)
 
     # The team's files --------------------------------------------------------------------------
 
@@ -225,7 +269,6 @@ class OpenEvidence(Evidence):
         return None if self.root is None else Disk(self.root, steady=True, places=self.places)
 
     def file(self, path: str) -> bytes | None:
-        """The bytes of a file of the team; None if absent, or it is far too large."""
         if self.root is None:
             return None
         try:
@@ -234,19 +277,11 @@ class OpenEvidence(Evidence):
             return None
 
     def versions(self, name: str) -> AbstractContextManager[ReadVersions]:
-        """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
         disk = self.disk
         assert disk is not None
         return versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
 
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
-        """The digest of a file's first ``size`` bytes, and its length; of any size, read in parts.
-
-        None where there is no such file.
-
-        Raises:
-            OSError: it is there and cannot be read.
-        """
         disk = self.disk
         if disk is None or not disk.is_file(path):
             return None
@@ -259,14 +294,12 @@ class OpenEvidence(Evidence):
         return hashed.hexdigest(), length
 
     def absent_folders(self) -> Iterator[tuple[str, str]]:
-        """Folders of the team that are not there, each with its path; '' where it is unreadable."""
         places = Disk(self.root or "", places=self.places).places
         absent = places.absent()
         yield from absent.items()
         yield from ((front, "") for front in sorted(places.missing() - absent.keys()))
 
     def is_there(self, path: str) -> bool:
-        """Whether a regular file of the team is there."""
         disk = self.disk
         try:
             return disk is not None and disk.is_file(path)
@@ -274,20 +307,17 @@ class OpenEvidence(Evidence):
             return False
 
     def replaced(self) -> Iterator[str]:
-        """Replaced files that wait beside the new ones: others may still write into them."""
         disk = self.disk
         if disk is not None:
             for folder in (*disk.places.chat_folders(), *disk.places.log_folders(), "workers"):
                 yield from disk.kept(folder)
 
     def names(self) -> list[str]:
-        """What stands in the team directory itself."""
         disk = self.disk
         return [] if disk is None else disk.names("")
 
     @property
     def ahead(self) -> str | None:
-        """Which entry the files count that the ledger does not hold, in words; None: none."""
         disk = self.disk
         try:
             return None if disk is None or self.db is None else ahead_of(self.ledger, disk)
@@ -295,7 +325,6 @@ class OpenEvidence(Evidence):
             return None  # no table of entries: `ledger-missing` names that
 
     def rendered(self, path: str) -> bytes:
-        """What the ledger gives for a path; empty where it gives nothing, or cannot be rendered."""
         try:
             want = desired(self.source, path)
         except RENDER_ERRORS:
@@ -303,11 +332,6 @@ class OpenEvidence(Evidence):
         return b"" if want is None else want.data
 
     def projected(self) -> Iterator[tuple[str, bytes, bytes | None, str | None]]:
-        """Each projected file: path, bytes to be, bytes that are, what is wrong (None: nothing).
-
-        To a file that is ours alone nobody else appends, so it may also stand as the ledger has it
-        without what the files add, or not be there yet.
-        """
         disk = self.disk
         assert disk is not None
         ours = {path for path, _ in own_files(self.source)}
@@ -323,6 +347,8 @@ class OpenEvidence(Evidence):
             if want is None:
                 continue
             apart = compare(disk, path, want)
+            # Nobody else appends to a file that is ours alone, so it may also stand as the ledger
+            # has it without what the files add, or not be there yet.
             if apart is None or (path in ours and self._as_recorded(path, disk)):
                 yield path, want.data, want.data, None
             elif apart.have is None:
@@ -359,7 +385,6 @@ class OpenEvidence(Evidence):
             yield "manifest", f"it cannot be read: {error}"
 
     def cursors(self) -> list[tuple[str, int, int]]:
-        """(what, cursor, size) of the projections' cursors in the head row."""
         assert self.db is not None
         row = head_row(self.db)
         if row is None or any(type(value) is not int for value in (row.size, *row[3:])):
@@ -367,18 +392,14 @@ class OpenEvidence(Evidence):
         return [("tables", row.tables, row.size), ("files", row.files, row.size)]
 
     def unswept(self) -> int:
-        """How many erased entries may still lie in the pages of the database's file."""
         return 0 if self.ledger is None else self.ledger.unswept()
 
     @property
     def linked_from(self) -> str:
-        """Where the database really is, if a symbolic link stands in its place; else ''."""
-        if self.loaded or not os.path.islink(self.database):
-            return ""
-        return os.path.realpath(self.database)
+        path = self.database.path
+        return os.path.realpath(path) if os.path.islink(path) and not self.loaded else ""
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
-        """Pairs of handles of the team that can be taken for each other; the plainer one first."""
         if self.folded is None:
             return look_alikes(())
         rows = self.query(
@@ -391,10 +412,7 @@ class OpenEvidence(Evidence):
         """Close what was opened."""
         if self.folded is not None:
             self.folded.close()
-        if self.db is not None:
-            self.db.close()
-        if self.scratch is not None:
-            self.scratch.cleanup()
+        self.database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -417,45 +435,41 @@ def collect(
         asked: which pin, policies and history to look at.
     """
     evidence = OpenEvidence(path, no_ledger=no_ledger, nearby=nearby, now_us=now_us())
-    evidence.database = path
+    database = evidence.database
+    database.path = path
     if os.path.isdir(path):
         evidence.root = team_of(path)
         if evidence.root is None:
             evidence.problem = no_team(path)
             return evidence
-        evidence.database = f"{evidence.root}/{DATABASE}"
-        evidence.traces = tuple(traces(path, evidence.root))
+        database.path = f"{evidence.root}/{DATABASE}"
     elif not os.path.isfile(path):
         evidence.problem = f"{path}: there is no such file or directory"
         return evidence
     try:
-        if evidence.root is None or os.path.lexists(evidence.database):
-            evidence.db = read_only(evidence.database)
-            begin(evidence)
-            if evidence.root is not None and evidence.rows and not keeps_log(evidence.database):
-                evidence.problem = evidence.problem or (
-                    f"{evidence.database} has no write-ahead log, and the ledger of a team that "
+        if evidence.root is None or os.path.lexists(database.path):
+            evidence.problem = database.open()
+            ours = evidence.root is not None and not evidence.problem and evidence.rows
+            if ours and not keeps_log(database.path):
+                evidence.problem = (
+                    f"{database.path} has no write-ahead log, and the ledger of a team that "
                     "is at work has one: another program changed that, or a backup was put there "
                     "by hand. `tripod show` brings it into use; then judge it again"
                 )
     except (LedgerError, sqlite3.Error, OSError, RecursionError) as error:
-        evidence.problem = _problem(error, evidence.database)
+        evidence.problem = _problem(error, database.path)
     look_outside(evidence, asked)
     return evidence
 
 
 def look_outside(evidence: OpenEvidence, asked: AnchorOptions) -> None:
-    """Collect what is remembered elsewhere; who remembers a head tells that a ledger was here."""
+    """Collect what is remembered elsewhere."""
     try:
         evidence.outside = gather(
-            evidence.root, asked, live=evidence.db is not None, logs=_logs_elsewhere(evidence)
+            evidence.root, asked, live=evidence.has_ledger, logs=_logs_elsewhere(evidence)
         )
     except OutsideError as error:
         evidence.problem = evidence.problem or str(error)
-    evidence.traces += tuple(
-        f"{known.where} remembers {known.seal.size} entries of {known.seal.origin}"
-        for known in evidence.outside.known
-    )
 
 
 def _logs_elsewhere(evidence: OpenEvidence) -> dict[str, str]:
@@ -490,34 +504,8 @@ def _problem(error: Exception, database: str) -> str:
     )
 
 
-def begin(evidence: OpenEvidence) -> None:
-    """Hold one state of the open database for all that follows, while others may append.
-
-    Raises:
-        sqlite3.Error: it cannot be asked at all.
-
-    Its schema is looked at before anything is read from it.
-    """
-    db = evidence.db
-    assert db is not None
-    db.execute("BEGIN")
-    evidence.problem = untouchable(schema_of(db)) or ""
-    if evidence.problem:
-        return
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA_VERSION:
-        evidence.problem = (
-            f"this ledger has schema {version}, this version of tripod knows up to "
-            f"{SCHEMA_VERSION}: use a newer tripod"
-        )
-        return
-    with suppress(ValueError, sqlite3.Error):  # `kinds-known` names what is wrong in entry 0
-        evidence.places = recorded(EvidenceReader(db))
-    evidence.rows = EvidenceReader(db).size
-
-
-def traces(path: str, root: str) -> list[str]:
-    """What tells that a ledger was here, in words."""
+def _traces(path: str, root: str) -> list[str]:
+    """What files tell that a ledger was here, in words."""
     found = []
     for name in sorted(os.listdir(root)):
         if name in (RECORD, "seal", COUNTS) or name.startswith(("policy", "seal.")):
@@ -551,7 +539,7 @@ def changed_meanwhile(evidence: OpenEvidence) -> bool:
 
 
 def _grew(evidence: OpenEvidence) -> bool:
-    with suppress(LedgerError, sqlite3.Error), closing(read_only(evidence.database)) as db:
+    with suppress(LedgerError, sqlite3.Error), closing(read_only(evidence.database.path)) as db:
         # One step down an index. A view in the table's place may never end: it is cut off.
         db.set_progress_handler(lambda: 1, _STEPS)
         last = SQLiteReader(db).last_seq()

@@ -9,18 +9,21 @@ from __future__ import annotations
 import gc
 import os
 import re
+import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from tripod.ledger import parse_at
+from tripod import ledger
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.progress import tell
 from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import TRUST
-from tripod.verify.anchors.anchors import AnchorOptions
+from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import hold
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
@@ -47,10 +50,9 @@ from tripod.verify.check import (
 )
 from tripod.verify.checks import CHECKS
 from tripod.verify.checks.writers_authorised import Demand
-from tripod.verify.evidence import NEARBY, OpenEvidence
-from tripod.verify.export.files import compare_record
+from tripod.verify.evidence import NEARBY, OpenEvidence, collect, look_outside
+from tripod.verify.export.files import compare_record, is_export, load
 from tripod.verify.fold import Compared
-from tripod.verify.load import open_evidence
 from tripod.verify.scan.database import begin_scan, scan_since
 from tripod.verify.scan.signatures import judge_signatures
 
@@ -136,7 +138,9 @@ def run(
     since = evidence.scan is not None and evidence.scan.since > 0
     if since:
         asked = [check for check in asked if not needs(check, *_WHOLE)]
-    chosen = [check for check in asked if evidence.bodies or not needs(check, BODIES, TABLES)]
+    chosen = [
+        check for check in asked if evidence.database.bodies or not needs(check, BODIES, TABLES)
+    ]
     broken = _look(evidence, chosen, since=since)
     if evidence.problem and evidence.scan is None:
         return Report(evidence.what, (), problem=evidence.problem, subject=evidence.subject)
@@ -154,11 +158,52 @@ def run(
 # Evidence ---------------------------------------------------------------------------------------
 
 
+def open_evidence(
+    path: str,
+    *,
+    no_ledger: bool = False,
+    nearby: int = NEARBY,
+    keys: Sequence[VerifierKey] = (),
+    asked: AnchorOptions = USUAL,
+) -> OpenEvidence:
+    """Open what stands at ``path``; what cannot be opened is said in ``OpenEvidence.problem``.
+
+    A team directory without its database is judged by its record, if it has one: so it is with
+    every clone. ``keys`` may have signed a seal; the rest is as with ``evidence.collect``.
+    """
+    evidence = collect(path, no_ledger=no_ledger, nearby=nearby, asked=asked)
+    evidence.database.keys = tuple(keys)
+    if evidence.root is None:
+        if os.path.isdir(path) and is_export(path):
+            evidence.problem = ""
+            look_outside(evidence, asked)
+            _load(evidence, path)
+    elif not evidence.has_ledger and not evidence.problem and not no_ledger:
+        record = f"{evidence.root}/{ledger.RECORD}"
+        if os.path.isfile(f"{record}/{SEAL}") and not os.path.islink(record):
+            _load(evidence, record)
+    return evidence
+
+
+def _load(evidence: OpenEvidence, directory: str) -> None:
+    """Make a database of the files of an export or a record, and open that."""
+    database = evidence.database
+    database.scratch = TemporaryDirectory(prefix="tripod-")
+    database.path, database.source = f"{database.scratch.name}/{ledger.DATABASE}", directory
+    try:
+        loaded = load(directory, database.path, database.keys)
+        database.bodies = loaded.bodies
+        evidence.record = loaded.judged()
+        evidence.problem = database.open() or evidence.problem
+    except (ledger.LedgerError, sqlite3.Error, OSError) as error:
+        evidence.problem = f"{directory} cannot be read: {error}"
+
+
 def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Broken:
     """Make the evidence that the chosen checks need; what breaks on the way, by its source."""
     broken: Broken = {}
     wanted = {need for check in chosen for need in check.NEEDS}
-    folded = evidence.bodies and not since and not wanted.isdisjoint((TABLES, HEADS))
+    folded = evidence.database.bodies and not since and not wanted.isdisjoint((TABLES, HEADS))
     unscanned = evidence.db is not None and not evidence.problem and evidence.scan is None
     if unscanned and not wanted.isdisjoint((ROWS, HEADS)):
         # The pass over the rows and the fold of the tables look at the same rows, side by side.
@@ -186,7 +231,7 @@ def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Br
 def _scan(evidence: OpenEvidence, *, folded: bool) -> None:
     db, disk = evidence.db, None if evidence.loaded else evidence.disk
     assert db is not None
-    beside = begin_scan(evidence.database, db, evidence.rows, folding=folded, disk=disk)
+    beside = begin_scan(evidence.database.path, db, evidence.rows, folding=folded, disk=disk)
     if folded:
         _fold(evidence, beside.compared)
     tell("checking entries")
@@ -265,7 +310,7 @@ def _outcome(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
 def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
     name = check.NAME
     tell(f"judging {name}")
-    if not evidence.bodies and needs(check, BODIES, TABLES):
+    if not evidence.database.bodies and needs(check, BODIES, TABLES):
         reason = "only headers are there, no bodies"
         if evidence.root is None:  # an export of headers alone has no rules of a team
             return not_applicable(name, reason)
@@ -330,7 +375,7 @@ def _sealed(evidence: OpenEvidence) -> tuple[int, str, int] | None:
     for seq, size in newest:
         at = evidence.at(seq)
         with suppress(ValueError):
-            return size, at, max(0, evidence.now_us - parse_at(at)) // 1_000_000
+            return size, at, max(0, evidence.now_us - ledger.parse_at(at)) // 1_000_000
     return None
 
 
@@ -382,7 +427,7 @@ def installed_checks() -> tuple[Installed, ...]:
         for point in entry_points(group=GROUP)
     ]
     for name, package, point in sorted(points, key=lambda one: one[:2]):
-        check = _load(point, name, package, taken)
+        check = _installed(point, name, package, taken)
         found.setdefault(check.NAME, check)
         taken.add(check.NAME)
     return tuple(found.values())
@@ -393,7 +438,7 @@ def all_checks() -> tuple[Check, ...]:
     return (*CHECKS, *installed_checks())
 
 
-def _load(point: EntryPoint, name: str, package: str, taken: Collection[str]) -> Installed:
+def _installed(point: EntryPoint, name: str, package: str, taken: Collection[str]) -> Installed:
     """The check that an entry point names, or one in its place that says what is wrong."""
     if name in taken:
         problem = "there is a check of that name already, and no package replaces one"

@@ -45,7 +45,6 @@ OWN_TABLES = ("entries", "blobs", "nodes", "head", "unswept")
 
 SQL_ALLOWED = (
     "ledger/*",
-    "verify/load.py",
     "verify/rows.py",
     "verify/scan.py",
     "verify/scan/*",

@@ -119,8 +119,7 @@ def _judge_once(
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
     from tripod.verify.evidence import changed_meanwhile
-    from tripod.verify.load import open_evidence
-    from tripod.verify.run import run
+    from tripod.verify.run import open_evidence, run
 
     with (
         call.progress(),

@@ -401,7 +401,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
 
 def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
     from tripod.verify.checks import LEDGER_CHECKS, record_agrees
-    from tripod.verify.evidence import OpenEvidence, begin
+    from tripod.verify.evidence import Database, OpenEvidence
     from tripod.verify.export.files import load
     from tripod.verify.run import run
 
@@ -410,10 +410,9 @@ def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
         raise RefusedError(
             f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"
         )
-    evidence = OpenEvidence(root, database=scratch, loaded=True, record=loaded.judged())
-    with evidence:
-        evidence.db = read_only(scratch)
-        begin(evidence)
+    database = Database(scratch, source=f"{root}/{RECORD}")
+    with OpenEvidence(root, database=database, record=loaded.judged()) as evidence:
+        evidence.problem = database.open()
         chosen = {record_agrees.NAME, *(check.NAME for check in LEDGER_CHECKS)}
         report = run(evidence, select=chosen)
     found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]

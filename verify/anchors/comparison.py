@@ -210,8 +210,8 @@ def hold(evidence: OpenEvidence) -> HeadComparison | None:
         [_fork(evidence, db, row, trusted(outside, keys, row[1])) for row in trust.forks],
         keys,
         len(trust.seals) or int(evidence.loaded),  # what was read from files has the seal there
-        evidence.bodies,
-        evidence.keys,
+        evidence.database.bodies,
+        evidence.database.keys,
     )
     told = compare(outside, ledger)
     reached = anchored(told.agreeing, outside.policy)
@@ -234,7 +234,7 @@ def _fork(
     entry = entry_at(db, seq)
     if entry is not None and keys:
         try:
-            text = fork_text(origin, size, bytes.fromhex(root), evidence.heads.line(seq))
+            text = fork_text(origin, size, bytes.fromhex(root), evidence.database.heads.line(seq))
         except (LedgerError, ValueError):
             return Fork(seq, origin, size)
         signers = fork_signers(str(entry.data.get("note", "")), text, keys)
@@ -251,7 +251,7 @@ def agreeing(evidence: OpenEvidence) -> list[KnownHead]:
     ours = list(_keys(evidence, trust))
     found = []
     for known in outside.known:
-        if evidence.heads.root_at(known.seal.size) == known.seal.root:
+        if evidence.database.heads.root_at(known.seal.size) == known.seal.root:
             keys = trusted(outside, ours, known.seal.origin)
             one, problem = opened(known, keys, outside.policy)
             if not problem:
@@ -330,7 +330,7 @@ def _tail(
 
 def _keys(evidence: OpenEvidence, trust: TrustRows) -> Iterator[VerifierKey]:
     """Keys that were given, and those that the ledger says were in force."""
-    yield from evidence.keys
+    yield from evidence.database.keys
     for _, vkey in trust.keys:
         try:
             yield VerifierKey.parse(vkey)

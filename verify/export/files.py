@@ -352,7 +352,7 @@ def compare_record(evidence: OpenEvidence) -> None:
         if note is not None and found.seal is not None:
             keys: Sequence[VerifierKey] = ()
             with suppress(*_BROKEN):  # entries that cannot be read are what other checks name
-                keys = evidence.keys or own_keys(db, found.seal)
+                keys = evidence.database.keys or own_keys(db, found.seal)
             found.judge_seal(note, keys)
             problem = _other_history(db, found.seal)
             if problem is None:

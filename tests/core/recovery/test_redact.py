@@ -30,8 +30,7 @@ from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect
-from tripod.verify.load import open_evidence
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 SECRET = "sk-live-52b1f0ee77cc4a9d"
 LONG = f"the whole log {SECRET} " + "12 ms, " * 4000  # a blob

@@ -20,8 +20,7 @@ from tripod.team.team import Team
 from tripod.verify.check import FINDINGS
 from tripod.verify.checks import record_agrees, seals_open
 from tripod.verify.evidence import collect
-from tripod.verify.load import open_evidence
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 SMALL = Scale(2_000, rotate_above=60, rotate_count=30, retention=60_000, configured_every=700)
 

@@ -34,8 +34,7 @@ from tripod.verify.check import CLEAN, FINDINGS, NOT_APPLICABLE, Outcome
 from tripod.verify.checks import writers_authorised
 from tripod.verify.evidence import collect
 from tripod.verify.export.proof import judge_proof
-from tripod.verify.load import open_evidence
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 PASSPHRASE = b"correct horse"
 

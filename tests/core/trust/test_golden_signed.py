@@ -14,8 +14,7 @@ from plain_export import files_of, key_of, read_files, write_files
 from tripod.ledger.actors import parse_record, sign_statements, statement
 from tripod.ledger.tlog.note import SigningKey
 from tripod.verify.export.files import load
-from tripod.verify.load import open_evidence
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 GOLDEN = Path(__file__).parents[2] / "golden/signed"
 TOOL = Path(__file__).parents[3] / "tools/audit_export.py"

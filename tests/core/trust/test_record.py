@@ -20,8 +20,7 @@ from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import has_record, update
 from tripod.verify.check import Report
-from tripod.verify.load import open_evidence
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 KEYS = [key_of("sample.example/1").verifier()]
 

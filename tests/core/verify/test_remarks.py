@@ -13,9 +13,8 @@ from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal
 from tripod.verify.check import Report
-from tripod.verify.load import open_evidence
 from tripod.verify.look_alikes import look_alikes, skeleton
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 ANN = "\u0430nn"  # its first letter is Cyrillic
 

@@ -30,8 +30,7 @@ from tripod.trust.proof import prove_growth
 from tripod.trust.witness import WitnessFolder
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.check import Report
-from tripod.verify.load import open_evidence
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "10"))
 SEED = int(os.environ.get("TRIPOD_SEED", "0")) or random.SystemRandom().randrange(1, 2**32)

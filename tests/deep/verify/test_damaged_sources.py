@@ -21,10 +21,9 @@ from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
-from tripod.verify.load import open_evidence
 from tripod.verify.reporters import json as json_
 from tripod.verify.reporters import text
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 TRIALS = int(os.environ.get("TRIPOD_TRIALS", "3"))
 SEED = int(os.environ.get("TRIPOD_SEED", "11"))

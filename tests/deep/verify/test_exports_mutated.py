@@ -24,8 +24,7 @@ from tripod.ledger.entry import commit
 from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.verify.check import Need, needs
 from tripod.verify.checks import CHECKS, bodies_present, writers_authorised
-from tripod.verify.load import open_evidence
-from tripod.verify.run import run
+from tripod.verify.run import open_evidence, run
 
 TOOL = Path(__file__).resolve().parents[3] / "tools/audit_export.py"
 ORIGIN = "sample.example/1"
