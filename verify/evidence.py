@@ -157,18 +157,22 @@ class OpenEvidence(Evidence):
 
     @property
     def loaded(self) -> bool:
+        """Whether the ledger was read from files."""
         return bool(self.database.source)
 
     @property
     def places(self) -> dict[str, str]:
+        """The folders that the ledger records."""
         return self.database.places
 
     @property
     def rows(self) -> int:
+        """How many entries there are."""
         return 0 if self.ledger is None else self.ledger.size
 
     @property
     def traces(self) -> tuple[str, ...]:
+        """What tells that a ledger was here, in words."""
         known = self.outside.known
         beside = _traces(self.what, self.root) if self.root is not None else []
         return (
@@ -178,14 +182,17 @@ class OpenEvidence(Evidence):
 
     @property
     def histories(self) -> tuple[FileHistory, ...]:
+        """What git tells of each decision log that it holds."""
         return self.outside.logs
 
     @property
     def untold(self) -> tuple[tuple[str, str], ...]:
+        """Where heads or histories may be remembered that cannot be read, each with the reason."""
         return self.outside.untold
 
     @property
     def ledger(self) -> EvidenceReader | None:
+        """What can be asked of the entries; None without a ledger."""
         return None if self.db is None else EvidenceReader(self.db)
 
     # Tables and bodies -------------------------------------------------------------------------
@@ -209,44 +216,55 @@ class OpenEvidence(Evidence):
 
     @property
     def source(self) -> Source:
+        """Tables, bodies by seq and blobs by digest; a LookupError where one is not there."""
         return self.team.source
 
     @property
     def unreadable(self) -> tuple[type[Exception], ...]:
+        """What reading and rendering what strangers wrote may raise."""
         return RENDER_ERRORS
 
     @property
     def has_ledger(self) -> bool:
+        """Whether there is a ledger."""
         return self.db is not None
 
     @property
     def size(self) -> int:
+        """How many entries were folded; after them comes what only the files show."""
         return self.team.size
 
     @property
     def adoption(self) -> int | None:
+        """The entry that adopted a past, if there is one."""
         return self.team.adopted
 
     @property
     def found(self) -> Found:
+        """What the look at the team's files found."""
         return self.team.found
 
     @property
     def unread(self) -> list[tuple[str, str]]:
+        """Parts of the team's files that could not be looked at, and why."""
         return self.team.unread
 
     @property
     def untaken(self) -> int:
+        """How many pieces of the team's files no entry holds yet."""
         return len(self.team.drafts)
 
     def table_faults(self) -> list[tuple[str, str]]:
+        """Tables of the database that are not what the entries fold to, and what is wrong."""
         return [*self.team.tables, *self._notes()]
 
     def leaf(self, seq: int) -> str:
+        """The leaf hash of an entry in hex, '' where there is no such entry."""
         header = None if self.ledger is None else self.ledger.header(seq)
         return leaf_hash(header).hex() if type(header) is bytes else ""
 
     def at(self, seq: int) -> str:
+        """The time of the append that an entry came with, '' where no ledger holds it yet."""
         header = None if self.ledger is None else self.ledger.header(seq)
         try:
             return "" if header is None else parse_header(header).at
@@ -256,9 +274,11 @@ class OpenEvidence(Evidence):
     # Heads -------------------------------------------------------------------------------------
 
     def line(self, seq: int) -> str:
+        """The name that the ledger has at an entry; '' where it cannot be read."""
         return self.database.heads.line(seq)
 
     def root_at(self, size: int) -> bytes | None:
+        """The root over the first ``size`` entries; None where they cannot all be read."""
         return self.database.heads.root_at(size)
 
     # The team's files --------------------------------------------------------------------------
@@ -269,6 +289,7 @@ class OpenEvidence(Evidence):
         return None if self.root is None else Disk(self.root, steady=True, places=self.places)
 
     def file(self, path: str) -> bytes | None:
+        """The bytes of a file of the team; None if it is not there, or far too large."""
         if self.root is None:
             return None
         try:
@@ -277,11 +298,13 @@ class OpenEvidence(Evidence):
             return None
 
     def versions(self, name: str) -> AbstractContextManager[ReadVersions]:
+        """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
         disk = self.disk
         assert disk is not None
         return versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
 
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
+        """Digest of a file's first bytes, and its length; None: no file (OSError: unreadable)."""
         disk = self.disk
         if disk is None or not disk.is_file(path):
             return None
@@ -294,12 +317,14 @@ class OpenEvidence(Evidence):
         return hashed.hexdigest(), length
 
     def absent_folders(self) -> Iterator[tuple[str, str]]:
+        """Folders of the team that are not there, each with its path; '' where it is unreadable."""
         places = Disk(self.root or "", places=self.places).places
         absent = places.absent()
         yield from absent.items()
         yield from ((front, "") for front in sorted(places.missing() - absent.keys()))
 
     def is_there(self, path: str) -> bool:
+        """Whether a regular file of the team is there."""
         disk = self.disk
         try:
             return disk is not None and disk.is_file(path)
@@ -307,17 +332,20 @@ class OpenEvidence(Evidence):
             return False
 
     def replaced(self) -> Iterator[str]:
+        """Replaced files that wait beside the new ones: others may still write into them."""
         disk = self.disk
         if disk is not None:
             for folder in (*disk.places.chat_folders(), *disk.places.log_folders(), "workers"):
                 yield from disk.kept(folder)
 
     def names(self) -> list[str]:
+        """What stands in the team directory itself."""
         disk = self.disk
         return [] if disk is None else disk.names("")
 
     @property
     def ahead(self) -> str | None:
+        """Which entry the files count that the ledger does not hold, in words; None: none."""
         disk = self.disk
         try:
             return None if disk is None or self.db is None else ahead_of(self.ledger, disk)
@@ -325,6 +353,7 @@ class OpenEvidence(Evidence):
             return None  # no table of entries: `ledger-missing` names that
 
     def rendered(self, path: str) -> bytes:
+        """What the ledger gives for a path; empty where it gives nothing, or cannot be rendered."""
         try:
             want = desired(self.source, path)
         except RENDER_ERRORS:
@@ -332,6 +361,7 @@ class OpenEvidence(Evidence):
         return b"" if want is None else want.data
 
     def projected(self) -> Iterator[tuple[str, bytes, bytes | None, str | None]]:
+        """Each projected file: path, bytes to be, bytes that are, what is wrong (None: nothing)."""
         disk = self.disk
         assert disk is not None
         ours = {path for path, _ in own_files(self.source)}
@@ -385,6 +415,7 @@ class OpenEvidence(Evidence):
             yield "manifest", f"it cannot be read: {error}"
 
     def cursors(self) -> list[tuple[str, int, int]]:
+        """(what, cursor, size) of the projections' cursors in the head row."""
         assert self.db is not None
         row = head_row(self.db)
         if row is None or any(type(value) is not int for value in (row.size, *row[3:])):
@@ -392,14 +423,17 @@ class OpenEvidence(Evidence):
         return [("tables", row.tables, row.size), ("files", row.files, row.size)]
 
     def unswept(self) -> int:
+        """How many erased entries may still lie in the pages of the database's file."""
         return 0 if self.ledger is None else self.ledger.unswept()
 
     @property
     def linked_from(self) -> str:
+        """Where the database really is, if a symbolic link stands in its place; else ''."""
         path = self.database.path
         return os.path.realpath(path) if os.path.islink(path) and not self.loaded else ""
 
     def look_alikes(self) -> Iterator[tuple[str, str]]:
+        """Pairs of handles of the team that can be taken for each other; the plainer one first."""
         if self.folded is None:
             return look_alikes(())
         rows = self.query(

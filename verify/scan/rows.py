@@ -49,7 +49,7 @@ class ChainEnd:
 
 
 @dataclass
-class Seen:
+class RowCounts:
     """What a pass counted; ``ids`` sums a keyed hash of all ids.
 
     ``redacted`` counts the erased bodies that an entry names as erased, ``signed`` the entries that
@@ -62,7 +62,7 @@ class Seen:
     redacted: int = 0
     signed: int = 0
 
-    def add(self, later: Seen) -> None:
+    def add(self, later: RowCounts) -> None:
         """Add the counts of a later part of the ledger."""
         for name, count in vars(later).items():
             setattr(self, name, getattr(self, name) + count)
@@ -105,7 +105,7 @@ class Half(NamedTuple):
     end: ChainEnd
     pending: int | None
     adopted: int | None
-    seen: Seen
+    seen: RowCounts
     range: RangeTree
     tally: Tally
     names: list[tuple[str, int, int]]
@@ -127,7 +127,7 @@ class Pass:
     start: int = 0
     stop: int | None = None
     end: ChainEnd = field(default_factory=ChainEnd)
-    seen: Seen = field(default_factory=Seen)
+    seen: RowCounts = field(default_factory=RowCounts)
     range: RangeTree = field(default_factory=RangeTree)
     told: str = ""
     explained: bool = False
