@@ -59,11 +59,11 @@ EXIT_CLEAN, EXIT_FINDINGS, EXIT_UNTOLD = 0, 1, 3
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken rule: who says so, what, where, what shows it, and what to do next.
+    """One broken rule: the check that found it, what, where, what shows it, what to do next.
 
-    ``seq`` is the first bad entry, where an entry is what is bad. A ``warning`` is reported and
-    fails nothing; ``advice`` is no breach of a rule at all, but something for a person to judge.
-    ``before_adoption``: it lies in the past that was taken in as it was.
+    ``seq`` is the first bad entry, if an entry is bad. A ``warning`` is reported and fails nothing;
+    ``advice`` breaks no rule, it is for a person to judge. ``before_adoption``: it lies in the past
+    that was taken in as it was.
     """
 
     check: str
@@ -85,9 +85,8 @@ class Finding:
 class Findings:
     """The findings of one check: the first ``KEPT`` of each weight, and how many there are.
 
-    A check adds every finding, so nothing that was found earlier can hide a later one. Memory is
-    bounded whatever is found. Iteration gives the kept findings in the order of their weight;
-    those of one weight in the order in which they were added.
+    A check adds every finding, so that no earlier one hides a later one, and memory is bounded.
+    Iteration gives the kept findings by weight, and those of one weight as they were added.
     """
 
     kept: dict[Weight, list[Finding]] = field(default_factory=dict)
@@ -101,7 +100,7 @@ class Findings:
         if count < KEPT:
             self.kept.setdefault(weight, []).append(finding)
         self.counts[weight] = count + 1
-        self._low(finding.seq)
+        self.lowest = _lower(self.lowest, finding.seq)
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Add findings, in their order."""
@@ -114,7 +113,7 @@ class Findings:
             listed = self.kept.setdefault(weight, [])
             listed += later.kept[weight][: KEPT - len(listed)]
             self.counts[weight] = self.counts.get(weight, 0) + count
-        self._low(later.lowest)
+        self.lowest = _lower(self.lowest, later.lowest)
 
     def of(self, severity: Severity) -> int:
         """How many findings have a severity."""
@@ -125,10 +124,6 @@ class Findings:
         rest = {weight: n - len(self.kept[weight]) for weight, n in self.counts.items()}
         return {weight: rest[weight] for weight in WEIGHTS if rest.get(weight)}
 
-    def _low(self, seq: int | None) -> None:
-        if seq is not None and (self.lowest is None or seq < self.lowest):
-            self.lowest = seq
-
     def __bool__(self) -> bool:
         return bool(self.counts)
 
@@ -137,13 +132,16 @@ class Findings:
             yield from self.kept.get(weight, ())
 
 
+def _lower(one: int | None, other: int | None) -> int | None:
+    return min((seq for seq in (one, other) if seq is not None), default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A check's verdict. ``past`` marks a *cannot tell* that is about the time before adoption.
 
-    ``findings`` are those that were kept, ``left_out`` counts the others by their weight: all
-    numbers here are exact. ``advice``: the check only advises, so that nothing it says changes the
-    exit code.
+    ``findings`` are those that were kept, ``left_out`` counts the others by weight: all numbers are
+    exact. ``advice``: the check only advises, so its findings change no exit code.
     """
 
     check: str
@@ -186,9 +184,8 @@ class Outcome:
 class Anchored:
     """How far heads that are remembered outside vouch for the ledger.
 
-    ``sizes`` gives for each level that is reached up to which size, and its witness, in words.
-    ``tail`` are the entries after the largest of them, ``seconds`` how long ago the first of
-    those was appended, by the ledger's own clock and that of this run.
+    ``sizes`` gives for each level that is reached up to which size, and by which source, in words.
+    ``tail`` counts the entries after the largest, ``seconds`` is the age of the first of those.
     """
 
     level: str
@@ -199,13 +196,12 @@ class Anchored:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged: none of it is a claim of the evidence.
+    """What was judged; none of it is a claim of the evidence.
 
-    Args:
-        team: the team directory, with every link followed; '' where a bare file was judged.
-        ledger: the database, or the folder of files, that the ledger was read from; '' without one.
-        repository: the top of the git repository whose history was asked; None where none was.
-        history: in words, what of that history was looked at, or why nothing was.
+    ``team`` is the team directory with every link followed, '' for a bare file. ``ledger`` is the
+    database, or the folder of files, that the ledger was read from, '' without one. ``repository``
+    is the top of the git repository whose history was read, if one was; ``history`` says in words
+    what of it was looked at, or why nothing was.
     """
 
     team: str
@@ -218,11 +214,10 @@ class Subject:
 class Report:
     """All outcomes in the order of the checks. ``head`` is size and root in hex, if there is one.
 
-    ``sealed`` is the newest seal that the ledger holds: how many entries it covers, when it was
-    made by the host's clock, and how many seconds ago. Where the ledger was read from its record
-    it is the record's own, and the time that of the newest entry.
-    ``problem`` says why nothing could be judged at all. ``notes`` are said beside the verdict:
-    above all, what was not looked at. ``subject`` says what was judged, whatever came of it.
+    ``sealed`` is the newest seal in the ledger: how many entries it covers, when it was made by the
+    host's clock, how many seconds ago. Where the ledger was read from its record it is the record's
+    own seal, with the time of the newest entry. ``problem`` says why nothing could be judged at
+    all, ``notes`` above all what was not looked at, ``subject`` what was judged.
     """
 
     what: str
@@ -323,11 +318,11 @@ class Tally:
 
 @dataclass
 class Scanned:
-    """What the pass over the ledger's rows found, and saw; the head as the entries give it.
+    """What the pass over the ledger's rows found and saw; ``head`` is as the entries give it.
 
-    ``blocks`` are the roots of the full blocks of 256 entries, from which the roots at all sizes
-    follow; ``whole`` is False where rows are missing, so that no tree can be computed. ``since``
-    is the entry at which the pass began, where a pin vouches for those before.
+    ``blocks`` are the roots of the full blocks of 256 entries, from which all roots follow.
+    ``whole`` is False where rows are missing: then there is no tree. ``since`` is the entry at
+    which the pass began, where a pin vouches for those before.
     """
 
     tally: Tally
@@ -342,7 +337,7 @@ class Scanned:
 
 @dataclass
 class FilesJudged:
-    """What was found where an export or a record was read. ``signed``: its seal had a key to meet.
+    """What was found in an export or a record; ``signed``: a key could be held against its seal.
 
     ``origin`` is that of the seal, ``seen`` counts what was looked at.
     """
