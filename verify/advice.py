@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from tripod.projections import TOGETHER, Source
 from tripod.projections.chat.format import HEADER_LINES
+from tripod.projections.projection import TOGETHER, Source
 
 BEHIND = 20  # messages of the channel within which the Scribe is expected to have logged it
 NEAR = 5  # lines: how far a decision's chat reference may be from the passage

@@ -31,6 +31,9 @@ from tripod.verify.anchors.growth import FileHistory, ReadVersions
 POLICY, RULES, AUTHORITIES = POLICIES = ("policy.tlog", "policy.yaml", "policy.pem")
 """Files of the team: whose signatures count, what must be there, whose timestamps count."""
 
+OLDER = "an older version of tripod folded the tables"
+"""The fault of the table ``folds`` where the tables are another version's, and not compared."""
+
 Severity = Literal["failure", "warning", "advice"]
 Verdict = Literal["clean", "findings", "cannot tell", "not applicable"]
 Coverage = dict[str, int | str]

@@ -47,6 +47,7 @@ from tripod.projections.bus.intake import is_deletion
 from tripod.projections.intake import take_in
 from tripod.projections.layout import CONFIG
 from tripod.verify.advice import may_decide
+from tripod.verify.check import OLDER
 from tripod.verify.rows import (
     RENDER_ERRORS,
     EvidenceReader,
@@ -90,8 +91,6 @@ def _agrees(disk: Disk, path: str, want: File | None) -> bool:
 # Folded -----------------------------------------------------------------------------------------
 
 BATCH = 1000
-OLDER = "an older version of tripod folded the tables"
-"""What is said of the table ``folds`` then: the tables are another version's, and not compared."""
 _NOTED = ("spoken", "decisive", "asked", "configured", "displaced", "deleted")
 _HANDED = "CREATE TABLE handed (seq INTEGER PRIMARY KEY, spawn TEXT) STRICT"
 

@@ -49,6 +49,7 @@ from tripod.projections.projection import content_bytes
 from tripod.projections.team.tables import FILES
 from tripod.projections.unheld import told, unheld
 from tripod.verify.check import (
+    OLDER,
     POLICIES,
     TABLES,
     Coverage,
@@ -61,7 +62,6 @@ from tripod.verify.check import (
     outcome,
     shorten,
 )
-from tripod.verify.fold import OLDER
 
 NAME = "drift"
 REQUIRED = False

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 from tripod.ledger import LOGS
 from tripod.ledger import WORKERS as FOLDER
-from tripod.projections import FILES, WORKERS, content_bytes
+from tripod.projections.projection import content_bytes
+from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import parse_worker
+from tripod.projections.workers.tables import WORKERS
 from tripod.verify.check import Evidence
 
 # A pattern here never begins or ends with a repetition that the text may start at every character,

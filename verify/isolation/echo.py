@@ -27,11 +27,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tripod.ledger import LedgerError, parse_header
-from tripod.projections import TOGETHER, content_bytes
 from tripod.projections.chat.format import parse_line
 from tripod.projections.chat.tables import line_bytes
 from tripod.projections.decisions.format import parts_of
 from tripod.projections.decisions.tables import piece_bytes
+from tripod.projections.projection import TOGETHER, content_bytes
 from tripod.projections.pythia.format import parse_assessment
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of

@@ -13,7 +13,8 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from tripod.ledger import parse_at
-from tripod.projections import HIDDEN, content_bytes
+from tripod.projections.layout import HIDDEN
+from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
 from tripod.verify.check import Evidence
 from tripod.verify.isolation.breach import calls_in, objects_in, plain, strings_in
