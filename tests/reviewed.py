@@ -13,7 +13,8 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.decisions.writer import DecisionRequest
 from tripod.projections.engine import differences
-from tripod.pythia import reviewer as pythia_run
+from tripod.pythia import review as pythia_run
+from tripod.pythia import reviewer
 from tripod.pythia.checkpoints import TYPE
 from tripod.team import adopt
 from tripod.team.team import Team
@@ -38,7 +39,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "pythia.py"
 SCRIPTED = (sys.executable, str(EXAMPLE))
 """The command line of the scripted reviewer."""
 
-PROGRAM = pythia_run.ReviewerProgram(command=SCRIPTED)
+PROGRAM = reviewer.ReviewerProgram(command=SCRIPTED)
 NOW = 2**50
 """A time behind every lease."""
 

@@ -61,14 +61,19 @@ class Attempt(NamedTuple):
     seq: int
 
 
-def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
-    """The last attempt at a job, None where there was none."""
-    row = db.execute(
+def attempts(db: sqlite3.Connection, role: str, subject: str) -> list[Attempt]:
+    """All attempts at a job, the first of them first."""
+    rows = db.execute(
         "SELECT spawn, role, subject, attempt, state, seq FROM agents"
-        " WHERE role = ? AND subject = ? ORDER BY attempt DESC LIMIT 1",
+        " WHERE role = ? AND subject = ? ORDER BY attempt",
         (role, subject),
-    ).fetchone()
-    return None if row is None else Attempt(*row)
+    )
+    return [Attempt(*row) for row in rows]
+
+
+def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
+    """The last attempt at a job, None if there was no attempt."""
+    return next(reversed(attempts(db, role, subject)), None)
 
 
 def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
@@ -211,7 +216,7 @@ def spool_of(team: Team, spawn: str, files: tuple[str | None, str | None] = (Non
 # Steps -----------------------------------------------------------------------------------------
 
 
-def attempt(team: Team, job: Job, number: int, told: RunHooks) -> bool:
+def attempt(team: Team, job: Job, number: int, hooks: RunHooks) -> bool:
     """Steps 1 to 3: have attempt ``number`` begin. False: another coordinator is at it.
 
     Raises:
@@ -220,7 +225,7 @@ def attempt(team: Team, job: Job, number: int, told: RunHooks) -> bool:
     spec = job.spec(number)
     order = described(spec)
     spawn = spawn_id(job.role, job.subject, number, order)
-    spool = spool_of(team, spawn, told.files(team, job.subject))
+    spool = spool_of(team, spawn, hooks.files(team, job.subject))
     secret = os.urandom(32)
     with spool.held() as lock:
         if lock is None:
@@ -232,7 +237,7 @@ def attempt(team: Team, job: Job, number: int, told: RunHooks) -> bool:
                 if last is not None and last.attempt >= number:
                     return False
                 ordered = Attempt(spawn, job.role, job.subject, number, "requested", -1)
-                sources = (*job.sources, *told.requested(act, ordered))
+                sources = (*job.sources, *hooks.requested(act, ordered))
                 entries = act.append(_requested(job, ordered, order, spec, sources, key=key))
                 ordered = ordered._replace(seq=entries[0].seq)
         except BaseException:
@@ -241,7 +246,7 @@ def attempt(team: Team, job: Job, number: int, told: RunHooks) -> bool:
         spool.clear()
         spool.key = key
         spool.launch(spec, lock, secret)
-    _note(team, ordered, spool.look(), told)
+    _note(team, ordered, spool.look(), hooks)
     return True
 
 
@@ -279,15 +284,15 @@ def _requested(
     ]
 
 
-def _note(team: Team, ordered: Attempt, look: Look, told: RunHooks) -> None:
+def _note(team: Team, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
     """Step 3, if nobody did it: also of a run that has ended meanwhile."""
     if look.started is None:
         return
     with team.act() as act:
-        _append_started(act, ordered, look, told)
+        _append_started(act, ordered, look, hooks)
 
 
-def _append_started(act: Act, ordered: Attempt, look: Look, told: RunHooks) -> None:
+def _append_started(act: Act, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
     found = look.started
     failed = look.end is not None and look.end.outcome == "not_started"
     if found is None or failed or _state(act, ordered) != "requested":
@@ -301,7 +306,7 @@ def _append_started(act: Act, ordered: Attempt, look: Look, told: RunHooks) -> N
         }
     )
     act.append([draft])
-    told.started(act, ordered)
+    hooks.started(act, ordered)
 
 
 def _state(act: Act, ordered: Attempt) -> str:
@@ -309,13 +314,13 @@ def _state(act: Act, ordered: Attempt) -> str:
     return str(act.transaction.tables.execute(sql, (ordered.spawn,)).fetchone()[0])
 
 
-def settle(team: Team, ordered: Attempt, told: RunHooks) -> bool:
+def settle(team: Team, ordered: Attempt, hooks: RunHooks) -> bool:
     """Steps 3 to 5, as far as things are; whether the run is over, as far as we can see.
 
     Raises:
         LedgerError: nothing could be recorded; the run's folder stays.
     """
-    spool = spool_of(team, ordered.spawn, told.files(team, ordered.subject))
+    spool = spool_of(team, ordered.spawn, hooks.files(team, ordered.subject))
     look = spool.look()
     if look.state == LOST:
         try:
@@ -324,20 +329,20 @@ def settle(team: Team, ordered: Attempt, told: RunHooks) -> bool:
             return False
     if look.state == RUNNING:
         if ordered.state == "requested":
-            _note(team, ordered, look, told)
+            _note(team, ordered, look, hooks)
         return False
     assert look.end is not None
     order = order_of(team, ordered)
     result = result_of(spool, look, order["output"], wants_structure="schema" in order)
     with team.act() as act:
         if _state(act, ordered) in ("requested", "started"):
-            _append_started(act, ordered, look, told)
+            _append_started(act, ordered, look, hooks)
             if look.end.outcome == "abandoned":
                 act.append([ABANDONED.draft({"spawn": ordered.spawn, "reason": look.end.reason})])
-                told.abandoned(act, ordered)
+                hooks.abandoned(act, ordered)
             else:
                 act.append([_ended(ordered, result, order)])
-                told.ended(act, ordered, result)
+                hooks.ended(act, ordered, result)
     spool.remove()
     return True
 
@@ -383,7 +388,7 @@ async def run(
     *,
     first: int = 1,
     max_attempts: int = 2,
-    told: RunHooks | None = None,
+    hooks: RunHooks | None = None,
 ) -> tuple[Attempt, SpawnResult]:
     """Do a job, or go on with it: adopt what runs, take what has ended, try what is lost again.
 
@@ -394,36 +399,36 @@ async def run(
         job: what is to be done.
         first: the number of the first attempt that counts; earlier ones failed in another way.
         max_attempts: how often it is begun, as long as it is lost each time.
-        told: what else is to be appended with each step.
+        hooks: what else is to be appended with each step.
 
     Raises:
         LedgerError: nothing could be recorded.
     """
-    told = told or RunHooks()
+    hooks = hooks or RunHooks()
     while True:
         last = newest(team.store.db, job.role, job.subject)
         if last is None or last.attempt < first:
-            if not attempt(team, job, first, told):
-                await _somebody_else(team, job, first, told)
+            if not attempt(team, job, first, hooks):
+                await _somebody_else(team, job, first, hooks)
         elif last.state == "abandoned" and last.attempt < first + max_attempts - 1:
-            if not attempt(team, job, last.attempt + 1, told):
-                await _somebody_else(team, job, last.attempt + 1, told)
+            if not attempt(team, job, last.attempt + 1, hooks):
+                await _somebody_else(team, job, last.attempt + 1, hooks)
         elif last.state in ("ended", "abandoned"):
             return last, recorded(team, last)
         else:
-            await _over(team, last, told)
+            await _over(team, last, hooks)
 
 
-async def _somebody_else(team: Team, job: Job, number: int, told: RunHooks) -> None:
+async def _somebody_else(team: Team, job: Job, number: int, hooks: RunHooks) -> None:
     """Wait until a coordinator that was faster has done, or died."""
     spawn = spawn_id(job.role, job.subject, number, described(job.spec(number)))
-    spool = spool_of(team, spawn, told.files(team, job.subject))
+    spool = spool_of(team, spawn, hooks.files(team, job.subject))
     await asyncio.to_thread(spool.wait)
 
 
-async def _over(team: Team, ordered: Attempt, told: RunHooks) -> None:
-    spool = spool_of(team, ordered.spawn, told.files(team, ordered.subject))
-    settle(team, ordered, told)
+async def _over(team: Team, ordered: Attempt, hooks: RunHooks) -> None:
+    spool = spool_of(team, ordered.spawn, hooks.files(team, ordered.subject))
+    settle(team, ordered, hooks)
     waiting = asyncio.ensure_future(asyncio.to_thread(spool.wait))
     try:
         await asyncio.shield(waiting)
@@ -432,7 +437,7 @@ async def _over(team: Team, ordered: Attempt, told: RunHooks) -> None:
         await asyncio.wait([waiting])
         raise
     finally:
-        settle(team, ordered, told)
+        settle(team, ordered, hooks)
 
 
 def sweep(team: Team) -> None:

@@ -249,8 +249,8 @@ def ack(team: Team, name: str, *, actor: str = NOBODY) -> None:
     """
     with team.act(hasty=True, joins=True, by=actor) as act:
         event = find_for(team, act, name)
-        claim = None if actor == NOBODY else claim_on(team, event)
-        if claim is not None and claim.until_us > act.now_us and claim.holder != actor:
+        claim = None if actor == NOBODY else claim_on(team, event, act.now_us)
+        if claim is not None and claim.holder != actor:
             raise RefusedError(f"{name} {claim.told}: it is theirs to acknowledge, or to release")
         whole = full_name(team, name)
         if take_event(team, act, event, whole):
@@ -297,10 +297,11 @@ def find_for(team: Team, act: Act, name: str) -> int:
         return find_pending(team, name)
 
 
-def claim_on(team: Team, event: int) -> Claim | None:
-    """The newest claim on the event of an entry, even if its time is over."""
+def claim_on(team: Team, event: int, now_us: int = -1) -> Claim | None:
+    """The newest claim on the event of an entry; None if its time is over at ``now_us``."""
     row = team.store.db.execute(
-        "SELECT name, holder, until_us, attempt FROM claims WHERE event = ?", (event,)
+        "SELECT name, holder, until_us, attempt FROM claims WHERE event = ? AND until_us > ?",
+        (event, now_us),
     ).fetchone()
     return None if row is None else Claim(*row)
 

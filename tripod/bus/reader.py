@@ -357,8 +357,8 @@ def _check_holder(holder: str) -> None:
 def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str]:
     if name is not None:
         event = find_for(team, act, name)
-        taken = claim_on(team, event)
-        if taken is not None and taken.until_us > act.now_us and taken.holder != holder:
+        taken = claim_on(team, event, act.now_us)
+        if taken is not None and taken.holder != holder:
             raise NotFoundError(f"{name} {taken.told}: `claim` without a name takes another one")
         return event, full_name(team, name)
     where, values = queue_of(team, "e.name")
@@ -381,8 +381,8 @@ def release(team: Team, holder: str, name: str) -> None:
     """
     with team.act(hasty=True, joins=True, by=holder) as act:
         event = find_for(team, act, name)
-        taken = claim_on(team, event)
-        if taken is None or taken.holder != holder or taken.until_us <= act.now_us:
+        taken = claim_on(team, event, act.now_us)
+        if taken is None or taken.holder != holder:
             raise NotFoundError(f"{name} is not claimed by {holder}: there is nothing to give back")
         act.append([RELEASED.draft({"name": full_name(team, name), "event": event}, holder)])
 

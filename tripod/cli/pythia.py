@@ -8,7 +8,8 @@ from tripod.cli.commands import Call, group_of
 from tripod.cli.params import TEXT, Number, text_argument
 from tripod.errors import BadArgumentError
 from tripod.output import format_utc, remark
-from tripod.pythia import reviewer as acts
+from tripod.pythia import review as acts
+from tripod.pythia.reviewer import ReviewerProgram
 
 MAX_TIME = 10**7  # seconds
 
@@ -37,7 +38,7 @@ def _run(call: Call) -> int:
         raise BadArgumentError(
             "--event and --manual: a manual call publishes an event of its own; give one"
         )
-    program = acts.ReviewerProgram(
+    program = ReviewerProgram(
         command=call.command,
         profile=call.profile,
         model=call.model,

@@ -20,11 +20,9 @@ from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER
 from tripod.projections import content_bytes
-from tripod.pythia import reviewer as pythia
+from tripod.pythia import review as pythia
 from tripod.pythia.checkpoints import TYPE, point_named, snapshot
-from tripod.pythia.folder import Folder
-from tripod.pythia.review import Order
-from tripod.pythia.review import review as review_by
+from tripod.pythia.reviewer import Folder, Order, ReviewerProgram, order_for
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.check import Outcome, Report
@@ -99,7 +97,7 @@ def begin(project: str) -> str:
 
 def order_of(team: Team, command: Sequence[str], *, folder: bool) -> Order:
     """How a program is run as Pythia; ``folder``: as where there is no namespace."""
-    order = pythia.order_for(team, pythia.ReviewerProgram(command=command), "alex")
+    order = order_for(team, ReviewerProgram(command=command), "alex")
     if not folder:
         return order
     home, work = f"{Folder.ANY}/home", f"{Folder.ANY}/work"
@@ -116,7 +114,7 @@ def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "
         point = point_named(team, event)
         log = snapshot(team, point)
         prompt = pythia.instructions(point) + extra
-        asyncio.run(review_by(team, point, log, replace(order(team), prompt=prompt)))
+        asyncio.run(pythia.review(team, point, log, replace(order(team), prompt=prompt)))
         seqs = [entry.seq for entry in team.store.read() if entry.kind == "agent.ended"]
         kept = team.source.body(seqs[-1])["stderr"]["content"]
         stderr = content_bytes(team.source, kept).decode("utf-8", "replace")
@@ -157,7 +155,7 @@ def _reviewed(project: str, tell: Tell) -> int:
     command = [sys.executable, data_file("pythia.py")]
     with Team(f"{project}/{FOLDER}") as team:
         team.refresh()
-        work = pythia.run(team, pythia.ReviewerProgram(command=command), now_us())
+        work = pythia.run(team, ReviewerProgram(command=command), now_us())
         found = asyncio.run(work)
     tell("do", "tripod pythia run -- python3 examples/pythia.py")
     answer = None if found is None else found.answer

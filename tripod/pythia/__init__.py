@@ -10,10 +10,9 @@ from tripod.face import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tripod.pythia.checkpoints import Point
-    from tripod.pythia.reviewer import (
+    from tripod.pythia.review import (
         PendingReview,
         PostedAssessment,
-        ReviewerProgram,
         ReviewOutcome,
         due,
         record,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
         show,
         summon,
     )
+    from tripod.pythia.reviewer import ReviewerProgram
 
 __all__ = [
     "PendingReview",
@@ -36,4 +36,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("reviewer", "checkpoints"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("review", "reviewer", "checkpoints"))

@@ -99,8 +99,7 @@ class _Dated(NamedTuple):
 
 def _reviewed(team: Team, events: list[int]) -> set[int]:
     """Those of some checkpoint events that a message of a chat answers."""
-    db = team.store.db
-    adopted = db.execute("SELECT coalesce(adopted, -1) FROM team").fetchone()[0]
+    adopted = team.store.db.execute("SELECT coalesce(adopted, -1) FROM team").fetchone()[0]
 
     def at(seq: int) -> str:
         return parse_header(team.store.header(seq) or b"").at
@@ -114,30 +113,23 @@ def _reviewed(team: Team, events: list[int]) -> set[int]:
         dated = _Dated(seq, body["us"] // 1_000_000, "observed" in body)
         left[seq] = (dated, _asked_by(team, body))
     # What another program wrote may have been taken in before the event that it answers.
-    start = -1 if any(dated.observed for dated, _ in left.values()) else min(events)
+    start = 0 if any(dated.observed for dated, _ in left.values()) else min(events) + 1
     found: set[int] = set()
-    for seq in _spoken(team, start + 1):
-        body = team.source.body(seq)
+    for entry in team.store.raw(start, kinds=("chat.sent",)):
+        # A long text is in a blob: that message has to be parsed to be judged.
+        raw = entry.body or b""
+        if b"pythia checkpoint" not in raw.lower() and b'"sha256"' not in raw:
+            continue
+        body = team.source.body(entry.seq)
         said = parse_assessment(content_bytes(team.source, body["text"]).decode())
         if said is not None:
-            posted = _Dated(seq, body["time"], "observed" in body)
+            posted = _Dated(entry.seq, body["time"], "observed" in body)
             found |= {
                 event
                 for event, (dated, wanted) in left.items()
                 if answers(posted, said, dated, wanted, together)
             }
     return found
-
-
-def _spoken(team: Team, start: int) -> list[int]:
-    """Messages from an entry on that may be assessments."""
-    messages = team.store.raw(start, kinds=("chat.sent",))
-    # A long text is in a blob: that message has to be parsed to be judged.
-    return [
-        entry.seq
-        for entry in messages
-        if entry.body and (b"pythia checkpoint" in entry.body.lower() or b'"sha256"' in entry.body)
-    ]
 
 
 def point_of(team: Team, event: int) -> Point:
@@ -156,15 +148,22 @@ def point_of(team: Team, event: int) -> Point:
                 f"{name} names no decisions, and none was logged since the checkpoint before"
             )
         first, stop = seqs[0], seqs[-1]
-        log = _log_of(team, seqs)
     else:
         first, stop = (_piece(team, id_, event) or -1 for id_ in span)
         if not 0 <= first <= stop:
             raise RefusedError(
                 f"{name} asks for {span[0]} through {span[1]}: no such decisions in the log"
             )
-        log = _log_of(team, (first, stop))
-    return Point(event, name, body["us"], _range(team, first, stop, log), first, stop, log)
+        seqs = [first, stop]
+    log = _log_of(team, seqs)
+    one, other, count = team.store.db.execute(
+        "SELECT (SELECT id FROM pieces WHERE seq = ?1), (SELECT id FROM pieces WHERE seq = ?2),"
+        " (SELECT count(*) FROM pieces WHERE id IS NOT NULL AND seq BETWEEN ?1 AND ?2"
+        " AND (?3 IS NULL OR log = ?3))",
+        (first, stop, log),
+    ).fetchone()
+    asked = DecisionRange(one, other, count)
+    return Point(event, name, body["us"], asked, first, stop, log)
 
 
 def _asked_by(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
@@ -185,16 +184,6 @@ def _piece(team: Team, id_: str, event: int) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _range(team: Team, first: int, stop: int, log: str | None) -> DecisionRange:
-    one, other, count = team.store.db.execute(
-        "SELECT (SELECT id FROM pieces WHERE seq = ?1), (SELECT id FROM pieces WHERE seq = ?2),"
-        " (SELECT count(*) FROM pieces WHERE id IS NOT NULL AND seq BETWEEN ?1 AND ?2"
-        " AND (?3 IS NULL OR log = ?3))",
-        (first, stop, log),
-    ).fetchone()
-    return DecisionRange(one, other, count)
-
-
 def _log_of(team: Team, seqs: Sequence[int]) -> str | None:
     """The log that pieces were written into; None where there are several."""
     sql = "SELECT DISTINCT log FROM pieces WHERE seq IN (SELECT value FROM json_each(?))"
@@ -204,27 +193,17 @@ def _log_of(team: Team, seqs: Sequence[int]) -> str | None:
 
 def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
     """Decisions before an event that no earlier checkpoint of their log covers: entries and ids."""
-    covered = _covered(team, event)
-    rows = team.store.db.execute(
-        "SELECT seq, id, log FROM pieces WHERE id IS NOT NULL AND seq < ? ORDER BY seq", (event,)
-    )
-    return [(seq, id_) for seq, id_, log in rows if seq > covered.get(log, -1)]
-
-
-def _covered(team: Team, event: int) -> dict[str, int]:
-    """Of each log, the entry of the last decision that a checkpoint before an event covers."""
     db = team.store.db
-    newest: dict[str, int] = {}
+    newest: dict[str, int] = {}  # of each log, the entry of the last decision that is covered
 
     def cover(first: str, last: str, seq: int) -> None:
-        ends = (_piece(team, first, seq), _piece(team, last, seq))
-        found = [end for end in ends if end is not None]
-        if ends[1] is None:
+        start, end = _piece(team, first, seq), _piece(team, last, seq)
+        if end is None:
             return
-        log = _log_of(team, found)
+        log = _log_of(team, [end] if start is None else [start, end])
         # A review of several logs covers each of them up to its last decision.
         for name in LOG.live(team.source) if log is None else (log,):
-            newest[name] = max(newest.get(name, -1), ends[1])
+            newest[name] = max(newest.get(name, -1), end)
 
     sql = "SELECT seq FROM events WHERE type = ? AND seq < ? ORDER BY seq"
     for (seq,) in db.execute(sql, (TYPE, event)).fetchall():
@@ -235,7 +214,10 @@ def _covered(team: Team, event: int) -> dict[str, int]:
     for assessed, seq in db.execute(answered, (event,)).fetchall():
         body = team.source.body(assessed)
         cover(body["first"], body["last"], seq)
-    return newest
+    rows = db.execute(
+        "SELECT seq, id, log FROM pieces WHERE id IS NOT NULL AND seq < ? ORDER BY seq", (event,)
+    )
+    return [(seq, id_) for seq, id_, log in rows if seq > newest.get(log, -1)]
 
 
 def point_named(team: Team, name: str) -> Point:

@@ -1,6 +1,7 @@
-"""One review by a run of Pythia's program: ordered, isolated, judged, tried again, answered.
+"""Reviews: what is due, one review by Pythia's program, an assessment from outside, and reading.
 
-Each step is decided from the ledger alone, so the next command continues where one was killed:
+One checkpoint event gives exactly one assessment. Each step of a review is decided from the ledger
+alone, so the next command continues where one was killed:
 
 - no run at the checkpoint event, or all of them lost: the reviewer's program is run
   (``tripod.agents.jobs``);
@@ -13,33 +14,41 @@ Each step is decided from the ledger alone, so the next command continues where 
 Several commands at one event wait for the same run, and one of them posts. While the program runs,
 Pythia's handle claims the event (``tripod.bus.reader``), so that no other consumer takes it.
 
-Source: design sections 7 and 8; spec nbs-compat C6, C10; kernel sections 2 and 3.
+Source: seeds tripod-architecture; design sections 7 and 8; spec nbs-compat C6, C10; kernel
+sections 2 and 3.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from tripod.agents import jobs
-from tripod.agents.isolation import Isolated
-from tripod.agents.jobs import Attempt, Job, RunHooks, recorded
+from tripod.agents.jobs import Attempt, Job, RunHooks, attempts, recorded
 from tripod.agents.spec import SpawnResult, SpawnSpec
-from tripod.bus.events import claim_on, settings, take_event
+from tripod.bus.events import NOBODY, claim_on, settings, take_event
 from tripod.chat.writer import channel_name, live_span, say_in
-from tripod.errors import RefusedError
+from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger import Draft
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.agents import DELIVERED
 from tripod.ledger.kinds.bus import ACKED, CLAIMED, RELEASED
 from tripod.ledger.kinds.chat import CREATED
 from tripod.ledger.kinds.pythia import ASSESSED, FAILED, ISOLATED, Confidence
-from tripod.projections import CHAT
+from tripod.projections import CHAT, content_bytes
 from tripod.projections.chat.format import valid_text
-from tripod.projections.pythia.format import Judged, judge_review
-from tripod.pythia.checkpoints import Point, Snapshot, pending
-from tripod.pythia.folder import Folder, keep_transcripts, transcripts_in
+from tripod.projections.pythia.format import INSTRUCTIONS, Judged, judge_review
+from tripod.pythia.checkpoints import Point, Snapshot, ask, pending, point_named, point_of, snapshot
+from tripod.pythia.reviewer import (
+    Folder,
+    Order,
+    ReviewerProgram,
+    keep_transcripts,
+    order_for,
+    sweep_folders,
+    transcripts_in,
+)
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
@@ -51,27 +60,54 @@ _SPARE_S = 60  # seconds that the claim lasts longer than the program may run
 _MOST_S = 2**32
 _SHOWN = 10  # problems of one answer that are kept
 _LONG = 300  # characters of each
+_SELF = "tripod"  # who asks for a review, where nobody says who it is
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """How the reviewer's program is run. ``spec`` has all but the prompt; ``place`` the isolation.
+class PendingReview(NamedTuple):
+    """A checkpoint event that nobody answered: its name, time in µs, and what it asks for.
 
-    ``hidden`` are names of what does not exist for the program, ``texts`` the files that its
-    command line names, ``transcripts`` the folder of its transcripts within its home ('' for none),
-    ``lent`` paths that it sees as they lie on the disk, each with why.
+    ``state`` is waiting, running, or failed (a run gave no assessment); ``claimed`` is the other
+    consumer that has it. With ``problem`` it cannot be answered as it stands. ``acknowledged``: it
+    was taken out of the queue, which is no review.
     """
 
-    spec: SpawnSpec
-    place: Isolated
-    hidden: tuple[str, ...]
-    prompt: str
-    actor: str
-    texts: tuple[bytes, ...] = ()
-    lends: tuple[str, ...] = ()
-    config: str | None = None
-    transcripts: str = ""
-    lent: tuple[tuple[str, str], ...] = ()
+    name: str
+    us: int
+    first: str | None
+    last: str | None
+    decisions: int
+    state: str
+    claimed: str | None
+    problem: str | None
+    acknowledged: bool
+
+
+class PostedAssessment(NamedTuple):
+    """An assessment that was posted: its event, decisions, text, and where it stands.
+
+    ``level`` is how far the run was isolated; None where it came from outside (``recorded``).
+    """
+
+    event: str
+    first: str
+    last: str
+    decisions: int
+    confidence: str
+    cited: list[str]
+    origin: str
+    level: str | None
+    channel: str
+    message: int
+    text: str
+
+
+class ReviewOutcome(NamedTuple):
+    """The result of a run: an answer, or the problems of the last try. ``stderr`` is its end."""
+
+    event: str
+    answer: PostedAssessment | None
+    problems: list[str]
+    stderr: str = ""
 
 
 class Stand(NamedTuple):
@@ -91,51 +127,174 @@ class Stand(NamedTuple):
     good: tuple[Attempt, str, Judged] | None
 
 
+# What is due -----------------------------------------------------------------------------------
+
+
+def due(team: Team, now_us: int) -> list[PendingReview]:
+    """The checkpoint events that nobody answered, oldest first; ``now_us`` is the clock."""
+    return [_due(team, event, now_us) for event in pending(team)]
+
+
+def _due(team: Team, event: int, now_us: int) -> PendingReview:
+    body = team.source.body(event)
+    claim = claim_on(team, event, now_us)
+    claimed = None if claim is None or claim.holder == HANDLE else claim.holder
+    last = jobs.newest(team.store.db, ROLE, str(event))
+    state = "waiting"
+    if last is not None:
+        state = "failed" if _failed(team, event) > last.seq else "running"
+    sql = "SELECT acked IS NOT NULL FROM events WHERE seq = ?"
+    acked = bool(team.store.db.execute(sql, (event,)).fetchone()[0])
+    first, stop, count, problem = None, None, 0, None
+    try:
+        first, stop, count = point_of(team, event).asked
+    except RefusedError as error:
+        problem = str(error)
+    return PendingReview(
+        body["name"], body["us"], first, stop, count, state, claimed, problem, acked
+    )
+
+
+def summon(team: Team, *, actor: str = NOBODY) -> Point | None:
+    """Ask for a review of all decisions since the last checkpoint: its event, published first.
+
+    Without new decisions: the newest event that waits for its answer, or None.
+
+    Raises:
+        NotFoundError: no decision was logged yet.
+    """
+    handle = _SELF if actor == NOBODY else actor
+    with team.act(by=handle) as act:
+        draft = ask(team, act, handle)
+        entries = [] if draft is None else act.append([draft])
+    waiting = [entry.seq for entry in entries] or pending(team)
+    return point_of(team, waiting[-1]) if waiting else None
+
+
+def _chosen(team: Team, event: str | None, now_us: int) -> Point | None:
+    """The event of that name; else the oldest that can be answered, with warnings on the others."""
+    if event is not None:
+        return point_named(team, event)
+    for seq in pending(team):
+        found = _due(team, seq, now_us)
+        if found.problem is not None:
+            team.warnings.append(found.problem)
+        elif found.claimed is not None:
+            team.warnings.append(f"{found.name} is claimed by {found.claimed}")
+        else:
+            return point_of(team, seq)
+    return None
+
+
+# How a review stands ---------------------------------------------------------------------------
+
+
 def judge(text: str, point: Point, log: Snapshot) -> Judged:
     """Hold an assessment against what was asked, and against what a chat can hold."""
     judged = judge_review(text, point.asked, log.ids)
     problem = valid_text(text)
-    if problem is not None:
-        judged = judged._replace(problems=[*judged.problems, problem])
-    return judged._replace(problems=[one[:_LONG] for one in judged.problems[:_SHOWN]])
+    problems = judged.problems if problem is None else [*judged.problems, problem]
+    return judged._replace(problems=[one[:_LONG] for one in problems[:_SHOWN]])
 
 
 def stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
     """How a review stands, from the ledger alone."""
-    db = team.store.db
-    row = db.execute("SELECT seq FROM assessments WHERE event = ?", (point.event,)).fetchone()
-    failed = _failed(team, point)
-    runs = [
-        Attempt(*row)
-        for row in db.execute(
-            "SELECT spawn, role, subject, attempt, state, seq FROM agents"
-            " WHERE role = ? AND subject = ? ORDER BY attempt",
-            (ROLE, str(point.event)),
-        )
-    ]
+    answer = _assessment(team, point.event)
+    failed = _failed(team, point.event)
+    runs = attempts(team.store.db, ROLE, str(point.event))
     tries = [run for run in runs if run.seq > failed and run.state == "ended"]
     done = [run.attempt for run in runs if run.seq < failed or run.state == "ended"]
     first = 1 + max(done, default=0)
     lost = sum(run.state == "abandoned" for run in runs if run.attempt >= first)
     problems: list[str] = []
     good = None
-    if tries and row is None:
+    if tries and answer is None:
         result = recorded(team, tries[-1])
         judged = judge(result.text, point, log)
         problems = judged.problems if result.status == "ok" else [result.problem[:_LONG]]
         good = None if problems else (tries[-1], result.text, judged)
-    answer = None if row is None else int(row[0])
     return Stand(answer, failed, first, tries, problems, lost >= MAX_LOST, good)
 
 
-def _failed(team: Team, point: Point) -> int:
-    row = team.store.db.execute(
-        "SELECT coalesce(max(seq), -1) FROM failures WHERE event = ?", (point.event,)
-    ).fetchone()
-    return int(row[0])
+def _failed(team: Team, event: int) -> int:
+    """The entry of the last failed review of an event; -1 if none failed."""
+    sql = "SELECT coalesce(max(seq), -1) FROM failures WHERE event = ?"
+    return int(team.store.db.execute(sql, (event,)).fetchone()[0])
 
 
-# Running ---------------------------------------------------------------------------------------
+def _assessment(team: Team, event: int) -> int | None:
+    """The entry of the assessment that answers a checkpoint event."""
+    sql = "SELECT seq FROM assessments WHERE event = ?"
+    row = team.store.db.execute(sql, (event,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+# Running the reviewer --------------------------------------------------------------------------
+
+
+async def run(
+    team: Team,
+    program: ReviewerProgram,
+    now_us: int,
+    *,
+    event: str | None = None,
+    manual: bool = False,
+    actor: str = NOBODY,
+) -> ReviewOutcome | None:
+    """Have a checkpoint event answered; None if no event is due.
+
+    Being cancelled ends the reviewer's program.
+
+    Args:
+        team: the team whose decisions are reviewed.
+        program: the reviewer's program.
+        now_us: the clock.
+        event: the name of the event; the oldest by default.
+        manual: publish an event first, for all decisions since the last checkpoint.
+        actor: who wants it.
+
+    Raises:
+        BadArgumentError, NotFoundError: there is no such event, profile or program.
+        RefusedError: another consumer has the event, or the namespace that is required cannot be
+            had.
+        LedgerError: nothing could be recorded.
+    """
+    order = order_for(team, program, _SELF if actor == NOBODY else actor)
+    if order.place.level == "namespace":
+        team.warnings += [f"{path} is lent as it lies there: {why}" for path, why in order.lent]
+    _tidy(team)
+    point = summon(team, actor=actor) if manual else _chosen(team, event, now_us)
+    if point is None:
+        return None
+    log = snapshot(team, point)
+    stand = await review(team, point, log, replace(order, prompt=instructions(point)))
+    _tidy(team)
+    if stand.answer is not None:
+        return ReviewOutcome(point.name, _answer(team, stand.answer), [])
+    body = team.source.body(stand.failed)
+    return ReviewOutcome(point.name, None, body["problems"], _last_words(team, body["spawns"]))
+
+
+def _tidy(team: Team) -> None:
+    jobs.sweep(team)
+    sweep_folders(team)
+
+
+def instructions(point: Point) -> str:
+    """The instructions for a checkpoint event, which precede the log."""
+    first, last, count = point.asked
+    text = INSTRUCTIONS.replace("{first}", first).replace("{last}", last)
+    return text.replace("{count}", str(count))
+
+
+def _last_words(team: Team, spawns: list[str]) -> str:
+    """The last line that the last of some runs wrote to standard error."""
+    sql = "SELECT ended FROM agents WHERE spawn = ? AND state = 'ended'"
+    row = team.store.db.execute(sql, (spawns[-1],)).fetchone() if spawns else None
+    kept = {} if row is None else team.source.body(row[0])["stderr"]
+    data = content_bytes(team.source, kept["content"]) if "content" in kept else b""
+    lines = data.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""
 
 
 async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand:
@@ -144,10 +303,10 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
     Being cancelled ends the reviewer's program, and records that.
 
     Raises:
-        RefusedError: somebody else has the event, or it is settled.
+        RefusedError: another consumer has the event, or it is settled.
         LedgerError: nothing could be recorded.
     """
-    before = _failed(team, point)
+    before = _failed(team, point.event)
     while True:
         team.refresh()
         stand = stand_of(team, point, log)
@@ -159,15 +318,9 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
         elif len(stand.tries) >= TRIES or stand.lost:
             _give_up(team, point, stand)
         else:
-            told = Reviewing(team, point, order)
+            hooks = Reviewing(team, point, order)
             job = _job(team, point, log, order, stand)
-            await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, told=told)
-
-
-def tidy(team: Team) -> None:
-    """Remove the folders of runs that are over."""
-    jobs.sweep(team)
-    Folder.sweep(team)
+            await jobs.run(team, job, first=stand.first, max_attempts=MAX_LOST, hooks=hooks)
 
 
 def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) -> Job:
@@ -178,7 +331,7 @@ def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) ->
     given = f"{prompt}\nThe decision log:\n\n{log.text}".encode()
 
     def spec(number: int) -> SpawnSpec:
-        at = Folder.path(team, point.event, number)
+        at = Folder.of(team, point.event, number).at
         # The order was made for a folder without a number: each attempt has one of its own.
         argv = tuple(word.replace(Folder.ANY, at) for word in order.spec.argv)
         env = {name: text.replace(Folder.ANY, at) for name, text in order.spec.set_env.items()}
@@ -189,10 +342,14 @@ def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) ->
 
 
 def _was_apart(team: Team, run: Attempt) -> bool:
-    """Whether a run could not read the chat: what was wrong with its answer quotes that answer."""
+    """Whether a run could not read the chat: the problems of its answer quote that answer."""
+    return _level(team, run.spawn) == "namespace"
+
+
+def _level(team: Team, spawn: str | None) -> str | None:
     sql = "SELECT level FROM isolations WHERE spawn = ?"
-    row = team.store.db.execute(sql, (run.spawn,)).fetchone()
-    return row is not None and row[0] == "namespace"
+    row = team.store.db.execute(sql, (spawn,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 class Reviewing(RunHooks):
@@ -204,10 +361,24 @@ class Reviewing(RunHooks):
         self.order = order
 
     def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
-        """Make the folder of the run, and claim the event."""
+        """Make the folder of the run, and claim the event.
+
+        Raises:
+            RefusedError: it needs no answer any more, or another consumer has it.
+        """
         point, order = self.point, self.order
-        _check_free(self.team, act, point)
-        claim = claim_on(self.team, point.event)
+        if point.event not in pending(self.team):
+            raise RefusedError(
+                f"{point.name} is settled: an assessment in a chat answers it, or it was "
+                "acknowledged before the ledger began (`tripod pythia run --manual` has what is "
+                "new reviewed)"
+            )
+        claim = claim_on(self.team, point.event, act.now_us)
+        if claim is not None and claim.holder != HANDLE:
+            raise RefusedError(
+                f"{point.name} {claim.told}: it is theirs to have reviewed, or to release"
+            )
+        last = claim_on(self.team, point.event)
         timeout = order.spec.timeout_s
         lease = _MOST_S if timeout is None else round(timeout) + _SPARE_S
         claimed = CLAIMED.draft(
@@ -216,7 +387,7 @@ class Reviewing(RunHooks):
                 "event": point.event,
                 "by": HANDLE,
                 "until": act.now_us + lease * 1_000_000,
-                "attempt": 1 if claim is None else claim.attempt + 1,
+                "attempt": 1 if last is None else last.attempt + 1,
             }
         )
         place = order.place
@@ -242,7 +413,7 @@ class Reviewing(RunHooks):
             for data in order.texts
         ]
         act.append([claimed, isolated, *texts])
-        folder = Folder(Folder.path(self.team, point.event, run.attempt))
+        folder = Folder.of(self.team, point.event, run.attempt)
         folder.make(config=order.config is not None, lends=order.lends)
         return ()
 
@@ -251,22 +422,8 @@ class Reviewing(RunHooks):
         if result.left:
             keep_transcripts(act, transcripts_in(result.left), run.spawn)
         elif self.order.transcripts:
-            folder = Folder(Folder.path(self.team, self.point.event, run.attempt))
+            folder = Folder.of(self.team, self.point.event, run.attempt)
             keep_transcripts(act, folder.transcripts(self.order.transcripts), run.spawn)
-
-
-def _check_free(team: Team, act: Act, point: Point) -> None:
-    """Refuse an event that needs no answer any more, or that another consumer has."""
-    if point.event not in pending(team):
-        raise RefusedError(
-            f"{point.name} is settled: an assessment in a chat answers it, or it was acknowledged "
-            "before the ledger began (`tripod pythia run --manual` has what is new reviewed)"
-        )
-    claim = claim_on(team, point.event)
-    if claim is not None and claim.until_us > act.now_us and claim.holder != HANDLE:
-        raise RefusedError(
-            f"{point.name} {claim.told}: it is theirs to have reviewed, or to release"
-        )
 
 
 # Ending ----------------------------------------------------------------------------------------
@@ -281,7 +438,7 @@ def post(
     spawn: str | None = None,
     handle: str = HANDLE,
 ) -> bool:
-    """Answer a checkpoint event: all in one transaction. False: somebody did before.
+    """Answer a checkpoint event: all in one transaction. False: it was answered before.
 
     Args:
         team: the team that is answered.
@@ -289,31 +446,29 @@ def post(
         text: the assessment, whole; it was judged, and has no problem.
         judged: what was found in it.
         spawn: the run that it came from; None: from outside.
-        handle: who says it.
+        handle: its author.
 
     Raises:
         BadArgumentError, RefusedError: the channel of the configuration cannot be written to.
     """
     channel = channel_name(settings(team)["pythia_channel"])
     with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], by=handle) as act:
-        db = act.transaction.tables
-        if db.execute("SELECT 1 FROM assessments WHERE event = ?", (point.event,)).fetchone():
+        if _assessment(team, point.event) is not None:
             return False
         if live_span(act, channel) is None:
             act.append([CREATED.draft({"channel": channel}, handle)])
         message = say_in(act, channel, handle, text)
-        asked = point.asked
         assessed = _assessed(point, spawn, judged, text, message.seq)._replace(
             id=fresh_ids(1)[0][0], actor=handle
         )
         told = (
-            f"Assessment of {asked} posted to {channel}.chat, message {message.number}. "
+            f"Assessment of {point.asked} posted to {channel}.chat, message {message.number}. "
             f"Confidence: {judged.confidence}."
         )
         event = draft_event(act, HANDLE, "assessment-posted", "normal", told, cause=assessed)
         act.append([assessed, event])
         waits = "SELECT 1 FROM events WHERE seq = ? AND acked IS NULL"
-        if db.execute(waits, (point.event,)).fetchone():
+        if act.transaction.tables.execute(waits, (point.event,)).fetchone():
             if take_event(team, act, point.event, point.name):
                 act.append([ACKED.draft({"name": point.name}, handle, cause=assessed.id)])
             else:  # another program did so meanwhile; the assessment answers it all the same
@@ -345,19 +500,97 @@ def _assessed(point: Point, spawn: str | None, judged: Judged, text: str, messag
 def _give_up(team: Team, point: Point, stand: Stand) -> None:
     """Record that no run gave an assessment, if nobody did, or found one, meanwhile."""
     with team.act(by=HANDLE) as act:
-        db = act.transaction.tables
-        answered = "SELECT 1 FROM assessments WHERE event = ?"
-        if _failed(team, point) != stand.failed or db.execute(answered, (point.event,)).fetchone():
+        answered = _assessment(team, point.event) is not None
+        if answered or _failed(team, point.event) != stand.failed:
             return
-        runs = db.execute(
-            "SELECT spawn FROM agents WHERE role = ? AND subject = ? AND seq > ? ORDER BY attempt",
-            (ROLE, str(point.event), stand.failed),
-        ).fetchall()
+        runs = attempts(team.store.db, ROLE, str(point.event))
         lost = ["the reviewer's program was killed together with its caller, each time"]
+        spawns = [run.spawn for run in runs if run.seq > stand.failed]
         problems = lost if stand.lost else stand.problems
-        spawns = [spawn for (spawn,) in runs]
-        failed = FAILED.draft({"event": point.event, "spawns": spawns, "problems": list(problems)})
-        act.append([failed])
-        claim = claim_on(team, point.event)
-        if claim is not None and claim.holder == HANDLE and claim.until_us > act.now_us:
+        act.append([FAILED.draft({"event": point.event, "spawns": spawns, "problems": problems})])
+        claim = claim_on(team, point.event, act.now_us)
+        if claim is not None and claim.holder == HANDLE:
             act.append([RELEASED.draft({"name": point.name, "event": point.event}, HANDLE)])
+
+
+def record(
+    team: Team, text: str, now_us: int, *, event: str | None = None, handle: str = HANDLE
+) -> PostedAssessment:
+    """Post an assessment that came from outside, as the answer to a checkpoint event.
+
+    Nothing is known of what its author had read, and the entry says so.
+
+    Args:
+        team: the team that it is for.
+        text: the whole assessment; it must follow the template.
+        now_us: the clock.
+        event: the name of the event; the oldest that waits by default.
+        handle: its author.
+
+    Raises:
+        NotFoundError: there is no such event, or none waits.
+        RefusedError: the assessment does not hold, or the event is answered, or being answered.
+    """
+    text = text.strip()
+    point = _chosen(team, event, now_us)
+    if point is None:
+        raise NotFoundError(
+            "no checkpoint event waits for an assessment: `tripod pythia due` lists them"
+        )
+    log = snapshot(team, point)
+    if _assessment(team, point.event) is None:
+        if _due(team, point.event, now_us).state == "running":
+            raise RefusedError(
+                f"{point.name} is being reviewed by a run: wait for it (`tripod pythia run`)"
+            )
+        judged = judge(text, point, log)
+        if judged.problems:
+            raise RefusedError(f"the assessment does not hold: {'; '.join(judged.problems)}")
+        if post(team, point, text, judged, handle=handle):
+            seq = _assessment(team, point.event)
+            assert seq is not None
+            return _answer(team, seq)
+    raise RefusedError(
+        f"{point.name} is answered: `tripod pythia show {point.name}` has the assessment"
+    )
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+
+def show(team: Team, which: str = "last") -> PostedAssessment:
+    """The newest assessment that was posted, or that of a checkpoint event.
+
+    Raises:
+        NotFoundError: there is no such event or assessment.
+    """
+    if which == "last":
+        seq = team.store.db.execute("SELECT max(seq) FROM assessments").fetchone()[0]
+        if seq is None:
+            raise NotFoundError(
+                "no assessment yet: `tripod pythia run` has one made where one is due"
+            )
+    else:
+        point = point_named(team, which)
+        seq = _assessment(team, point.event)
+        if seq is None:
+            raise NotFoundError(f"{point.name} has no assessment: `tripod pythia run`")
+    return _answer(team, seq)
+
+
+def _answer(team: Team, seq: int) -> PostedAssessment:
+    body: dict[str, Any] = team.source.body(seq)
+    message = team.source.body(body["message"])
+    return PostedAssessment(
+        team.source.body(body["event"])["name"],
+        body["first"],
+        body["last"],
+        body["decisions"],
+        body["confidence"],
+        body["cited"],
+        body["origin"],
+        _level(team, body.get("spawn")),
+        message["channel"],
+        message["index"],
+        content_bytes(team.source, body["content"]).decode(),
+    )

@@ -63,7 +63,7 @@ WHOLE = ["agent.requested", "delivered", "agent.started", "agent.ended"]
 
 def test_a_run_is_recorded_before_at_and_after(team: Team) -> None:
     told = Noting()
-    ordered, result = asyncio.run(jobs.run(team, errand("cat", stdin=b"hello"), told=told))
+    ordered, result = asyncio.run(jobs.run(team, errand("cat", stdin=b"hello"), hooks=told))
     assert kinds(team) == WHOLE
     assert (result.status, result.text, result.stdout) == ("ok", "hello", b"hello")
     assert told.told == ["requested 1", "started 1", "ended 1 ok"]
@@ -140,7 +140,7 @@ def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None
     assert not jobs.settle(team, ordered, told)
     assert not jobs.attempt(team, order, 1, told)
     (tmp_path / "go").touch()
-    adopted, result = asyncio.run(jobs.run(team, order, told=told))
+    adopted, result = asyncio.run(jobs.run(team, order, hooks=told))
     assert (adopted.spawn, result.text) == (ordered.spawn, "x")
     assert kinds(team) == WHOLE
     assert told.told == ["requested 1", "started 1", "ended 1 ok"]
@@ -161,7 +161,7 @@ def test_one_that_is_lost_is_tried_again_and_not_for_ever(
     launches: list[int] = []
     monkeypatch.setattr(spool.Spool, "launch", lambda *_: launches.append(1), raising=True)
     told = Noting()
-    ordered, result = asyncio.run(jobs.run(team, errand("echo", "x"), told=told))
+    ordered, result = asyncio.run(jobs.run(team, errand("echo", "x"), hooks=told))
     assert (ordered.attempt, ordered.state, len(launches)) == (2, "abandoned", 2)
     assert (result.status, result.problem) == ("killed", jobs.LOST_REASON)
     assert told.told == ["requested 1", "abandoned 1", "requested 2", "abandoned 2"]

@@ -35,10 +35,11 @@ from tripod.chat import writer as chat_send
 from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import parse_assessment
-from tripod.pythia import reviewer as pythia
+from tripod.pythia import review as pythia
+from tripod.pythia import reviewer
 from tripod.pythia.checkpoints import point_named, point_of, snapshot
-from tripod.pythia.folder import Folder
 from tripod.pythia.review import ROLE, review
+from tripod.pythia.reviewer import Folder
 from tripod.recovery import redact
 from tripod.team import adopt
 from tripod.team.team import Team
@@ -49,7 +50,7 @@ from tripod.verify.run import run as judge
 
 
 def run(
-    team: Team, program: pythia.ReviewerProgram = PROGRAM, **more: Any
+    team: Team, program: reviewer.ReviewerProgram = PROGRAM, **more: Any
 ) -> pythia.ReviewOutcome | None:
     """One review; without a mount namespace, which has tests of its own."""
     with folder_alone():
@@ -57,7 +58,7 @@ def run(
 
 
 def answered(
-    team: Team, program: pythia.ReviewerProgram = PROGRAM, **more: Any
+    team: Team, program: reviewer.ReviewerProgram = PROGRAM, **more: Any
 ) -> pythia.PostedAssessment:
     """One review, and what came of it."""
     found = run(team, program, **more)
@@ -66,9 +67,9 @@ def answered(
     return found.answer
 
 
-def shell(line: str, **more: Any) -> pythia.ReviewerProgram:
+def shell(line: str, **more: Any) -> reviewer.ReviewerProgram:
     """A program that runs a line of shell."""
-    return pythia.ReviewerProgram(command=("sh", "-c", line), **more)
+    return reviewer.ReviewerProgram(command=("sh", "-c", line), **more)
 
 
 def bodies(team: Team, kind: str) -> list[dict[str, Any]]:
@@ -451,7 +452,7 @@ def test_what_an_answer_says_that_could_quote_the_chat_is_not_told_in_a_namespac
             patch.setattr(jobs, "run", killed)
             with pytest.raises(InterruptedError):
                 run(team, program)
-        order = pythia.order_for(team, PROGRAM, "ann")
+        order = reviewer.order_for(team, PROGRAM, "ann")
         again = replace(order, place=order.place._replace(level=level), prompt="Review this.\n")
         stand = asyncio.run(review(team, point, snapshot(team, point), again))
         assert stand.answer is None  # the prompt said of no range
@@ -579,7 +580,7 @@ def test_what_does_not_hold_is_not_recorded() -> None:
 
 def test_a_namespace_that_is_required_and_cannot_be_had_is_refused() -> None:
     with reviewed_team() as (_, team):
-        program = pythia.ReviewerProgram(command=PROGRAM.command, require_namespace=True)
+        program = reviewer.ReviewerProgram(command=PROGRAM.command, require_namespace=True)
         size = team.store.head().size
         with pytest.raises(RefusedError, match="no-such-bwrap is not installed"):
             run(team, program)
@@ -609,7 +610,7 @@ def test_no_path_into_the_team_is_handed_to_her(
         monkeypatch.chdir(project)
         size = team.store.head().size
         with pytest.raises(error, match=problem):
-            run(team, pythia.ReviewerProgram(command=command, shows=shows))
+            run(team, reviewer.ReviewerProgram(command=command, shows=shows))
         assert team.store.head().size == size
 
 
@@ -625,7 +626,7 @@ def test_what_others_said_is_no_file_of_hers_wherever_it_was_put(tmp_path: Path)
             (("cat",), (str(tmp_path / "tool"),)),
         ):
             with pytest.raises(RefusedError, match="a place of what a team says"):
-                run(team, pythia.ReviewerProgram(command=command, shows=shows))
+                run(team, reviewer.ReviewerProgram(command=command, shows=shows))
         for lent, problem in (
             (project / ".nbs/chat/live.chat", "may not see"),
             (tmp_path / "tool/data/talk.chat", "a place of what a team says"),
@@ -633,7 +634,7 @@ def test_what_others_said_is_no_file_of_hers_wherever_it_was_put(tmp_path: Path)
             profile = tmp_path / "agent.toml"
             profile.write_text(f'argv = ["cat"]\n[isolated]\nconfig = "HERS"\nlends = ["{lent}"]\n')
             with pytest.raises(RefusedError, match=problem):
-                run(team, pythia.ReviewerProgram(profile=str(profile)))
+                run(team, reviewer.ReviewerProgram(profile=str(profile)))
         assert team.store.head().size == size
 
 
@@ -643,7 +644,7 @@ def test_the_files_of_her_command_line_are_delivered_to_her_and_judged(tmp_path:
     script.write_text(f"#!/bin/sh\nexec {sys.executable} {EXAMPLE}\n")
     script.chmod(0o755)
     with reviewed_team() as (_, team):
-        answered(team, pythia.ReviewerProgram(command=(str(script), str(notes))))
+        answered(team, reviewer.ReviewerProgram(command=(str(script), str(notes))))
         given = [body for body in bodies(team, "delivered") if body["channel"] == "file"]
         texts = [content_bytes(team.source, body["content"]) for body in given]
         assert texts == [script.read_bytes(), notes.read_bytes()]
@@ -659,7 +660,7 @@ def test_of_a_file_that_is_too_long_nobody_can_tell_and_one_that_is_unreadable_i
 ) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("x " * (LIMIT // 2) + "yes")
-    program = pythia.ReviewerProgram(command=(*SCRIPTED, str(notes)))
+    program = reviewer.ReviewerProgram(command=(*SCRIPTED, str(notes)))
     with reviewed_team() as (_, team):
         monkeypatch.setattr("tripod.agents.isolation.open", refusing, raising=False)
         with pytest.raises(RefusedError, match="so it must be readable"):
@@ -680,7 +681,7 @@ def refusing(*_: object, **__: object) -> None:
 
 def test_a_program_and_a_profile_are_one_too_many() -> None:
     with reviewed_team() as (_, team):
-        program = pythia.ReviewerProgram(command=("cat",), profile="pythia")
+        program = reviewer.ReviewerProgram(command=("cat",), profile="pythia")
         with pytest.raises(BadArgumentError, match="given twice"):
             run(team, program)
 
@@ -703,8 +704,8 @@ def test_a_profile_may_lend_her_a_login_and_keep_what_she_leaves(
     )
     with reviewed_team() as (project, team):
         name = event_of(team)
-        monkeypatch.setenv(pythia.PROFILE, str(profile))
-        answered(team, pythia.ReviewerProgram())
+        monkeypatch.setenv(reviewer.PROFILE, str(profile))
+        answered(team, reviewer.ReviewerProgram())
         check_once(team, name)
         (kept,) = bodies(team, "evidence.kept")
         assert content_bytes(team.source, kept["content"]) == b"{}\n"

@@ -15,13 +15,14 @@ from tripod.demo import nosy, review
 from tripod.demo.review import SAID, DemoReview, ask, begin, data_file, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
-from tripod.pythia import reviewer as pythia_run
+from tripod.pythia import review as pythia_run
+from tripod.pythia import reviewer
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
 REVIEWER = data_file("pythia.py")
-RUN = pythia_run.ReviewerProgram
+RUN = reviewer.ReviewerProgram
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_a_chat_file_as_argument_is_refused(due: tuple[str, str]) -> None:
         Team(f"{project}/.nbs") as team,
         pytest.raises(RefusedError, match="lies in what the program may not see"),
     ):
-        pythia_run.order_for(team, program, "alex")
+        reviewer.order_for(team, program, "alex")
 
 
 @pytest.mark.parametrize("way", nosy.WAYS)

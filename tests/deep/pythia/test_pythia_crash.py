@@ -12,7 +12,8 @@ from dying import RUN
 from reviewed import EXAMPLE, NOW, SCRIPTED, begin, check_once, event_of, folder_alone, kinds
 from story import folder
 
-from tripod.pythia import reviewer as pythia
+from tripod.pythia import review as pythia
+from tripod.pythia import reviewer
 from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[2]
@@ -34,7 +35,7 @@ if sys.argv[5] != "namespace":
 if step in RUN:
     die_at(step)
 elif step == "behind the event":
-    reviewer.summon = behind(reviewer.summon)
+    review.summon = behind(review.summon)
 elif step == "before the files of the request":
     jobs.Spool.clear = die
 elif step == "before the answer is judged":
@@ -75,7 +76,7 @@ elif step == "behind the failure":
 program = reviewer.ReviewerProgram(command=sys.argv[6:])
 with Team(root) as team:
     team.refresh()
-    asyncio.run(reviewer.run(team, program, 2**50, manual=manual))
+    asyncio.run(review.run(team, program, 2**50, manual=manual))
 """
 STEPS = (
     *RUN,
@@ -122,7 +123,7 @@ def again(
 ) -> None:
     """The same command once more."""
     monkeypatch.setattr("tempfile.tempdir", str(project))
-    program = pythia.ReviewerProgram(command=command)
+    program = reviewer.ReviewerProgram(command=command)
     with folder_alone(), Team(str(project / ".nbs")) as team:
         team.refresh()
         asyncio.run(pythia.run(team, program, NOW, manual=manual))

@@ -33,7 +33,8 @@ from tripod.agents import wrapper
 from tripod.agents.isolation import isolate, resolve
 from tripod.agents.spool import ENDED, Look, Spool
 from tripod.projections.projection import content_bytes
-from tripod.pythia import reviewer as pythia_run
+from tripod.pythia import review as pythia_run
+from tripod.pythia import reviewer
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
@@ -146,7 +147,7 @@ def found_by(project: Path, team: Team, *tops: str, network: bool = False) -> li
             *tops,
         )
         done = asyncio.run(
-            pythia_run.run(team, pythia_run.ReviewerProgram(command=words, network=network), NOW)
+            pythia_run.run(team, reviewer.ReviewerProgram(command=words, network=network), NOW)
         )
     assert done is not None
     assert done.answer is not None, done
@@ -366,7 +367,7 @@ def reviewed_by(
     argv = json.dumps([sys.executable, str(script), line, str(EXAMPLE)])
     path = folder / "agent.toml"
     path.write_text(f"argv = {argv}\n{profile}\n[isolated]\n{isolated}\n")
-    asked = pythia_run.ReviewerProgram(profile=str(path), shows=shows, require_namespace=True)
+    asked = reviewer.ReviewerProgram(profile=str(path), shows=shows, require_namespace=True)
     done = asyncio.run(pythia_run.run(team, asked, NOW))
     assert done is not None
     assert done.answer is not None, done
@@ -465,7 +466,7 @@ def test_nobody_answers_in_its_place() -> None:
         return look
 
     with reviewed_team() as (_, team), mock.patch.object(Spool, "look", replaced):
-        done = asyncio.run(pythia_run.run(team, pythia_run.ReviewerProgram(command=SCRIPTED), NOW))
+        done = asyncio.run(pythia_run.run(team, reviewer.ReviewerProgram(command=SCRIPTED), NOW))
         assert done is not None
         assert done.answer is None
         assert done.problems == ["another program changed what it printed (stdout)"]
@@ -481,7 +482,7 @@ def test_when_her_time_is_over_nothing_of_her_runs_on() -> None:
         own.touch()
         # Whatever she leaves behind holds this lock.
         line = f"exec 9<{own}; flock 9; sleep 600 & trap '' TERM; sleep 600; sleep 600"
-        program = pythia_run.ReviewerProgram(
+        program = reviewer.ReviewerProgram(
             command=("sh", "-c", line), shows=[str(own)], timeout_s=1, require_namespace=True
         )
         found = asyncio.run(pythia_run.run(team, program, NOW))

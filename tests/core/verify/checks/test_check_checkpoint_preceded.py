@@ -9,7 +9,7 @@ from team_files import Said, judge, outcome, write_chat, write_event
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
-from tripod.pythia import reviewer as pythia_run
+from tripod.pythia import review as pythia_run
 from tripod.team import adopt
 from tripod.team.adopt import init
 from tripod.team.team import Team

@@ -11,7 +11,7 @@ from tripod.bus import events as bus
 from tripod.bus import reader
 from tripod.chat import writer as chat_send
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
-from tripod.pythia import reviewer as pythia_run
+from tripod.pythia import review as pythia_run
 from tripod.team import adopt
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
