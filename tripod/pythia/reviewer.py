@@ -23,7 +23,7 @@ from typing import ClassVar
 from tripod.agents import profiles
 from tripod.agents.isolation import Home, Isolated, given_to, isolate, refuse_secret, resolve
 from tripod.agents.spec import BASIC_ENV, SpawnSpec
-from tripod.errors import BadArgumentError, RefusedError
+from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.kinds.team import evidence_kept
 from tripod.projections import BUS, CHAT, HIDDEN_BESIDE, LOG, WORKER_LOG, File
@@ -86,12 +86,7 @@ def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
         BadArgumentError, NotFoundError: there is no such profile or program.
         RefusedError: the namespace that is required cannot be had.
     """
-    if program.command and program.profile is not None:
-        raise BadArgumentError("a program is given twice: by --profile, and by its command line")
-    if program.command:
-        known = profiles.Profile(tuple(program.command))
-    else:
-        known = profiles.load(program.profile or os.environ.get(PROFILE) or "pythia")
+    known = profiles.chosen(program.command, program.profile, PROFILE, "pythia")
     needs = known.isolated
     secret, project = _secret(team)
     shown = [path for path in needs.shows if os.path.exists(os.path.expanduser(path))]

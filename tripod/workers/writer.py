@@ -107,7 +107,9 @@ def spawn(
     """
     _judge(slug, folder, task, name)
     folder = os.path.abspath(folder)
-    order = _program(command, profile, model=model, effort=effort, tools=tools)
+    known = profiles.chosen(command, profile, PROFILE, "claude")
+    words = None if tools is None else tuple(tools)
+    order = known.order(b"", model=model, effort=effort, tools=words)
     if must_exist:
         _judge_program(order.argv[0], folder)
     whole = f"{skill.strip()}\n\n{task}" if skill.strip() else task
@@ -147,24 +149,6 @@ def _judge(slug: str, folder: str, task: str, name: str | None) -> None:
         problem = f"folder: {folder} is not a folder"
     if problem is not None:
         raise BadArgumentError(problem)
-
-
-def _program(
-    command: Sequence[str],
-    profile: str | None,
-    *,
-    model: str | None,
-    effort: str | None,
-    tools: Sequence[str] | None,
-) -> SpawnSpec:
-    if command and profile is not None:
-        raise BadArgumentError("a program is given twice: by --profile, and by its command line")
-    if command:
-        known = profiles.Profile(tuple(command))
-    else:
-        known = profiles.load(profile or os.environ.get(PROFILE) or "claude")
-    words = None if tools is None else tuple(tools)
-    return known.order(b"", model=model, effort=effort, tools=words)
 
 
 def _judge_program(program: str, folder: str) -> None:

@@ -27,7 +27,7 @@ Source: spec kernel A-2; the profiles of ``claude`` and ``pythia``: spec evidenc
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, get_args
 
@@ -45,7 +45,7 @@ from tripod.projections.settings import (
     spelled,
 )
 
-__all__ = ["Isolation", "Profile", "load", "names", "parse_profile"]
+__all__ = ["Isolation", "Profile", "chosen", "load", "names", "parse_profile"]
 
 _HERE = os.path.dirname(__file__)
 _SUFFIX = ".yaml"
@@ -129,6 +129,20 @@ def load(name: str) -> Profile:
     except BadArgumentError as error:
         message = f"profile {name!r}: {error}"
         raise BadArgumentError(message) from error
+
+
+def chosen(command: Sequence[str], profile: str | None, variable: str, default: str) -> Profile:
+    """The program of a command line, or else of a profile: named, in a variable, or by default.
+
+    Raises:
+        NotFoundError: no such profile.
+        BadArgumentError: both are given, or the file is no profile.
+    """
+    if command and profile is not None:
+        raise BadArgumentError("a program is given twice: by --profile, and by its command line")
+    if command:
+        return Profile(tuple(command))
+    return load(profile or os.environ.get(variable) or default)
 
 
 def parse_profile(data: bytes, *, toml: bool = False) -> Profile:
