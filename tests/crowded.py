@@ -21,7 +21,7 @@ from tripod.projections.workers.format import parse_worker
 from tripod.team import adopt
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
-from tripod.workers.life import step
+from tripod.workers.writer import step
 
 __all__ = ["NEW", "REWRITTEN", "Crowd", "crowd"]
 

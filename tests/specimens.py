@@ -55,7 +55,7 @@ from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import keys
 from tripod.trust import seal as sealing
-from tripod.workers.life import step
+from tripod.workers.writer import step
 
 __all__ = [
     "ADVISED",

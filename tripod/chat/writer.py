@@ -4,8 +4,6 @@ Source: spec nbs-compat C1 to C3; design section 7. A message and the events tha
 transaction. ``tripod.chat.reader`` only reads.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,7 +75,7 @@ def no_channel(team: Team, channel: str) -> NotFoundError:
     """The error to raise where there is no such channel; it names those that there are."""
     rows = team.store.db.execute("SELECT channel FROM channels WHERE closed = 0 ORDER BY 1")
     known = ", ".join(name for (name,) in rows)
-    have = f"there are: {known}" if known else "there is none yet"
+    have = f"there are: {known}" if known else "no chat exists yet"
     return NotFoundError(f"no chat {channel}; {have} (`tripod chat create {channel}` makes it)")
 
 

@@ -5,22 +5,21 @@ What we know of a worker of another tool is its files, and what stands in them i
 
 from __future__ import annotations
 
-import queue
 import re
 import threading
 import time
 from collections.abc import Iterator
+from math import inf
 from typing import NamedTuple
 
 from tripod.agents.jobs import newest, recorded, spool_of
-from tripod.agents.spool import RUNNING
+from tripod.agents.spool import RUNNING, Spool
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.projections import FILES, WORKERS, UnreadableError, content_bytes
 from tripod.projections.workers.format import parse_worker
 from tripod.projections.workers.tables import FOLDER, worker_of
 from tripod.team.team import Team
-from tripod.workers.life import ROLE, judge_name, logs_of
-from tripod.workers.writer import look_after
+from tripod.workers.writer import ROLE, judge_name, logs_of, look_after
 
 MAX_LOG = 256 * 1024 * 1024
 _STYLE = re.compile(
@@ -91,12 +90,25 @@ def answer(team: Team, name: str) -> str:
     """What the program of a worker that we run answered when it last ended.
 
     Raises:
-        NotFoundError: we run none of that name, or it has not ended.
+        NotFoundError: we run no worker of that name, or its program has not ended.
     """
     run = newest(team.store.db, ROLE, name)
     if run is None or run.state != "ended":
         raise NotFoundError(f"{name}: no program of a worker of this name has ended")
     return recorded(team, run).text
+
+
+def session(team: Team, name: str) -> str:
+    """The program's own session, where it named one.
+
+    Raises:
+        NotFoundError: we run no worker of that name, or its program named no session.
+    """
+    run = newest(team.store.db, ROLE, name)
+    found = None if run is None or run.state != "ended" else recorded(team, run).session
+    if found is None:
+        raise NotFoundError(f"{name}: its program named no session")
+    return found
 
 
 def named(team: Team, handle: str) -> str:
@@ -112,19 +124,6 @@ def named(team: Team, handle: str) -> str:
         (handle,),
     ).fetchone()
     return handle if row is None else str(row[0])
-
-
-def session(team: Team, name: str) -> str:
-    """The program's own session, where it named one.
-
-    Raises:
-        NotFoundError: we run none of that name, or its program named none.
-    """
-    run = newest(team.store.db, ROLE, name)
-    found = None if run is None or run.state != "ended" else recorded(team, run).session
-    if found is None:
-        raise NotFoundError(f"{name}: its program named no session")
-    return found
 
 
 def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
@@ -174,41 +173,31 @@ def watch(team: Team, timeout_s: float | None = None) -> Iterator[About]:
 
     Ends early, with workers still at work, when the time is over.
     """
-    until = None if timeout_s is None else time.monotonic() + timeout_s
-    over: queue.SimpleQueue[str] = queue.SimpleQueue()
+    until = inf if timeout_s is None else time.monotonic() + timeout_s
+    over = threading.Semaphore(0)
     watched: set[str] = set()
-    while True:
-        rows = team.store.db.execute("SELECT name FROM workers WHERE open = 1 ORDER BY name")
-        at_work = [name for (name,) in rows]
-        if not at_work:
-            return
+
+    def wait(spool: Spool) -> None:
+        spool.wait()
+        over.release()
+
+    while at_work := _at_work(team):
         for name in at_work:
             run = newest(team.store.db, ROLE, name)
             if run is not None and run.spawn not in watched:
                 watched.add(run.spawn)
-                _wait_for(team, name, run.spawn, over)
-        left = None if until is None else until - time.monotonic()
-        if left is not None and left <= 0:
+                # A thread for each: a lock can be waited for, or polled, but not several at once.
+                spool = spool_of(team, run.spawn)
+                threading.Thread(target=wait, args=(spool,), daemon=True).start()
+        left = until - time.monotonic()
+        if left <= 0:
             return
-        try:
-            over.get(timeout=_LOOK_S if left is None else min(left, _LOOK_S))
-        except queue.Empty:
-            continue
-        look_after(team)
-        for name in at_work:
-            found = about(team, name)
-            if not team.store.db.execute(
-                "SELECT 1 FROM workers WHERE name = ? AND open = 1", (name,)
-            ).fetchone():
-                yield found
+        if over.acquire(timeout=min(left, _LOOK_S)):
+            look_after(team)
+            still = _at_work(team)
+            yield from (about(team, name) for name in at_work if name not in still)
 
 
-def _wait_for(team: Team, name: str, spawn: str, over: queue.SimpleQueue[str]) -> None:
-    """Say in ``over`` when nobody runs it any more; a thread, for a lock cannot be polled."""
-    spool = spool_of(team, spawn)
-
-    def wait() -> None:
-        spool.wait()
-        over.put(name)
-
-    threading.Thread(target=wait, daemon=True).start()
+def _at_work(team: Team) -> list[str]:
+    rows = team.store.db.execute("SELECT name FROM workers WHERE open = 1 ORDER BY name")
+    return [name for (name,) in rows]

@@ -8,8 +8,9 @@ A worker is one program that does one task. Its state is in the ledger, with leg
     completed | failed | died | escalated -> pending    (it is continued)
 
 How its program ends decides, not what it writes into its task file. Each change and its event
-(seeds: nbs-bus, "Integration with nbs-worker") are one transaction. Nobody has to wait for it:
-the next command finds out what became of it (``look_after``).
+(seeds: nbs-bus, "Integration with nbs-worker") are one transaction, and so are the end of a program
+and the logs that are kept of it. Nobody has to wait for a worker: the next command finds out what
+became of it (``look_after``).
 
 Source: spec nbs-compat C5, C10; design section 7. What runs the program: ``tripod.agents``.
 """
@@ -17,13 +18,16 @@ Source: spec nbs-compat C5, C10; design section 7. What runs the program: ``trip
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from hashlib import sha256
+from typing import cast
 
 from tripod.agents import jobs, profiles
-from tripod.agents.jobs import Job, newest, ordered_again, recorded
-from tripod.agents.spec import SpawnSpec
+from tripod.agents.jobs import LOST_REASON, Attempt, Job, RunHooks, newest
+from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING
 from tripod.errors import (
     BadArgumentError,
@@ -32,15 +36,18 @@ from tripod.errors import (
     RefusedError,
     TooLargeError,
 )
-from tripod.ledger.kinds.workers import CONTINUED, DISMISSED, ESCALATED, SPAWNED, WorkerSpawned
+from tripod.ledger import Draft
+from tripod.ledger.files import open_plain
+from tripod.ledger.kinds import workers as kinds
+from tripod.ledger.kinds.team import evidence_kept
 from tripod.ledger.locator import LEDGER, nearest
-from tripod.projections import content_bytes
+from tripod.projections import WORKER_LOG, TooBigError, UnreadableError, content_bytes
 from tripod.projections.workers.format import valid_slug, valid_worker_name
 from tripod.projections.workers.tables import FOLDER
-from tripod.team.act import draft_event
+from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
-from tripod.workers.life import QUOTED, ROLE, Life, judge_name, logs_of, state_in, step
 
+ROLE = "worker"
 SELF = "TRIPOD_WORKER"
 """The variable by which a worker's program knows its own name."""
 
@@ -48,19 +55,219 @@ PROFILE = "TRIPOD_WORKER_PROFILE"
 """The variable that names the profile of workers for which none is given; else ``claude``."""
 
 MAX_TASK = 1024 * 1024  # bytes
+MAX_LOG = WORKER_LOG.limit  # bytes; of a longer log only digest and size are kept
+MAX_LOST = 2  # how often a program is ordered that was never seen to start
+MAX_NAME = 247  # bytes; with `.err.log` it is the longest name that a file may have
+QUOTED = 2000  # characters of a task or reason in an event
 _WAIT_S = 10.0
 _TURN_S = 0.02
 
+_ENDS = {"ok": "completed", "killed": "died"}
 _TIPS = """
 Your task file is {file}: append what you find at its end, and edit nothing else there.
 If you cannot go on, say so: tripod worker escalate "why"
 """
 
 
-def state_of(team: Team, name: str) -> str | None:
-    """The state of a worker that we run; None: we run none of that name."""
+def logs_of(name: str) -> tuple[str, str]:
+    """Paths of the logs of a worker's program: its standard output, its standard error."""
+    front = f"{WORKER_LOG.folder}/{name}"
+    return f"{front}.log", f"{front}.err.log"
+
+
+def judge_name(name: str) -> None:
+    """Refuse a name that no file of a worker can have, before a path is made of it.
+
+    Raises:
+        NotFoundError: no worker is called so.
+    """
+    if "/" in name or "\0" in name or len(name.encode()) > MAX_NAME:
+        raise NotFoundError(
+            f"no worker {name:.80}: `tripod worker list` shows those that are there"
+        )
+
+
+def state_of(team: Team | Act, name: str) -> str | None:
+    """The state of a worker that we run; None: we run no worker of that name."""
     row = team.store.db.execute("SELECT state FROM workers WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
+
+
+def _task_of(team: Team | Act, name: str) -> tuple[str, str]:
+    """The task of a worker that we run, and the folder that its program works in."""
+    (seq,) = team.store.db.execute("SELECT seq FROM workers WHERE name = ?", (name,)).fetchone()
+    body = team.source.body(seq)
+    return content_bytes(team.source, body["task"]).decode(), body["folder"]
+
+
+def _missing(team: Team, name: str) -> NotFoundError:
+    judge_name(name)
+    if team.disk.is_file(f"{FOLDER}/{name}.md"):
+        return NotFoundError(f"{name} is run by another tool: we know its files alone")
+    return NotFoundError(f"no worker {name}: `tripod worker list` shows those that are there")
+
+
+def _judge_text(name: str, text: str) -> bytes:
+    data = text.encode()
+    if not text.strip() or len(data) > MAX_TASK:
+        raise BadArgumentError(f"{name}: it is empty, or more than {MAX_TASK} bytes")
+    return data
+
+
+def step(act: Act, draft: Draft, event: Draft | None) -> None:
+    """Append a step of a worker's life, and the event that tells of it."""
+    entry = act.append([draft])[0]
+    if event is not None:
+        act.append([event._replace(cause=entry.id)])
+
+
+# What a run means for its worker ----------------------------------------------------------------
+
+
+class Life(RunHooks):
+    """Appends a worker's steps with those of its run; ``ordered`` is the first of them.
+
+    ``legal`` are the states in which it may be ordered; None stands for no worker yet.
+    """
+
+    def __init__(self, ordered: Draft | None = None, legal: Sequence[str | None] = ()) -> None:
+        self.ordered = ordered
+        self.legal = legal
+
+    def files(self, team: Team, subject: str) -> tuple[str | None, str | None]:
+        """Its logs stand beside its task file."""
+        team.disk.make_folder(WORKER_LOG.folder)
+        out, err = logs_of(subject)
+        return team.disk.full(out), team.disk.full(err)
+
+    def requested(self, act: Act, run: Attempt) -> tuple[int, ...]:
+        """It is pending (again); its prompt holds its task, and what it is to go on with."""
+        if self.ordered is not None:
+            state = state_of(act, run.subject)
+            if state not in self.legal:
+                raise RefusedError(f"{run.subject} is {state}: only one that ended can go on")
+            _refuse_altered(act, run.subject)
+            act.append([self.ordered])
+        rows = act.transaction.tables.execute(
+            "SELECT seq FROM worker_steps WHERE name = ? AND state = 'pending' ORDER BY seq",
+            (run.subject,),
+        )
+        return tuple(seq for (seq,) in rows)
+
+    def started(self, act: Act, run: Attempt) -> None:
+        """It is running, unless it was dismissed meanwhile."""
+        name = run.subject
+        if state_of(act, name) == "pending":
+            task = f"Task: {_task_of(act, name)[0][:QUOTED]}\nWorker: {name}"
+            event = draft_event(act, "nbs-worker", "worker-spawned", "normal", task)
+            body: kinds.WorkerRunning = {
+                "name": name,
+                "spawn": run.spawn,
+                "event": event.body["name"],
+            }
+            step(act, kinds.RUNNING.draft(body), event)
+
+    def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
+        """Its program ended."""
+        _end(act, run, _ENDS.get(result.status, "failed"), result.problem)
+
+    def abandoned(self, act: Act, run: Attempt) -> None:
+        """Nobody knows how it ended; if it never began, it is ordered once more."""
+        tables = act.transaction.tables
+        began = tables.execute("SELECT started FROM agents WHERE spawn = ?", (run.spawn,))
+        lost = tables.execute(
+            "SELECT count(*) FROM agents WHERE role = ?1 AND subject = ?2 AND state = 'abandoned'"
+            " AND seq > (SELECT max(seq) FROM worker_steps WHERE name = ?2 AND state = 'pending')",
+            (ROLE, run.subject),
+        ).fetchone()[0]
+        again = began.fetchone()[0] is None and lost < MAX_LOST
+        if not again or state_of(act, run.subject) != "pending":
+            _end(act, run, "died", LOST_REASON)
+
+
+def _end(act: Act, run: Attempt, state: str, problem: str) -> None:
+    name = run.subject
+    event = None
+    before = state_of(act, name)
+    if before in ("escalated", "dismissed"):
+        state = before
+    else:
+        source, type_, text = {
+            "completed": (name, "task-complete", f"Task {name} completed successfully."),
+            "failed": (name, "task-failed", f"Task {name} failed: {problem}"),
+            "died": ("nbs-worker", "worker-died", f"Worker {name} died: {problem}"),
+        }[state]
+        event = draft_event(act, source, type_, "high", text)
+    logs = [log for path in logs_of(name) if (log := _keep_log(act, path)) is not None]
+    body: kinds.WorkerEnded = {
+        "name": name,
+        "spawn": run.spawn,
+        "state": cast("kinds.End", state),
+        "logs": logs,
+        "problem": problem or None,
+        "event": None if event is None else event.body["name"],
+    }
+    step(act, kinds.ENDED.draft(body), event)
+
+
+def _refuse_altered(act: Act, name: str) -> None:
+    """Refuse to go on with a log that is not what its program left: more of it would hide that.
+
+    A text of it that was erased since then must stand there as the ledger gives it now.
+
+    Raises:
+        RefusedError: a log is gone, was edited or added to; nothing was recorded.
+    """
+    tables = act.transaction.tables
+    ended = "SELECT max(seq) FROM worker_steps WHERE name = ? AND kind = 'worker.ended'"
+    seq = tables.execute(ended, (name,)).fetchone()[0]
+    erased = (
+        "SELECT f.sha256 FROM redactions AS r JOIN files AS f ON f.path = r.place"
+        " WHERE r.place = ? AND r.kind = 'evidence.kept' AND r.entry > ?"
+    )
+    for log in () if seq is None else act.source.body(seq)["logs"]:
+        path = log["path"]
+        row = tables.execute(erased, (path, seq)).fetchone()
+        found = _measured(act, path) if act.disk.is_file(path) else None
+        if found is None or found["digest"] not in (log["digest"], row and row[0]):
+            what = "is gone" if found is None else "is not what its program left there"
+            raise RefusedError(
+                f"{path} {what}: going on would hide that, so nothing was recorded. "
+                "`tripod verify` tells what is wrong, and `tripod rebuild --evidence` gives a "
+                "kept log back; else have a new worker do the rest"
+            )
+
+
+def _keep_log(act: Act, path: str) -> kinds.WorkerLog | None:
+    """Keep a log as it is now, as evidence; None if there is no log."""
+    try:
+        found = act.disk.look(path, MAX_LOG)
+    except TooBigError:
+        return _measured(act, path)
+    except UnreadableError:
+        return None
+    if found is None:
+        return None
+    data, stat = found
+    digest = sha256(data).hexdigest()
+    sql = "SELECT sha256 FROM files WHERE path = ?"
+    row = act.transaction.tables.execute(sql, (path,)).fetchone()
+    if row is None or row[0] != digest:
+        mode = None if stat.mode == WORKER_LOG.mode else stat.mode
+        act.append([evidence_kept(path, data, stat.mtime_us, mode)])
+    act.writer.account(path, digest)
+    return {"bytes": len(data), "digest": digest, "path": path}
+
+
+def _measured(act: Act, path: str) -> kinds.WorkerLog:
+    """Size and digest of a log, read in parts."""
+    hashed, size = sha256(), 0
+    with open(open_plain(act.disk.full(path)), "rb") as file:
+        left = os.fstat(file.fileno()).st_size  # it may grow faster than it is read
+        while part := file.read(min(left - size, 1 << 20)):
+            hashed.update(part)
+            size += len(part)
+    return {"bytes": size, "digest": hashed.hexdigest(), "path": path}
 
 
 # Spawning --------------------------------------------------------------------------------------
@@ -90,43 +297,42 @@ def spawn(
         slug: the first part of its name: 1 to 54 of a-z and 0-9.
         folder: where its program works.
         task: what it is to do, at most 1 MiB; its program reads it on standard input.
-        command: its program and arguments; where none are given, ``profile`` says them.
+        command: its program and arguments; by default those of ``profile``.
         profile: a coding agent's (``claude``, or a file); it is told of its task file as well.
-        name: the whole name; one is made up by default. Given again with the same task, nothing is
-            done twice: that is how a script that was killed goes on.
+        name: the whole name; made up by default. Given again with the same task, nothing is done
+            twice: that is how a script that was killed goes on.
         skill: a text that is put in front of the task.
         timeout_s: when it is ended; never by default.
         model, effort, tools: parameters, for a program that takes such.
         actor: who wants it done.
-        must_exist: refuse a program that is not there, in place of a worker that fails at once.
+        must_exist: refuse a program that is not there; else the worker fails at once.
 
     Raises:
         BadArgumentError: an argument breaks its rule.
-        NotFoundError: no such profile, or no such program.
+        NotFoundError: no such profile or program.
         RefusedError: a worker of that name has another task.
     """
     _judge(slug, folder, task, name)
     folder = os.path.abspath(folder)
     known = profiles.chosen(command, profile, PROFILE, "claude")
-    words = None if tools is None else tuple(tools)
-    order = known.order(b"", model=model, effort=effort, tools=words)
     if must_exist:
-        _judge_program(order.argv[0], folder)
-    whole = f"{skill.strip()}\n\n{task}" if skill.strip() else task
+        _judge_program(known.argv[0], folder)
     chosen = name or _fresh_name(team, slug)
-
-    def spec(_: int) -> SpawnSpec:
-        text = whole
-        if not command:
-            file = os.path.relpath(team.disk.full(f"{FOLDER}/{chosen}.md"), folder)
-            text += "\n" + _TIPS.format(file=file)
-        env = {SELF: chosen, "NBS_HANDLE": slug, **_way_home(team, folder)}
-        given = text.encode()
-        return replace(order, stdin=given, cwd=folder, set_env=env, timeout_s=timeout_s)
-
-    body: WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": whole.encode()}
-    job = Job(ROLE, chosen, spec, actor=actor)
-    _begin(team, job, Life(SPAWNED.draft(body, actor), (None,)), task=whole, folder=folder)
+    whole = f"{skill.strip()}\n\n{task}" if skill.strip() else task
+    file = os.path.relpath(team.disk.full(f"{FOLDER}/{chosen}.md"), folder)
+    order = known.order(
+        (whole if command else f"{whole}\n{_TIPS.format(file=file)}").encode(),
+        cwd=folder,
+        set_env={SELF: chosen, "NBS_HANDLE": slug, **_way_home(team, folder)},
+        timeout_s=timeout_s,
+        model=model,
+        effort=effort,
+        tools=None if tools is None else tuple(tools),
+    )
+    data = whole.encode()
+    body: kinds.WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": data}
+    life = Life(kinds.SPAWNED.draft(body, actor), (None,))
+    _begin(team, Job(ROLE, chosen, lambda _: order, actor=actor), life, whole, folder)
     return chosen
 
 
@@ -152,8 +358,6 @@ def _judge(slug: str, folder: str, task: str, name: str | None) -> None:
 
 
 def _judge_program(program: str, folder: str) -> None:
-    import shutil
-
     path = os.path.join(folder, program) if "/" in program else program
     if shutil.which(path) is None:
         raise NotFoundError(f"no program {program!r}: give its path, or put its folder into PATH")
@@ -167,17 +371,14 @@ def _fresh_name(team: Team, slug: str) -> str:
             return name
 
 
-def _begin(team: Team, job: Job, life: Life, *, task: str, folder: str) -> None:
+def _begin(team: Team, job: Job, life: Life, task: str, folder: str) -> None:
     """Have it begin, unless it did before; another command may be at just that."""
     name = job.subject
     while not jobs.attempt(team, job, 1, life):
-        row = team.store.db.execute("SELECT seq FROM workers WHERE name = ?", (name,)).fetchone()
-        if row is None:
+        if state_of(team, name) is None:
             team.store.wait(team.store.head().size, _TURN_S)
             continue
-        body = team.source.body(row[0])
-        same = content_bytes(team.source, body["task"]) == task.encode()
-        if not same or body["folder"] != folder:
+        if _task_of(team, name) != (task, folder):
             raise RefusedError(f"{name} is there, and has another task: take another name")
         look_after(team, [name])
         return
@@ -189,12 +390,11 @@ def _begin(team: Team, job: Job, life: Life, *, task: str, folder: str) -> None:
 def look_after(team: Team, names: Iterable[str] | None = None) -> None:
     """Find out what became of workers at work, and record it: all of them, or those ``names``.
 
-    What hinders it for one hinders it for no other: all are looked after first.
+    An error with one keeps no other from being looked after: the first is raised in the end.
 
     Raises:
-        LedgerError: it cannot be recorded.
-        RefusedError: the same.
-        OSError: others did something to a run's files.
+        LedgerError, RefusedError: it cannot be recorded.
+        OSError: other programs did something to a run's files.
     """
     rows = team.store.db.execute("SELECT name, state FROM workers WHERE open = 1").fetchall()
     wanted = None if names is None else set(names)
@@ -223,7 +423,7 @@ def _look_after(team: Team, name: str, *, dismissed: bool) -> None:
     run = newest(team.store.db, ROLE, name)
     is_open = "SELECT 1 FROM workers WHERE name = ? AND open = 1"
     if run is not None and team.store.db.execute(is_open, (name,)).fetchone():
-        spec = ordered_again(team, run)
+        spec = jobs.ordered_again(team, run)
         jobs.attempt(team, Job(ROLE, name, lambda _: spec), run.attempt + 1, life)
 
 
@@ -243,46 +443,35 @@ def continue_(
             that would hide what was done to it.
         BadArgumentError: the message breaks its rule, or the program's profile takes no model.
     """
-    if not message.strip() or len(message.encode()) > MAX_TASK:
-        problem = f"message: it is empty, or more than {MAX_TASK} bytes"
-        raise BadArgumentError(problem)
+    data = _judge_text("message", message)
     look_after(team, [name])
-    row = team.store.db.execute(
-        "SELECT seq, open, state FROM workers WHERE name = ?", (name,)
-    ).fetchone()
+    row = team.store.db.execute("SELECT open FROM workers WHERE name = ?", (name,)).fetchone()
     run = newest(team.store.db, ROLE, name)
     if row is None or run is None:
         raise _missing(team, name)
-    if row[1]:
-        problem = f"{name} is {row[2]}, and its program is at work: wait for it, or dismiss it"
-        raise RefusedError(problem)
-    before = ordered_again(team, run)
-    session = recorded(team, run).session
+    if row[0]:
+        raise RefusedError(
+            f"{name} is {state_of(team, name)}, and its program is at work: wait for it, or "
+            "dismiss it"
+        )
+    before = jobs.ordered_again(team, run)
+    session = jobs.recorded(team, run).session
     if session is not None and "resume" in before.takes:
         given, more = message, {**before.more, "resume": session}
     else:
-        task = content_bytes(team.source, team.source.body(row[0])["task"]).decode()
-        given, more = f"{task}\n\n{message}", dict(before.more)
+        given, more = f"{_task_of(team, name)[0]}\n\n{message}", dict(before.more)
     if model is not None:
         if "model" not in before.takes:
-            problem = f"{name}: the profile of its program takes no model; leave --model out"
-            raise BadArgumentError(problem)
+            raise BadArgumentError(
+                f"{name}: the profile of its program takes no model; leave --model out"
+            )
         more["model"] = model
-    spec = replace(before, stdin=given.encode(), more=more)
-    legal = ("completed", "failed", "died", "escalated")
-    draft = CONTINUED.draft({"name": name, "message": message.encode()}, actor)
-    life = Life(draft, legal)
+    spec: SpawnSpec = replace(before, stdin=given.encode(), more=more)
+    draft = kinds.CONTINUED.draft({"name": name, "message": data}, actor)
+    life = Life(draft, ("completed", "failed", "died", "escalated"))
     job = Job(ROLE, name, lambda _: spec, actor=actor)
     if not jobs.attempt(team, job, run.attempt + 1, life):
-        problem = f"{name}: another command has it go on"
-        raise RefusedError(problem)
-
-
-def _missing(team: Team, name: str) -> NotFoundError:
-    judge_name(name)
-    if team.disk.is_file(f"{FOLDER}/{name}.md"):
-        return NotFoundError(f"{name} is run by another tool: we know its files alone")
-    return NotFoundError(f"no worker {name}: `tripod worker list` shows those that are there")
+        raise RefusedError(f"{name}: another command has it go on")
 
 
 def escalate(team: Team, name: str, reason: str, *, actor: str | None = None) -> None:
@@ -293,21 +482,16 @@ def escalate(team: Team, name: str, reason: str, *, actor: str | None = None) ->
         RefusedError: it is not running.
         BadArgumentError: no reason is given, or a long one.
     """
-    if not reason.strip() or len(reason.encode()) > MAX_TASK:
-        problem = f"reason: it is empty, or more than {MAX_TASK} bytes"
-        raise BadArgumentError(problem)
+    data = _judge_text("reason", reason)
     with team.act() as act:
-        state = state_in(act, name)
+        state = state_of(act, name)
         if state is None:
             raise _missing(team, name)
         if state != "running":
-            problem = f"{name} is {state}: only one that is running can escalate"
-            raise RefusedError(problem)
+            raise RefusedError(f"{name} is {state}: only one that is running can escalate")
         event = draft_event(act, name, "task-blocked", "critical", reason[:QUOTED])
-        escalated = ESCALATED.draft(
-            {"name": name, "reason": reason.encode(), "event": event.body["name"]}, actor or name
-        )
-        step(act, escalated, event)
+        body: kinds.WorkerEscalated = {"name": name, "reason": data, "event": event.body["name"]}
+        step(act, kinds.ESCALATED.draft(body, actor or name), event)
 
 
 def dismiss(team: Team, name: str, *, actor: str = "unknown") -> bool:
@@ -317,14 +501,14 @@ def dismiss(team: Team, name: str, *, actor: str = "unknown") -> bool:
         NotFoundError: we run no such worker.
     """
     with team.act() as act:
-        state = state_in(act, name)
+        state = state_of(act, name)
         if state is None:
             raise _missing(team, name)
         fresh = state != "dismissed"
         if fresh:
             event = draft_event(act, "nbs-worker", "worker-dismissed", "normal", f"Worker: {name}")
-            dismissed = DISMISSED.draft({"name": name, "event": event.body["name"]}, actor)
-            step(act, dismissed, event)
+            body: kinds.WorkerDismissed = {"name": name, "event": event.body["name"]}
+            step(act, kinds.DISMISSED.draft(body, actor), event)
     run = newest(team.store.db, ROLE, name)
     if run is not None and run.state in ("requested", "started"):
         spool = jobs.spool_of(team, run.spawn)

@@ -232,7 +232,7 @@ def test_what_was_added_to_a_workers_log_is_for_a_person(
     root: Path, monkeypatch: pytest.MonkeyPatch, *, kept: bool
 ) -> None:
     if not kept:
-        monkeypatch.setattr("tripod.workers.life.MAX_LOG", 1)
+        monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
         monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     with Team(str(root)) as team:
         workers_run.spawn(team, "w", str(root.parent), "x", command=["echo", "x"], name="w-0001")
