@@ -3,13 +3,13 @@
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from warm import search_path
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -114,13 +114,11 @@ class Session:
         return ran
 
     def _environment(self) -> dict[str, str]:
-        tools = Path(sys.executable).parent
-        return {
+        place = {"LANG": "C.UTF-8", "TZ": "UTC"}
+        return place | {
             "EXAMPLES": str(ROOT / "examples"),
             "HOME": str(self._home),
-            "LANG": "C.UTF-8",
-            "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-            "TZ": "UTC",
+            "PATH": search_path(**place),
             "GIT_AUTHOR_NAME": "reader",
             "GIT_AUTHOR_EMAIL": "reader@example.org",
             "GIT_COMMITTER_NAME": "reader",

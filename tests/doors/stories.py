@@ -13,14 +13,13 @@ anything, line breaks too. A comment stands at the beginning or below an empty l
 run by bash in the folder where the one before left off; ``$GOLDEN`` is the folder of golden files.
 """
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from docs.pages import fits
+from warm import search_path
 
 __all__ = ["HERE", "PLACES", "Scene", "StoryError", "play", "scenes"]
 
@@ -88,11 +87,10 @@ def play(story: Path, folder: Path, place: dict[str, str]) -> int:
     """
     here = folder / "here"
     here.mkdir()
-    tools = Path(sys.executable).parent
     environment = place | {
         "GOLDEN": str(HERE.parent / "golden"),
         "HOME": str(folder),
-        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "PATH": search_path(**place),
     }
     told = list(scenes(story.read_text(encoding="utf-8")))
     for scene in told:

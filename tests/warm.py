@@ -1,0 +1,151 @@
+"""Our programs without the time that each takes to start: a server forks them, all modules loaded.
+
+``search_path()`` is a ``PATH`` that begins with a folder of small programs, ``tripod`` and the
+``nbs-*`` commands. Each hands its words, folder, environment and open files to the server and waits
+for the exit code. What the start of a process decides (locale, encoding), the environment of the
+server decides. A command with a closed file or a ``PYTHONPATH`` starts the installed program, which
+other tests try as well.
+"""
+
+import atexit
+import gc
+import importlib
+import os
+import pkgutil
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+__all__ = ["search_path"]
+
+PROGRAM = """#!{python} -IS
+import os, sys, _socket
+try:
+    for number in range(3):
+        os.fstat(number)
+    warm = "PYTHONPATH" not in os.environ
+except OSError:
+    warm = False
+if not warm:
+    os.execv({program!r}, [{program!r}, *sys.argv[1:]])
+server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+server.connect({address!r})
+words = [{name!r}, *sys.argv[1:]]
+parts = [os.getcwdb(), b"%d" % len(words), *map(os.fsencode, words)]
+parts += [name + b"=" + value for name, value in os.environb.items()]
+files = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+text = b"\\0".join(parts)
+server.sendmsg([b"%10d" % len(text)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+while text:
+    text = text[server.send(text):]
+for number in range(3):
+    os.close(number)
+os._exit(int(server.recv(3) or b"70"))
+"""
+
+
+def search_path(**environment: str) -> str:
+    """A ``PATH`` that begins with our programs, as they are when they start in this environment."""
+    folders = (_programs(tuple(environment.items())), Path(sys.executable).parent)
+    return os.pathsep.join((*map(str, folders), os.environ["PATH"]))
+
+
+@cache
+def _programs(environment: tuple[tuple[str, str], ...]) -> Path:
+    """The folder; it is gone when the tests end."""
+    folder = Path(tempfile.mkdtemp(prefix="tripod-programs-"))
+    address = str(folder / "server")
+    listening = socket.socket(socket.AF_UNIX)  # who asks before the server is ready waits
+    listening.bind(address)
+    listening.listen(64)
+    server = subprocess.Popen(
+        [sys.executable, "-P", __file__, str(listening.fileno())],
+        env=dict(environment),
+        pass_fds=[listening.fileno()],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    listening.close()
+
+    def end() -> None:
+        server.kill()
+        server.wait()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
+    tools = Path(sys.executable).parent
+    for program in (tools / "tripod", *tools.glob("nbs-*")):
+        path = folder / program.name
+        words = {"name": path.name, "program": str(program)}
+        path.write_text(PROGRAM.format(python=sys.executable, address=address, **words))
+        path.chmod(0o755)
+    return folder
+
+
+def _serve(listening: socket.socket) -> None:
+    """Fork for each request; only the child that is to be the program returns."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
+    listening.settimeout(5)
+    starter = os.getppid()
+    while True:
+        try:
+            asked, _ = listening.accept()
+        except TimeoutError:
+            if os.getppid() != starter:
+                os._exit(0)
+            continue
+        if os.fork() == 0:
+            break
+        asked.close()
+    listening.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    head, files, _, _ = socket.recv_fds(asked, 10, 3)
+    text = b""
+    while len(text) < int(head):
+        text += asked.recv(int(head) - len(text))
+    folder, count, *parts = text.split(b"\0")
+    program = os.fork()
+    if program:
+        for number in files:
+            os.close(number)
+        _, status = os.waitpid(program, 0)
+        code = os.waitstatus_to_exitcode(status)
+        asked.send(b"%d" % (code if code >= 0 else 128 - code))
+        os._exit(0)
+    asked.close()
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(folder)
+    os.environb.clear()
+    for part in parts[int(count) :]:
+        name, _, value = part.partition(b"=")
+        os.environb[name] = value
+    sys.argv = list(map(os.fsdecode, parts[: int(count)]))
+
+
+def _main() -> None:
+    """Load our code, serve, and in the child go on as the program that was asked for."""
+    import tripod
+    from tripod.cli import main, nbs
+
+    for module in pkgutil.walk_packages(tripod.__path__, "tripod."):
+        importlib.import_module(module.name)
+    gc.freeze()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
+    time.tzset()
+    program = sys.argv[0]
+    if program == "tripod":
+        main()
+    else:
+        getattr(nbs, program.replace("-", "_"))()
+
+
+if __name__ == "__main__":
+    _main()
