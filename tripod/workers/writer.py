@@ -299,8 +299,7 @@ def spawn(
         task: what it is to do, at most 1 MiB; its program reads it on standard input.
         command: its program and arguments; by default those of ``profile``.
         profile: a coding agent's (``claude``, or a file); it is told of its task file as well.
-        name: the whole name; made up by default. Given again with the same task, nothing is done
-            twice: that is how a script that was killed goes on.
+        name: the whole name; made up by default. With the same task again, nothing is done twice.
         skill: a text that is put in front of the task.
         timeout_s: when it is ended; never by default.
         model, effort, tools: parameters, for a program that takes such.
