@@ -22,7 +22,7 @@ from tripod.chat import writer as chat_send
 from tripod.ledger.files import sync_path
 from tripod.projections.chat.format import ChatHeader, format_header, format_line
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 __all__ = ["rows"]
@@ -62,7 +62,7 @@ def rows(folder: str, rounds: int, say: Callable[[str], None]) -> Iterator[Row]:
 def begin(folder: str) -> str:
     """Make a project with an empty chat; give its team directory."""
     os.makedirs(folder)
-    root = adopt.init(folder, project="bench", key=False).root
+    root = adoption.init(folder, project="bench", key=False).root
     with Team(root) as team:
         chat_send.create(team, "live")
     return root
@@ -78,7 +78,7 @@ def fill(root: str, messages: int) -> None:
     header = ChatHeader("agent-0", "2025-10-09T08:53:20+0000", people)
     Path(root, "chat/live.chat").write_bytes(format_header(header, len(body)) + body)
     with Team(root) as team:
-        adopt.sync(team)
+        adoption.sync(team)
         while chat_read.count(team, "live") > 2_000:
             chat_send.archive(team, "live", chat_read.count(team, "live") - 1_000)
         recover.rebuild(team)

@@ -32,7 +32,7 @@ from tripod.projections.pieces import Found, sort_pieces
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.reader import Reader
 from tripod.projections.team.intake import take_inputs
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 __all__ = ["AFTER_US", "Scale", "event_draft", "fill_queue", "make_team", "show_files"]
@@ -92,7 +92,7 @@ def make_team(folder: str, scale: Scale, *, files: bool = True, seed: int = 1) -
     root = os.path.join(folder, FOLDER)
     os.makedirs(os.path.join(root, BUS.folder))
     _configure(root, scale, 0)
-    adopt.init(folder, project="bench", origin="tripod.invalid/bench")
+    adoption.init(folder, project="bench", origin="tripod.invalid/bench")
     with Team(root) as team:
         life = Life(team, scale, random.Random(seed))
         life.begin()
@@ -107,7 +107,7 @@ def make_team(folder: str, scale: Scale, *, files: bool = True, seed: int = 1) -
 def fill_queue(folder: str, pending: int) -> str:
     """Make a project in ``folder`` with so many pending events, files too; give its ``.nbs``."""
     os.makedirs(folder)
-    root = adopt.init(folder, project="bench").root
+    root = adoption.init(folder, project="bench").root
     rng = random.Random(pending)
     events = [event_draft(BEGIN_US + number, rng) for number in range(pending)]
     with Team(root) as team:

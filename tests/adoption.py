@@ -15,7 +15,7 @@ from tripod.projections.chat import format as chat_format
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 __all__ = ["check_adoption", "check_going_on"]
@@ -54,11 +54,11 @@ class _Nowhere(Disk):
         return None
 
 
-def check_adoption(project: Path) -> adopt.Adoption:
+def check_adoption(project: Path) -> adoption.Adoption:
     """Everything that must hold of any adoption; gives what was reported."""
     root = project / ".nbs"
     before, files = state(root), tree(root)
-    adoption = adopt.init(str(project), project="past", scribe="scribe")
+    taken = adoption.init(str(project), project="past", scribe="scribe")
     after = state(root)
     assert {name: what for name, what in after.items() if not ours(name)} == before
     assert "ledger.db" in after
@@ -78,11 +78,11 @@ def check_adoption(project: Path) -> adopt.Adoption:
         assert not [entry for entry in traces if "content" in entry.data], "they were gone"
     counts = {"counts.json"}
     assert {p: f for p, f in tree(root).items() if p not in counts} == files
-    again = adopt.init(str(project))
+    again = adoption.init(str(project))
     assert (again.entries, again.begun) == (0, False)
     kept = "are kept in the ledger"  # said once, by the command that keeps it
-    assert again.warnings == [text for text in adoption.warnings if kept not in text]
-    reported = {*adoption.left_alone, *(text.partition(": ")[0] for text in adoption.warnings)}
+    assert again.warnings == [text for text in taken.warnings if kept not in text]
+    reported = {*taken.left_alone, *(text.partition(": ")[0] for text in taken.warnings)}
     held = {path.relative_to(root).as_posix() for path in gone}
     for name in before:
         above = {f"{parent}/" for parent in Path(name, "x").parents}
@@ -90,7 +90,7 @@ def check_adoption(project: Path) -> adopt.Adoption:
         known = known or name in {"chat", "events", "events/processed", "scribe", "workers"}
         known = known or name.endswith((".log", ".cursors", ".lock", ".tmp"))
         assert known or name.rpartition("/")[2].startswith(INPUTS), f"{name} was ignored silently"
-    return adoption
+    return taken
 
 
 def check_going_on(project: Path) -> None:
@@ -111,4 +111,4 @@ def check_going_on(project: Path) -> None:
             assert line.text == f"on in {channel}"
         assert list(differences(team.source, team.disk)) == []
         recover.rebuild(team)
-        assert adopt.sync(team).entries == 0
+        assert adoption.sync(team).entries == 0

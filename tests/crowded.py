@@ -18,7 +18,7 @@ from tripod.projections.bus.format import format_time as event_time
 from tripod.projections.chat.format import ChatHeader, format_header, format_line, format_time
 from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
 from tripod.projections.workers.format import parse_worker
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 from tripod.workers.writer import step
@@ -109,7 +109,7 @@ def crowd(project: Path, count: int) -> Crowd:
     (team.root / "workers/pythia-a0d7.md").write_text(task, encoding="utf-8")
     (team.root / "workers/pythia-a0d7.log").write_text(READING * count, encoding="utf-8")
     _commit(team)
-    adopt.init(str(project), project="crowd", origin="crowd.example/1")
+    adoption.init(str(project), project="crowd", origin="crowd.example/1")
     _workers(team)
     return team
 
@@ -141,7 +141,7 @@ def _workers(team: Crowd) -> None:
         path.write_text(path.read_text().replace("State: failed", "State: completed"))
         assert parse_worker(path.read_bytes()).state == "completed"
     with Team(str(team.root)) as opened:
-        adopt.sync(opened)
+        adoption.sync(opened)
 
 
 def _run(act: Act, name: str, state: str, told: str) -> None:

@@ -30,7 +30,7 @@ from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.projections.projection import content_bytes
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team import files as tripod_files
 from tripod.team import intake as strays
 from tripod.team.team import Team
@@ -183,7 +183,7 @@ def act(root: Path, number: int, chance: random.Random, *, twice: bool) -> None:
         for one in acts:
             one()
         if chance.random() < 0.2:
-            adopt.sync(team)
+            adoption.sync(team)
 
 
 class Campaign:
@@ -199,7 +199,7 @@ class Campaign:
         self.journal = self.project / "journal"
         self.kills: Counter[str] = Counter()
         self.survived: list[int] = []
-        adopt.init(str(self.project), project="p", origin=f"p/{seed}", key=False)
+        adoption.init(str(self.project), project="p", origin=f"p/{seed}", key=False)
         with Team(str(self.root)) as team:
             for channel in ("live", "old", "edited"):
                 chat_send.create(team, channel)
@@ -266,7 +266,7 @@ class Campaign:
     def judge(self) -> dict[str, Any]:
         """Take all in, make the files what the ledger says, and count what came of each write."""
         with Team(str(self.root)) as team:
-            adopt.sync(team)
+            adoption.sync(team)
             recover.rebuild(team)
             second = recover.rebuild(team).written
             differ = [difference.path for difference in differences(team.source, team.disk)]

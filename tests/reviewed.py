@@ -16,7 +16,7 @@ from tripod.projections.engine import differences
 from tripod.pythia import review as pythia_run
 from tripod.pythia import reviewer
 from tripod.pythia.checkpoints import TYPE
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
@@ -49,7 +49,7 @@ SPOKEN = "whoever argues longest wins, and so we all agreed at last that one thr
 
 def begin(project: Path, decisions: int = 3, *, interval: int | None = None) -> str:
     """A team in ``project`` with decisions; give the name of the checkpoint event, '' for none."""
-    adopt.init(str(project))
+    adoption.init(str(project))
     (project / ".nbs/events").mkdir(exist_ok=True)
     (project / ".nbs/events/config.yaml").write_text(
         f"pythia-interval: {decisions if interval is None else interval}\n"

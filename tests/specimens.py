@@ -48,8 +48,8 @@ from tripod.projections.engine import (
 )
 from tripod.projections.projection import Source
 from tripod.recovery import backup as copies
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.trust import actors as authors
@@ -94,7 +94,7 @@ def build(folder: str) -> str:
     os.makedirs(f"{folder}/.nbs/events")
     with open(f"{folder}/.nbs/events/config.yaml", "w", encoding="utf-8") as file:
         file.write("pythia-interval: 3\n")
-    adopt.init(folder, project="sample", origin="sample.example/1")
+    adoption.init(folder, project="sample", origin="sample.example/1")
     with Team(f"{folder}/.nbs") as team:
         chat_send.create(team, "live", actor="alex")
         for handle, text in SAID:
@@ -119,7 +119,7 @@ def build(folder: str) -> str:
     os.makedirs(f"{folder}/.nbs/workers", exist_ok=True)
     _write(f"{folder}/.nbs/workers/parser-a3f1.md", _worker("parser", "Parse the grammar."))
     with Team(f"{folder}/.nbs") as team:
-        adopt.sync(team)
+        adoption.sync(team)
     return f"{folder}/.nbs"
 
 
@@ -515,7 +515,7 @@ def _peek(root: str) -> None:
         "> Read(.nbs/scribe/log.md)\n> Bash(tail -50 .nbs/chat/live.chat)\n",
     )
     with Team(root) as team:
-        adopt.sync(team)
+        adoption.sync(team)
 
 
 def _quoted_to_her(root: str) -> None:
@@ -662,7 +662,7 @@ def _keeps_more(root: str) -> None:
     """A decision is erased, and the entry that says so keeps a text in its place."""
     with Team(root) as team:
         seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
-        redact.redact(team, redact.RedactionRequest((seq,), None, "r", "alex"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "r", "alex"))
         size = team.store.head().size
         told = next(e.seq for e in team.store.read() if e.id == f"redacted-{seq}")
     assert told < size

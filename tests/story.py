@@ -24,8 +24,8 @@ from tripod.projections.bus.format import Event, event_name, format_event, forma
 from tripod.projections.chat import format as chat_format
 from tripod.projections.chat.format import format_cursors, parse_cursors
 from tripod.projections.decisions import format as log_format
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.team import Team
 
 __all__ = ["BEGIN", "Clock", "Original", "Step", "Story", "entries", "folder", "tables", "tree"]
@@ -217,7 +217,7 @@ class Story:
         self.clock = Clock()
         self.original = Original(self.root, self.clock)
         with self.clock.running():
-            adopt.init(str(root), project="parser", origin="parser.example/1", scribe="scribe")
+            adoption.init(str(root), project="parser", origin="parser.example/1", scribe="scribe")
 
     @contextmanager
     def team(self) -> Iterator[Team]:
@@ -304,7 +304,7 @@ class Story:
 
     def sync(self) -> None:
         with self.team() as team:
-            adopt.sync(team)
+            adoption.sync(team)
 
     def redact(self, number: int) -> None:
         """Erase the entry of that number, counted around from the newest, if it can be.
@@ -318,7 +318,7 @@ class Story:
                 if entry.kind != "file.displaced" or "content" in entry.data
             ]
             seq = seqs[-number % len(seqs)]
-            redact.redact(team, redact.RedactionRequest((seq,), None, "asked to", "ann"))
+            redaction.redact(team, redaction.RedactionRequest((seq,), None, "asked to", "ann"))
 
     # What others do ----------------------------------------------------------------------------
 

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from tripod.ledger.ids import now_us
     from tripod.recovery.backup import backup
     from tripod.recovery.rebuild import Rebuilt, rebuild
-    from tripod.team.adopt import Adoption, init, sync
-    from tripod.team.open import open_team
-    from tripod.team.team import Team
+    from tripod.team.adoption import Adoption, init, sync
+    from tripod.team.team import Team, open_team
 
 __version__ = "0.1.0"
 __all__ = [
@@ -44,8 +43,7 @@ if not TYPE_CHECKING:
             "ledger.entry",
             "ledger.store",
             "team.team",
-            "team.open",
-            "team.adopt",
+            "team.adoption",
             "recovery.rebuild",
             "recovery.backup",
         ),

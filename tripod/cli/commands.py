@@ -272,7 +272,7 @@ class Call:
 
     def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
         """The team that the command works on, opened; looked for from ``start`` upwards."""
-        from tripod.team.open import opened  # `tripod --help` does without a team
+        from tripod.team.access import opened  # `tripod --help` does without a team
 
         return opened(self.values["team"], start)
 

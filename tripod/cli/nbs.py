@@ -206,7 +206,7 @@ class NbsCall(Call):
 
     def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
         """The team of the folder in which the program was called, or above."""
-        from tripod.team.open import opened
+        from tripod.team.access import opened
 
         return opened(None, start)
 

@@ -20,7 +20,7 @@ from tripod.ledger.files import read_plain
 from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, home_of, is_apart, named
 from tripod.output import one_line, remark
 from tripod.projections import Disk
-from tripod.team.open import opened_at, tell
+from tripod.team.access import opened_at, tell
 from tripod.team.team import Team
 
 
@@ -98,7 +98,7 @@ def _meet(team: Team, front: str, folder: str) -> None:
     """
     if front == SCRIBE or known_in(team, front, folder) is not None:
         return
-    from tripod.team.adopt import add_place
+    from tripod.team.adoption import add_place
 
     if front not in (EVENTS, CHAT):
         message = (
@@ -214,10 +214,10 @@ def _root(front: str, full: str) -> str:
 
 def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     """Begin the ledger, and say so in one line; ``places`` says where events and chats are."""
-    from tripod.team import adopt
+    from tripod.team import adoption
 
     if os.path.lexists(f"{root}/{DATABASE}"):
-        with adopt.alone(root):  # another process is just beginning it; or it lost what it held
+        with adoption.alone(root):  # another process is just beginning it; or it lost what it held
             return
     if os.path.lexists(root) and not os.path.isdir(root):
         message = f"{root} is no folder: name a team directory in {LEDGER}"
@@ -233,7 +233,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         )
         raise RefusedError(message)
     with shown():
-        found = adopt.init_at(root, places(), met=True)
+        found = adoption.init_at(root, places(), met=True)
     tell(found.warnings)
     if found.begun:
         text = f"began the ledger {root}/{DATABASE}"
@@ -251,7 +251,7 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
     A folder around the team directory is added beside these, as all that are met later.
     """
-    from tripod.team import adopt
+    from tripod.team import adoption
 
     full = given[front]
     if front not in (EVENTS, CHAT, SCRIBE) and full != os.path.join(root, front):
@@ -265,11 +265,11 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
     for name, where in given.items():
         if name not in (EVENTS, CHAT) or where == os.path.join(root, name):
             continue
-        place, problem = adopt.addable(root, name, where)
+        place, problem = adoption.addable(root, name, where)
         if problem is not None:
             raise RefusedError(f"no ledger can be begun for it: {problem}")
         if f"{real}/".startswith(f"{os.path.realpath(where)}/"):
-            places[f"{name}/{adopt.free_name(os.path.realpath(where), set())}"] = place
+            places[f"{name}/{adoption.free_name(os.path.realpath(where), set())}"] = place
         else:
             folders[name] = where
     around = os.path.dirname(full)
@@ -280,7 +280,7 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
         folders[other] = os.path.join(around, other)
         os.makedirs(folders[other], exist_ok=True)
     for name, folder in folders.items():
-        place, problem = adopt.recordable(real, folder)
+        place, problem = adoption.recordable(real, folder)
         if problem is not None:
             raise RefusedError(f"no ledger can be begun for it: {problem}")
         places[name] = place
@@ -343,7 +343,7 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
         return
     from tripod.projections import FILE_LIMIT
     from tripod.projections.decisions.format import is_log, parse_log_archive_name
-    from tripod.team.adopt import add_place
+    from tripod.team.adoption import add_place
 
     try:
         data = read_plain(full, FILE_LIMIT)

@@ -11,7 +11,7 @@ from tripod.cli.params import TEXT
 from tripod.errors import BadArgumentError
 from tripod.ledger.locator import subject
 from tripod.output import one_line, remark
-from tripod.team.open import readable
+from tripod.team.access import readable
 
 if TYPE_CHECKING:
     from tripod.recovery.doctor import Trouble
@@ -122,7 +122,7 @@ def _sum(troubles: tuple[Trouble, ...], *, fix: bool) -> str:
 
 
 def _redact(call: Call) -> int:
-    from tripod.recovery import redact as act
+    from tripod.recovery import redaction as act
 
     with call.team() as team, call.progress():
         request = act.RedactionRequest(call.seq, call.match, call.reason or "", call.by or "")

@@ -14,9 +14,9 @@ from tripod.ledger.locator import named
 from tripod.output import emit_report, one_line, remark
 from tripod.projections import LOG
 from tripod.recovery.rebuild import Rebuilt
-from tripod.team import adopt
-from tripod.team.open import find_team, readable
-from tripod.team.team import Team
+from tripod.team import adoption
+from tripod.team.access import readable
+from tripod.team.team import Team, find_team
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
@@ -52,7 +52,7 @@ def _explained(path: str) -> str:
     return one_line(path) if what is None else f"{one_line(path)} ({what})"
 
 
-def _report(found: adopt.Adoption) -> list[str]:
+def _report(found: adoption.Adoption) -> list[str]:
     lines = ["Nothing new to take in"]
     if found.entries:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.kinds.items()))
@@ -66,7 +66,7 @@ def _report(found: adopt.Adoption) -> list[str]:
 
 def _init(call: Call) -> None:
     path = call.path or named() or "."
-    root = adopt.team_root(path)
+    root = adoption.team_root(path)
     if not os.path.lexists(os.path.join(root, DATABASE)):
         from tripod.trust.export import has_record
 
@@ -74,7 +74,7 @@ def _init(call: Call) -> None:
             _restore(call, root)
             return
     with readable(os.path.abspath(path)), call.progress():
-        found = adopt.init(
+        found = adoption.init(
             path,
             project=call.project,
             origin=call.origin,
@@ -132,7 +132,7 @@ def _sync(call: Call) -> None:
             _watch(call, team)
             return
         with call.progress():
-            found = adopt.sync(team)
+            found = adoption.sync(team)
         call.answer(vars(found), _report(found))
 
 

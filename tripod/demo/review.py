@@ -15,7 +15,7 @@ from tripod.agents.isolation import Isolated
 from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.demo import nosy
+from tripod.demo import reviewer
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import FOLDER
@@ -23,7 +23,7 @@ from tripod.projections import content_bytes
 from tripod.pythia import review as pythia
 from tripod.pythia.checkpoints import TYPE, point_named, snapshot
 from tripod.pythia.reviewer import Folder, Order, ReviewerProgram, order_for
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome, Report
 from tripod.verify.evidence import collect
@@ -76,7 +76,7 @@ class DemoReview(NamedTuple):
 def begin(project: str) -> str:
     """A team that talks, and decides until a review is due; give the checkpoint event's name."""
     os.makedirs(project)
-    adopt.init(project, project="council")
+    adoption.init(project, project="council")
     with Team(f"{project}/{FOLDER}") as team:
         chat_send.create(team, "live", actor="alex")
         for handle, text in SAID:
@@ -145,7 +145,7 @@ def play(folder: str, tell: Tell) -> int:
     shutil.copytree(project, f"{folder}/unreviewed")
     wrong = _reviewed(project, tell)
     tell("step", "Four Pythias that look for the chat, each on its own copy of that team")
-    for way in nosy.WAYS:
+    for way in reviewer.WAYS:
         wrong += _nosy(f"{folder}/unreviewed", f"{folder}/nosy", event, way, tell)
     return wrong + _quoted(f"{folder}/unreviewed", f"{folder}/quoted", event, tell)
 
@@ -203,7 +203,7 @@ def _verdict(report: Report, tell: Tell, *, apart: bool) -> int:
 def _nosy(project: str, copy: str, event: str, way: str, tell: Tell) -> int:
     """A Pythia that reads the chat's files, inside a namespace and without one."""
     command = [
-        sys.executable, nosy.__file__, way, f"{copy}/{FOLDER}/chat", data_file("pythia.py")
+        sys.executable, reviewer.__file__, way, f"{copy}/{FOLDER}/chat", data_file("pythia.py")
     ]  # fmt: skip
     wrong = 0
     for folder in (False, True):

@@ -17,7 +17,7 @@ from tripod.demo.review import data_file
 from tripod.ledger.locator import FOLDER
 from tripod.projections import PROJECTIONS
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect
@@ -108,7 +108,7 @@ def _adopt(project: str, root: str, tell: Tell) -> int:
     tell("step", "Adopt a team's past: 668 messages, 46 decisions, 762 events, no ledger yet")
     tell("do", f"tripod init {os.path.basename(project)}")
     before = _tree(root)
-    found = adopt.init(project, project="sqlite-utils-team")
+    found = adoption.init(project, project="sqlite-utils-team")
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.kinds.items()))
     tell("plain", f"  {found.entries} entries taken in: {kinds}")
     after = _tree(root)

@@ -30,9 +30,9 @@ from tripod.projections.layout import CONFIG
 from tripod.projections.pieces import BLOCKED
 from tripod.recovery import rebuild as recover
 from tripod.recovery.repair import RENEWING, remove
-from tripod.team import adopt
-from tripod.team.adopt import PATH, ignore, lacking
-from tripod.team.open import opened_at
+from tripod.team import adoption
+from tripod.team.access import opened_at
+from tripod.team.adoption import PATH, ignore, lacking
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
@@ -461,7 +461,7 @@ def mend(found: Examined) -> Examined:
     if wanted & {SYNC, CLEAR, IGNORE}:
         with hold_file(f"{found.root}/{DATABASE}.lock"):
             remove(f"{found.root}/{DATABASE}.{RENEWING}")
-        _act(found.root, adopt.sync)
+        _act(found.root, adoption.sync)
         with opened_at(found.root) as team, hold_file(f"{found.root}/{DATABASE}.lock"):
             ignore(team)
         found = examine(found.root)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tripod.bus.events import settings
 from tripod.bus.reader import Watch
 from tripod.errors import LedgerError, TripodError
-from tripod.team.adopt import sync
+from tripod.team.adoption import sync
 from tripod.team.team import Team
 
 

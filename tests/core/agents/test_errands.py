@@ -15,8 +15,8 @@ from tripod.agents.jobs import Attempt, Job, RunHooks
 from tripod.agents.spec import SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING, spawn_agent
 from tripod.projections.engine import source_of
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
@@ -25,7 +25,7 @@ from tripod.verify.run import run as judge
 
 @pytest.fixture
 def team(tmp_path: Path) -> Any:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as opened:
         yield opened
 
@@ -329,7 +329,7 @@ def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
     secret = "the password is swordfish"
     ordered, _ = asyncio.run(jobs.run(team, errand("cat", secret, stdin=secret.encode())))
     with Team(team.root) as other:
-        done = redact.redact(other, redact.RedactionRequest((), secret, "private", "ann"))
+        done = redaction.redact(other, redaction.RedactionRequest((), secret, "private", "ann"))
     kinds = {one.kind for one in done.erased}
     assert kinds == {"agent.requested", "agent.ended", "delivered"}
     assert done.left == []

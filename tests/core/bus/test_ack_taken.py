@@ -13,7 +13,7 @@ from tripod.errors import NotFoundError
 from tripod.ledger.errors import UnwritableError
 from tripod.ledger.sqlite.store import Writing
 from tripod.projections.engine import differences
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.act import Act
 from tripod.team.files import MANY, EventMoves
 from tripod.team.team import Team
@@ -33,7 +33,7 @@ def publish(story: Story, count: int = 1) -> list[str]:
 def acked(story: Story) -> list[tuple[str, bool]]:
     """Who acknowledged what, and whether that was observed."""
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         assert list(differences(team.source, team.disk)) == []
         kinds = [e for e in team.store.read(stream="bus") if e.kind.startswith("bus.acked")]
         return [(entry.actor, "observed" in entry.data) for entry in kinds]

@@ -12,7 +12,7 @@ from tripod.chat import writer as chat_send
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.files import Files
 from tripod.team.team import Team
 from tripod.verify.check import Finding, Report
@@ -93,7 +93,7 @@ def test_pending_events_that_are_deleted_stay_away_and_are_acknowledged(story: S
         assert [body["name"] for body in acked] == gone
         assert {body["observed"]["path"] for body in acked} == {f"events/{name}" for name in gone}
         assert [e.data["names"] for e in taken if e.kind == "bus.pruned"] == [gone]
-        assert adopt.sync(team).entries == 0
+        assert adoption.sync(team).entries == 0
         assert list(differences(team.source, team.disk)) == []
         assert recover.rebuild(team).written == []
     assert names(story) == []
@@ -108,7 +108,7 @@ def test_processed_events_that_are_deleted_are_pruned(story: Story) -> None:
     assert gone
     assert findings(story) == []
     with story.team() as team:
-        assert adopt.sync(team).kinds == {"bus.pruned": 1}
+        assert adoption.sync(team).kinds == {"bus.pruned": 1}
     assert kinds(story, held) == ["bus.pruned"]
     assert names(story, "processed") == []
     assert findings(story) == []
@@ -142,7 +142,7 @@ def test_a_checkpoint_event_comes_back_and_it_is_said(story: Story) -> None:
         for _ in range(12):
             bus.publish(team, "x", "y", "low", dedup_window=0)
         name = bus.publish(team, "scribe", "pythia-checkpoint", "high", "c", dedup_window=0)
-        adopt.sync(team)
+        adoption.sync(team)
     clear(story)
     told = [one for one in findings(story) if one.check == "events-processed"]
     assert any(name in one.message and "its file is gone" in one.message for one in told)
@@ -203,7 +203,7 @@ def test_what_more_than_events_went_with_is_no_deletion(story: Story, blow: str)
     assert (names(story), names(story, "processed")) == before
     assert not {"bus.acked", "bus.pruned"} & set(kinds(story, held))
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         assert [event.name for event in bus.check(team)]
 
 
@@ -279,7 +279,7 @@ def test_what_was_acknowledged_by_who_died_and_pruned_by_others_stays_away(story
     (story.root / "events/processed" / name).unlink()
     for _ in range(2):
         with story.team() as team:
-            adopt.sync(team)
+            adoption.sync(team)
     assert name not in names(story) + names(story, "processed")
     assert findings(story) == []
 
@@ -303,7 +303,7 @@ def test_a_move_between_our_two_looks_is_no_deletion(story: Story) -> None:
     with mock.patch.object(Disk, "names", late):
         look(story)
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         taken = [e.data for e in team.store.read(held) if e.kind == "bus.acked"]
     assert [body["observed"]["path"] for body in taken if body["name"] == name] == [
         f"events/processed/{name}"

@@ -10,7 +10,7 @@ from story import Story
 from tripod.chat import reader as chat_read
 from tripod.chat import writer as chat_send
 from tripod.projections.chat.format import parse_cursors
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 LIVE = "chat/live.chat"
@@ -60,7 +60,7 @@ def test_what_stood_there_before_a_split_is_no_news_behind_it(story: Story) -> N
     die_in(story, "archive", "live", 4)
     story.they_read("live", "bob", 1)
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         assert unread(team, "eve") == ["4", "5"]
         assert unread(team, "bob") == ["2", "3", "4", "5"]
     assert shown(story) == {"ann": 3, "eve": 1}
@@ -71,7 +71,7 @@ def test_whoever_speaks_behind_an_unwritten_message_has_not_read_it(story: Story
     story.original.say("live", "eve", "mine")
     story.they_read("live", "eve", 6)
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         assert unread(team, "eve") == ["4", "5", "6"]
 
 

@@ -15,7 +15,7 @@ from team_files import START, Decision, Said, judge, outcome, write_chat, write_
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.projections.chat.tables import ref_to
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify import advice
 from tripod.verify.check import Finding
@@ -163,7 +163,7 @@ def test_every_passage_is_told(tmp_path: Path) -> None:
 
 
 def test_our_own_decisions_are_bound_to_their_messages(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         chat_send.create(team, "live", actor="ann")
         chat_send.send(team, "live", "ann", "Let's use files.")
@@ -285,7 +285,7 @@ def test_the_figures_of_the_manuals(tmp_path: Path) -> None:
 
 
 def test_a_policy_cannot_require_what_only_advises(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     (tmp_path / ".nbs" / "policy.yaml").write_text("required: [decision-missed]\n")
     with collect(str(tmp_path)) as evidence:
         report = run(evidence)

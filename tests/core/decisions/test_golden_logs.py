@@ -11,7 +11,7 @@ from tripod.ledger.locator import LEDGER
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 LOGS = Path(__file__).parents[2] / "golden/documents"
@@ -49,7 +49,7 @@ def team(tmp_path: Path, name: str) -> Path:
 
 def test_it_is_read_and_not_changed(team: Path, name: str) -> None:
     golden = (LOGS / name / "scribe/log.md").read_bytes()
-    adopt.init(str(team), scribe="scribe")
+    adoption.init(str(team), scribe="scribe")
     with Team(str(team / ".nbs")) as opened:
         found = decisions_read.summary(opened, 9)
     assert [(d.id, d.title, d.status, d.risk_tags) for d in found] == TITLES[name]
@@ -59,7 +59,7 @@ def test_it_is_read_and_not_changed(team: Path, name: str) -> None:
 
 def test_it_is_written_again_byte_for_byte(team: Path, name: str) -> None:
     log = team / ".nbs/scribe/log.md"
-    adopt.init(str(team), scribe="scribe")
+    adoption.init(str(team), scribe="scribe")
     log.unlink()
     with Team(str(team / ".nbs")) as opened:
         recover.rebuild(opened)
@@ -91,7 +91,7 @@ def test_what_is_logged_next_stands_behind_it(
 
 def test_an_entry_by_hand_in_the_layout_of_the_document_is_taken_in(team: Path, name: str) -> None:
     log = team / ".nbs/scribe/log.md"
-    adopt.init(str(team), scribe="scribe")
+    adoption.init(str(team), scribe="scribe")
     piece = (LOGS / name / "scribe/log.md").read_bytes().rpartition(b"\n---\n\n### ")[2]
     data = log.read_bytes() + b"\n---\n\n### " + piece.replace(b"D-1707", b"D-1708")
     log.write_bytes(data)

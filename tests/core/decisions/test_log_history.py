@@ -13,7 +13,7 @@ from story import BEGIN, Clock
 from tripod.decisions import writer as decisions_log
 from tripod.ledger.canonical import format_value
 from tripod.projections.decisions.format import DecisionText, format_decision, split_log
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome, Report
 from tripod.verify.checks.append_only import explanation
@@ -36,7 +36,7 @@ def git(tmp_path: Path, clock: Clock) -> Git:
     """A team in a repository, with two decisions, each committed."""
     git = Git(tmp_path / "team")
     git.seconds = BEGIN + 100
-    adopt.init(str(git.root), project="sample", origin="example.com/logs", key=False)
+    adoption.init(str(git.root), project="sample", origin="example.com/logs", key=False)
     for title in ("One", "Two"):
         decide(git, clock, title)
     return git
@@ -111,7 +111,7 @@ def test_history_before_adoption_is_told_and_fails_nothing(tmp_path: Path) -> No
     pieces = [piece(n, "Because.") for n in range(3)]
     git.commit(LOG, HEADER + b"".join(pieces))
     git.commit(LOG, HEADER + b"".join(pieces[1:]))
-    adopt.init(str(git.root), project="sample", origin="example.com/adopted", key=False)
+    adoption.init(str(git.root), project="sample", origin="example.com/adopted", key=False)
     outcome = told(judge(git))
     assert (outcome.failures, len(outcome.findings)) == (0, 1)
     assert "before adoption" in outcome.findings[0].message

@@ -19,8 +19,8 @@ from tripod.errors import BadArgumentError
 from tripod.ledger.locator import LEDGER
 from tripod.projections.decisions.format import count_headings
 from tripod.recovery import rebuild as recover
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect
@@ -143,7 +143,7 @@ def test_nothing_else_of_that_folder_is_the_teams(shop: Path) -> None:
     "place", [".", "docs/deep", ".nbs", ".nbs/scribe/sub", ".nbs/scribe/a/b", ".nbs/chat", ".nbs/x"]
 )
 def test_a_new_log_is_begun_in_any_folder(shop: Path, place: str) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     path = f"{place}/DECISIONS.md"
     log(shop, path, "One")
     log(shop, path, "Two")
@@ -160,7 +160,7 @@ def test_a_new_log_is_begun_in_any_folder(shop: Path, place: str) -> None:
 
 @pytest.mark.parametrize("place", [".nbs/workers", ".nbs/record"])
 def test_folders_of_the_team_that_hold_something_else_are_refused(shop: Path, place: str) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     done = run_as("nbs-scribe-log", shop, f"{place}/decisions.md", "One", *SAID)
     assert done.code == 1
     assert "holds something else of the team" in done.err
@@ -171,7 +171,7 @@ def test_a_mistyped_path_adds_nothing(shop: Path) -> None:
     for words in (("count", "docs/none.md"), ("query", "docs/none.md"), ("count", "x/none.md")):
         assert run_as("nbs-scribe", shop, *words).code == 2
     assert not (shop / ".nbs/ledger.db").exists()
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     for words in (("count", "docs/none.md"), ("summary", "docs/none.md")):
         assert run_as("nbs-scribe", shop, *words).code == 2
     done = run_as("nbs-scribe-log", shop, "docs/handbook.md", "One", *SAID)
@@ -221,7 +221,7 @@ def test_several_logs_of_one_folder_and_of_one_name(shop: Path) -> None:
 def test_the_log_of_a_chat_elsewhere_is_beside_its_folder(shop: Path) -> None:
     for place in ("talk/chat", "talk/scribe"):
         (shop / place).mkdir(parents=True)
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     assert run_as("nbs-chat", shop, "create", "talk/chat/x.chat").code == 0
     (shop / "talk/scribe/x-log.md").write_text(HEADER + entry(1000, "One"))
     ask = ("nbs-scribe-query", shop, "--chat=talk/chat/x.chat")
@@ -234,7 +234,7 @@ def test_the_log_of_a_chat_elsewhere_is_beside_its_folder(shop: Path) -> None:
 def test_a_named_ledger_takes_logs_from_everywhere(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     monkeypatch.setenv(LEDGER, str(shop))
     (tmp_path / "away").mkdir()
     log(tmp_path, "away/decisions.md", "One")
@@ -404,8 +404,8 @@ def test_what_is_erased_stays_in_no_file(shop: Path) -> None:
     old = path.read_bytes()
     (shop / "docs/handbook.md").write_text("Secret handbook\n")
     with Team(str(shop / ".nbs")) as team:
-        done = redact.redact(
-            team, redact.RedactionRequest(match="Secret", reason="a name", by="ann")
+        done = redaction.redact(
+            team, redaction.RedactionRequest(match="Secret", reason="a name", by="ann")
         )
         assert {one.kind for one in done.erased} >= {"decision.logged"}
         assert "handbook" not in str(done)

@@ -9,7 +9,7 @@ from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions.worklist import TYPES, handled, inbox
 from tripod.errors import BadArgumentError
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 
@@ -85,7 +85,7 @@ def test_what_was_processed_before_the_ledger_is_handled() -> None:
         original.ack(original.publish("ann", "task-complete"))
         original.publish("ann", "chat-message")
         with clock.running():
-            adopt.init(str(root), scribe="scribe")
+            adoption.init(str(root), scribe="scribe")
             with Team(str(root / ".nbs")) as team:
                 assert listed(team) == [("normal", "chat-message")]
         clock.move()

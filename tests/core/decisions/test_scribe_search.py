@@ -14,8 +14,8 @@ from tripod.decisions import index as scribe_search
 from tripod.decisions import reader as decisions_read
 from tripod.decisions import writer as decisions_log
 from tripod.ledger.places import SEARCH
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
@@ -113,7 +113,7 @@ def test_what_is_redacted_is_gone_from_it(story: Story) -> None:
     seq = log(story, "Open the shop", SECRET)
     assert found(story, "hunter2") == ["Open the shop"]
     with story.team() as team:
-        redact.redact(team, redact.RedactionRequest((seq,), None, "a password", "ann"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "a password", "ann"))
     assert not index_of(story).exists()
     assert found(story, "hunter2") == []
     assert len(found(story, "decision")) == 6
@@ -175,6 +175,6 @@ def test_who_may_not_read_the_ledger_may_not_read_it(story: Story) -> None:
 def test_nobody_takes_it_for_a_file_of_the_team(story: Story) -> None:
     found(story, "decision")
     with story.team() as team:
-        assert adopt.sync(team).left_alone == []
+        assert adoption.sync(team).left_alone == []
     report = run(collect(str(story.root)))
     assert SEARCH not in repr(report)

@@ -25,8 +25,8 @@ from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
 from tripod.pythia import checkpoints
 from tripod.recovery import rebuild as recover
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect
@@ -111,7 +111,7 @@ def test_a_log_by_the_name_of_its_chat_is_taken_in(tmp_path: Path) -> None:
         full = tmp_path / ".nbs" / path.replace("scribe/log", "scribe/live-log")
         full.parent.mkdir(parents=True, exist_ok=True)
         full.write_bytes(data)
-    taken = adopt.init(str(tmp_path), key=False)
+    taken = adoption.init(str(tmp_path), key=False)
     assert taken.kinds["decision.logged"] == 46
     assert not any(path.startswith("scribe/") for path in taken.left_alone)
     root = tmp_path / ".nbs"
@@ -145,7 +145,7 @@ def test_several_logs_are_taken_in_side_by_side(story: Story) -> None:
     story.original.put("scribe/decisions.md", entry(LATER + 2, "C").encode())  # a heading, no title
     story.original.put("scribe/notes.md", b"# Notes\n\n### D-day\n")
     with story.team() as team:
-        taken = adopt.sync(team)
+        taken = adoption.sync(team)
         assert taken.left_alone == ["scribe/notes.md"]
         assert titles(team, None) == ["A", "B", "C", "D"]
         assert [titles(team, f"{name}.md") for name in ("live-log", "ops-log", "decisions")] == [
@@ -178,7 +178,7 @@ def test_the_originals_splits_of_a_named_log_are_read(story: Story, name: str) -
     assert not path.exists()
     path.write_text(f"{LIVE_HEADER}\n### ARCHIVE-LINK\n- **Previous log:** x\n\n---\n", "utf-8")
     with story.team() as team:
-        taken = adopt.sync(team)
+        taken = adoption.sync(team)
         assert taken.kinds == {"log.rotated": 1}
         assert decisions_read.count(team, "live-log.md") == 5
     logged = log(story, "On", "live-log.md")
@@ -192,7 +192,7 @@ def test_a_copy_of_a_log_under_an_archives_name_is_not_taken_in_twice(story: Sto
     path = story.root / "scribe/live-log.md"
     shutil.copy(path, path.with_name("live-log-20200913-130000-archive.md"))
     with story.team() as team:
-        taken = adopt.sync(team)
+        taken = adoption.sync(team)
         assert (taken.entries, decisions_read.count(team)) == (0, 1)
         assert taken.left_alone == ["scribe/live-log-20200913-130000-archive.md"]
     clean(judge(story.root))
@@ -206,7 +206,7 @@ def test_a_copy_that_is_only_half_written_is_not_taken_in(story: Story, cut: int
     half = path.read_bytes()[:-cut].replace(b"Project: ", b"Project: copy of ")
     path.with_name("live-log-20200913-130000-archive.md").write_bytes(half)
     with story.team() as team:
-        assert adopt.sync(team).entries == 0
+        assert adoption.sync(team).entries == 0
     clean(judge(story.root))
 
 
@@ -228,7 +228,7 @@ def test_what_is_no_copy_of_a_log_is_a_log_under_an_archives_name_too(
 
     assert twice() == 2
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         assert decisions_read.count(team) == (4 if change == "altered" else 5)
         assert decisions_read.count(team, "live-log.md") == 2
     assert twice() == 2
@@ -386,7 +386,7 @@ def test_the_history_of_each_log_in_git_is_judged(tmp_path: Path) -> None:
     with clock.running():
         git = Git(tmp_path / "team")
         git.seconds = BEGIN + 100
-        adopt.init(str(git.root), project="sample", origin="example.com/logs", key=False)
+        adoption.init(str(git.root), project="sample", origin="example.com/logs", key=False)
         path = ".nbs/scribe/ops-log.md"
         with Team(str(git.root / ".nbs")) as team:
             for title in ("One", "Two"):
@@ -448,8 +448,8 @@ def test_what_is_erased_in_one_log_stays_in_no_file(story: Story) -> None:
     log(story, "Other", "b-log.md")
     before = (story.root / "scribe/b-log.md").read_bytes()
     with story.team() as team:
-        pattern = redact.RedactionRequest(match="Secret", reason="a name", by="ann")
-        done = redact.redact(team, pattern)
+        pattern = redaction.RedactionRequest(match="Secret", reason="a name", by="ann")
+        done = redaction.redact(team, pattern)
         assert {one.kind for one in done.erased} >= {"decision.logged"}
     assert b"Secret" not in (story.root / "scribe/a-log.md").read_bytes()
     assert (story.root / "scribe/b-log.md").read_bytes() == before

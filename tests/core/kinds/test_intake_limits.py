@@ -21,7 +21,7 @@ from tripod.projections.disk import Disk, TooBigError, UnreadableError
 from tripod.projections.engine import differences
 from tripod.projections.pieces import BODY_ROOM, fits, names_in_bodies
 from tripod.projections.projection import File
-from tripod.team import adopt
+from tripod.team import adoption
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_names_are_cut_into_bodies_in_order(names: list[str]) -> None:
 def check(story: Story) -> list[str]:
     """Take in; every body is what its kind says, and all comes back. Gives the kinds."""
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         found = list(team.store.read())
         for entry in found:
             model_of(BY_NAME[entry.kind]).model_validate(entry.data)
@@ -116,7 +116,7 @@ def test_a_file_that_the_system_refuses_is_told_and_stops_nothing(story: Story, 
         return real(name, *arguments, **options)
 
     with mock.patch.object(os, "open", refuse), story.team() as team:
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         assert [text for text in found.warnings if text.startswith(f"{path}: unreadable")]
         assert team.store.head().size > 5
 

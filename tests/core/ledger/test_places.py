@@ -20,7 +20,7 @@ from tripod.ledger.sqlite.schema import migrate
 from tripod.projections.disk import Disk, Places
 from tripod.projections.engine import recorded
 from tripod.projections.projection import File
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -142,7 +142,7 @@ def damage(root: Path, **fields: str) -> None:
 
 
 def test_the_verifier_is_led_nowhere_by_an_altered_entry(tmp_path: Path) -> None:
-    root = Path(adopt.init(str(tmp_path)).root)
+    root = Path(adoption.init(str(tmp_path)).root)
     damage(root, events="../../elsewhere")
     with collect(str(root)) as evidence:
         assert evidence.places == {}
@@ -154,7 +154,7 @@ def test_the_verifier_is_led_nowhere_by_an_altered_entry(tmp_path: Path) -> None
 def test_an_altered_value_of_another_shape_stops_work(tmp_path: Path) -> None:
     from tripod.ledger.errors import LedgerDamagedError
 
-    root = Path(adopt.init(str(tmp_path)).root)
+    root = Path(adoption.init(str(tmp_path)).root)
     damage(root, chat="/")
     with pytest.raises(LedgerDamagedError, match="entry 0"):
         Team(str(root))
@@ -166,14 +166,14 @@ def test_an_altered_value_of_another_shape_stops_work(tmp_path: Path) -> None:
 def test_a_link_to_a_folder_is_recorded_as_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "project/bus").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "project/bus")
-    root = adopt.init(str(tmp_path / "project"), events=str(tmp_path / "link")).root
+    root = adoption.init(str(tmp_path / "project"), events=str(tmp_path / "link")).root
     with Team(root) as team:
         assert recorded(team.store) == {"events": "../bus", "chat": "chat"}
 
 
 def test_a_project_may_be_moved_with_its_folders(tmp_path: Path) -> None:
     (tmp_path / "old/bus").mkdir(parents=True)
-    adopt.init(str(tmp_path / "old"), events=str(tmp_path / "old/bus"))
+    adoption.init(str(tmp_path / "old"), events=str(tmp_path / "old/bus"))
     (tmp_path / "old").rename(tmp_path / "new")
     with Team(str(tmp_path / "new/.nbs")) as team:
         name = bus.publish(team, "ann", "x", "low", "")
@@ -182,7 +182,7 @@ def test_a_project_may_be_moved_with_its_folders(tmp_path: Path) -> None:
 
 def test_a_missing_folder_stops_acts_and_no_byte_is_lost(tmp_path: Path) -> None:
     (tmp_path / "bus").mkdir()
-    root = adopt.init(str(tmp_path), events=str(tmp_path / "bus")).root
+    root = adoption.init(str(tmp_path), events=str(tmp_path / "bus")).root
     with Team(root) as team:
         os.rename(tmp_path / "bus", tmp_path / "away")
         before = team.store.head()
@@ -195,7 +195,7 @@ def test_a_missing_folder_stops_acts_and_no_byte_is_lost(tmp_path: Path) -> None
 
 def test_nothing_is_made_where_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadArgumentError, match=r"^--events: .* is no folder"):
-        adopt.init(str(tmp_path), events="")
+        adoption.init(str(tmp_path), events="")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -203,12 +203,12 @@ def test_reading_the_folder_of_the_chats_elsewhere_is_a_breach(tmp_path: Path) -
     for name in ("talk", "bus"):
         (tmp_path / name).mkdir()
     places: dict[str, Any] = {"chat": str(tmp_path / "talk"), "events": str(tmp_path / "bus")}
-    root = adopt.init(str(tmp_path), **places).root
+    root = adoption.init(str(tmp_path), **places).root
     lines = ["> Bash(ls; grep -r parser ~/shop/talk/)", "> Bash(cat bus/processed/*)", "talk/bus"]
     Path(f"{root}/workers/pythia-1.md").write_text("# Worker: pythia\n\n## Task\n\nReview.\n")
     Path(f"{root}/workers/pythia-1.log").write_text("\n".join(lines))
     with Team(root) as team:
-        adopt.sync(team)
+        adoption.sync(team)
     with collect(root) as evidence:
         report = run(evidence, select=["pythia-isolation"])
     (outcome,) = report.outcomes

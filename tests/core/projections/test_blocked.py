@@ -14,7 +14,7 @@ from tripod.decisions import writer as decisions_log
 from tripod.errors import RefusedError
 from tripod.projections.bus.format import MAX_FILE
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.checks.drift import IN_THE_WAY, UNREAD
 from tripod.verify.evidence import collect
@@ -91,7 +91,7 @@ def test_other_acts_go_on_and_say_so(story: Story, path: str) -> None:
         assert "is left as it is" in said
     with story.team() as team:
         team.refresh()
-        assert adopt.sync(team).warnings
+        assert adoption.sync(team).warnings
     assert away.read_bytes() == data
     with collect(str(story.root)) as evidence:
         report = run(evidence)
@@ -143,11 +143,11 @@ def test_a_log_is_not_begun_through_a_link(tmp_path: Path) -> None:
     log.symlink_to("../../log.md")
     before = tree(tmp_path)
     with pytest.raises(RefusedError, match=r"symbolic link to '\.\./\.\./log\.md'.*no ledger was"):
-        adopt.init(str(tmp_path))
+        adoption.init(str(tmp_path))
     assert not (tmp_path / ".nbs/ledger.db").exists()
     assert tree(tmp_path) == before
     log.unlink()
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     log.symlink_to("../../log.md")
     with Team(str(tmp_path / ".nbs")) as team, pytest.raises(RefusedError, match="symbolic link"):
         decisions_log.log(team, decisions_log.DecisionRequest("Second", ["ann"], "r"))

@@ -19,7 +19,7 @@ from strategies import our_steps, their_steps
 from tripod.chat import reader as chat_read
 from tripod.projections.engine import differences
 from tripod.projections.projection import content_bytes
-from tripod.recovery import redact
+from tripod.recovery import redaction
 from tripod.team.files import Files
 from tripod.team.team import Team
 
@@ -60,7 +60,7 @@ class Dying(Story):
     def erase(self, kind: str) -> None:
         with self.team() as team:
             seq = next(entry.seq for entry in team.store.read() if entry.kind == kind)
-            redact.redact(team, redact.RedactionRequest((seq,), None, "asked to", "ann"))
+            redaction.redact(team, redaction.RedactionRequest((seq,), None, "asked to", "ann"))
 
     def they_say(self, channel: str, handle: str, text: str) -> None:
         if (self.root / f"chat/{channel}.chat").exists():

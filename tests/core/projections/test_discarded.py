@@ -17,7 +17,7 @@ from tripod.projections.unheld import told, unheld
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
 from tripod.recovery.doctor import examine, mend
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
@@ -96,7 +96,7 @@ def test_a_rebuild_does_not_shorten_a_file_by_what_no_entry_holds(story: Story, 
     assert "no entry holds them: " in found.message
     story.original.append(path, piece)
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
     assert failures(story) == [], "an entry holds it now"
 
 
@@ -208,7 +208,7 @@ def test_what_no_entry_holds_is_named_in_a_folder_elsewhere_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRIPOD_LEDGER", raising=False)
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     for place in ("talk", "queue"):
         (tmp_path / place).mkdir()
     assert run_as("nbs-chat", tmp_path, "create", "talk/x.chat").code == 0

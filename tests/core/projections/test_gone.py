@@ -14,7 +14,7 @@ from tripod.chat import reader as chat_read
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
@@ -67,7 +67,7 @@ def test_a_file_that_vanished_leaves_a_trace(story: Story, path: str) -> None:
     assert found.message.endswith(" is gone")
     with story.team() as team:
         team.refresh()
-        adopt.sync(team)
+        adoption.sync(team)
         assert recover.rebuild(team).written == []
     assert len(gone(story)) == 1
 
@@ -80,13 +80,13 @@ def test_events_one_by_one_and_many_as_a_folder(story: Story) -> None:
     before = tree(story.root)
     (story.root / "events" / names[3]).unlink()
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
     assert [body["path"] for body in gone(story)] == [f"events/{names[3]}"]
     shutil.rmtree(story.root / "events/processed")
     for name in names:
         (story.root / "events" / name).unlink()
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
     assert tree(story.root) == before
     queue, done = gone(story)[1:]
     assert (done["path"].rpartition("/")[0], queue["path"]) == ("events/processed", "events")
@@ -136,8 +136,8 @@ def test_a_writer_that_died_before_its_files_is_no_deletion(story: Story) -> Non
 def test_a_prune_of_the_original_is_no_deletion(story: Story) -> None:
     story.original.put("events/config.yaml", b"retention-max-bytes: 10\n")
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
     story.original.prune(1)
     with story.team() as team:
-        assert adopt.sync(team).kinds == {"bus.pruned": 1}
+        assert adoption.sync(team).kinds == {"bus.pruned": 1}
     assert gone(story) == []

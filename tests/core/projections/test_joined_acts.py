@@ -23,7 +23,7 @@ from tripod.ledger.errors import LedgerError
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.projections.projection import content_bytes
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 LIVE = "chat/live.chat"
@@ -292,11 +292,11 @@ def test_what_does_more_than_append_cannot_join(story: Story) -> None:
         with team.act():
             chat_send.send(team, "live", "ann", "one")
             with pytest.raises(RefusedError, match="an act is open"):
-                adopt.sync(team)
+                adoption.sync(team)
             with pytest.raises(LedgerError, match="transaction open"):
                 team.append_apart(lambda: ())
         whole(team)
-        adopt.sync(team)
+        adoption.sync(team)
 
 
 def test_acts_join_the_outermost_one(story: Story) -> None:

@@ -29,7 +29,7 @@ from tripod.projections.engine import (
     together,
 )
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 
@@ -83,8 +83,8 @@ def test_refolded_tables_are_the_live_ones_and_taking_in_twice_adds_nothing(
         live, size = tables(team), team.store.head().size
         recover.rebuild(team)
         assert tables(team) == live
-        assert adopt.sync(team).entries == 0
-        assert adopt.init(str(story.project)).entries == 0
+        assert adoption.sync(team).entries == 0
+        assert adoption.init(str(story.project)).entries == 0
         assert team.store.head().size == size
 
 

@@ -22,7 +22,7 @@ from tripod.projections.chat.format import format_line
 from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.projections.projection import File
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 NEW = File(b"new", 0o640)
@@ -62,7 +62,7 @@ def kept(story: Story) -> list[str]:
 def whole(story: Story) -> None:
     """All files are as the ledger has them, nothing is left, and nothing more is to be found."""
     with story.team() as team:
-        assert adopt.sync(team).entries == 0
+        assert adoption.sync(team).entries == 0
         assert list(differences(team.source, team.disk)) == []
     assert kept(story) == []
 
@@ -155,7 +155,7 @@ def test_without_an_exchange_the_old_file_is_kept_by_a_link(
         chat_send.send(team, "live", "ann", "more")
         (story.root / "scribe/log.md").unlink()
         (story.root / "counts.json").unlink()
-        adopt.sync(team)
+        adoption.sync(team)
         assert any("cannot exchange two files" in text for text in team.warnings)
 
 
@@ -181,7 +181,7 @@ def test_where_nobody_tells_who_has_it_open_it_is_kept_for_a_while(
             chat_send.send(team, "live", "ann", f"mine {number}")
     assert len(kept(story)) == swap.MOST_KEPT
     with story.team() as team:
-        assert adopt.sync(team).entries == 0
+        assert adoption.sync(team).entries == 0
     assert len(kept(story)) == swap.MOST_KEPT
     monkeypatch.setattr(swap, "GRACE_S", -(10**10))
     whole(story)
@@ -201,7 +201,7 @@ def test_who_keeps_the_old_file_open_is_listened_to(story: Story) -> None:
         assert texts(story) == ["hello", "mine", "one"]
         holder.write(line("two")[-9:])
         with story.team() as team:
-            assert adopt.sync(team).kinds == {"chat.sent": 1}
+            assert adoption.sync(team).kinds == {"chat.sent": 1}
             assert any("still has the file open" in text for text in team.warnings)
         assert texts(story) == ["hello", "mine", "one", "two"]
         assert len(kept(story)) == 1

@@ -15,7 +15,7 @@ from tripod.projections.engine import differences
 from tripod.projections.pieces import merge_marker
 from tripod.recovery import rebuild as recover
 from tripod.recovery.doctor import examine, mend
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
@@ -118,7 +118,7 @@ def test_nothing_of_it_is_taken_in_or_written_over_and_everybody_says_so(
 ) -> None:
     data = clash(story, path)
     held = size(story)
-    looks: list[Callable[[Team], object]] = [Team.refresh, Team.refresh, adopt.sync]
+    looks: list[Callable[[Team], object]] = [Team.refresh, Team.refresh, adoption.sync]
     for look in looks:
         with story.team() as team:
             look(team)
@@ -172,7 +172,7 @@ def test_a_finished_merge_is_taken_in_with_both_sides(story: Story) -> None:
     for path, data in merged.items():
         story.original.put(path, data, 0o600 if path.endswith(".chat") else 0o644)
     with story.team() as team:
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         assert (found.kinds["decision.logged"], found.kinds["chat.sent"]) == (2, 2)
         assert [m.handle for m in chat_read.messages(team, "live")] == ["ann", "ann", "bob"]
         decide(team)
@@ -192,7 +192,7 @@ def test_a_text_that_quotes_markers_is_no_conflict(story: Story) -> None:
     story.original.append("scribe/log.md", b"\n---\n\nHeading\n=======\n\nprose by hand\n")
     story.original.append("workers/w.md", f"\n```\n{quoted}```\n\nTitle\n=======\n".encode())
     with story.team() as team:
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         kinds = found.kinds
         assert kinds["chat.sent"] == kinds["decision.logged"] == kinds["worker.written"] == 1
         chat_send.send(team, "live", "ann", quoted)
@@ -212,14 +212,14 @@ def test_markers_that_an_older_version_took_in_are_no_conflict(story: Story) -> 
     with mock.patch("tripod.projections.reader.merge_marker", return_value=None):
         clash(story, "scribe/log.md")
         with story.team() as team:
-            adopt.sync(team)
+            adoption.sync(team)
     with story.team() as team:
         decide(team)
         assert list(differences(team.source, team.disk)) == []
     story.clock.move()
     story.original.log("Third")
     with story.team() as team:
-        assert adopt.sync(team).kinds["decision.logged"] == 1
+        assert adoption.sync(team).kinds["decision.logged"] == 1
         assert not [text for text in team.warnings if "merge" in text]
 
 
@@ -230,7 +230,7 @@ def test_a_past_with_a_conflict_is_not_adopted(story: Story) -> None:
             file.unlink()
     before = tree(story.root)
     with pytest.raises(RefusedError, match=r"conflict marker.*no ledger was begun"):
-        adopt.init(str(story.project))
+        adoption.init(str(story.project))
     assert tree(story.root) == before
     assert not (story.root / "ledger.db").exists()
     with collect(str(story.root), no_ledger=True) as evidence:

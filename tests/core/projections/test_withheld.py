@@ -10,8 +10,8 @@ from specimens import build
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
 from tripod.projections.erasure import holds_erased, places, withhold
-from tripod.recovery.redact import RedactionRequest, redact
-from tripod.team import adopt
+from tripod.recovery.redaction import RedactionRequest, redact
+from tripod.team import adoption
 from tripod.team.team import Team
 
 MARK = b"[redacted]\n"
@@ -23,7 +23,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
     root = build(str(tmp_path))
     Path(root, "workers/note.md").write_text("a plan\n")
     with Team(root) as team:
-        adopt.sync(team)
+        adoption.sync(team)
         before = {p: Path(root, p).read_bytes() for p in ("chat/live.chat", "scribe/log.md")}
         db = team.store.db
         seqs = [chat_read.messages(team, "live")[1].seq]

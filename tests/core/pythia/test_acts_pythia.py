@@ -40,8 +40,8 @@ from tripod.pythia import reviewer
 from tripod.pythia.checkpoints import point_named, point_of, snapshot
 from tripod.pythia.review import ROLE, review
 from tripod.pythia.reviewer import Folder
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.verify.evidence import collect
@@ -252,7 +252,7 @@ def test_what_was_acknowledged_before_the_ledger_is_settled_and_told(tmp_path: P
         bus.ack_all(team)
         for folder in ("events", "chat", "scribe"):
             shutil.copytree(project / ".nbs" / folder, root / folder)
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(root)) as team:
         team.refresh()
         assert pythia.due(team, NOW) == []
@@ -524,7 +524,7 @@ def test_a_manual_call_publishes_its_event_first(tmp_path: Path) -> None:
 
 
 def test_without_a_decision_there_is_nothing_to_review(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         team.refresh()
         with pytest.raises(NotFoundError, match="no decision is logged yet"):
@@ -747,7 +747,7 @@ def test_others_folder_in_her_place_is_refused() -> None:
 def test_an_erased_decision_is_not_given_to_her() -> None:
     with reviewed_team() as (_, team):
         seq = team.store.db.execute("SELECT min(seq) FROM pieces").fetchone()[0]
-        redact.redact(team, redact.RedactionRequest((seq,), None, "asked to", "ann"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "asked to", "ann"))
         answered(team)
         (given,) = prompts(team)
         assert "Number 0" not in content_bytes(team.source, given["content"]).decode()
@@ -761,7 +761,7 @@ def test_what_she_wrote_can_be_erased_everywhere() -> None:
         answered(team, shell(f"{said.replace('^overall:', '^In six')}"))
         held = [path for path in project.rglob("*") if path.is_file()]
         assert any(secret.encode() in path.read_bytes() for path in held)
-        done = redact.redact(team, redact.RedactionRequest((), secret, "it leaked", "ann"))
+        done = redaction.redact(team, redaction.RedactionRequest((), secret, "it leaked", "ann"))
         assert {"pythia.assessed", "chat.sent", "agent.ended"} <= {one.kind for one in done.erased}
         assert done.cannot == []
         assert [path for path in held if secret.encode() in path.read_bytes()] == []
@@ -777,7 +777,7 @@ def test_why_no_assessment_came_of_it_can_be_erased() -> None:
         found = run(team, shell(f"{sys.executable} {EXAMPLE}; echo '### {secret}'"))
         assert found is not None
         assert secret in str(found.problems)
-        done = redact.redact(team, redact.RedactionRequest((), secret, "it leaked", "ann"))
+        done = redaction.redact(team, redaction.RedactionRequest((), secret, "it leaked", "ann"))
         assert "pythia.failed" in {one.kind for one in done.erased}
         (failed,) = bodies(team, "pythia.failed")
         assert failed["problems"] == ["[redacted]"]

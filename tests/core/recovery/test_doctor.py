@@ -22,7 +22,7 @@ from tripod.chat import writer as chat_send
 from tripod.ledger.ids import now_us
 from tripod.projections.layout import WORKER_LOG
 from tripod.recovery.doctor import FEW, PATIENCE, Examined, Trouble, examine, mend, together
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
@@ -42,7 +42,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for event in list(bus.check(team)):
             if event.type != "pythia-checkpoint":
                 bus.ack(team, event.name, actor="alex")
-        adopt.sync(team)
+        adoption.sync(team)
     return root
 
 
@@ -299,7 +299,7 @@ def test_files_that_are_ahead_stop_it(root: Path, tmp_path: Path) -> None:
 def test_a_place_that_is_gone_stops_it(tmp_path: Path) -> None:
     (tmp_path / "bus").mkdir()
     (tmp_path / "shop").mkdir()
-    adopt.init(str(tmp_path / "shop"), events=str(tmp_path / "bus"))
+    adoption.init(str(tmp_path / "shop"), events=str(tmp_path / "bus"))
     shutil.rmtree(tmp_path / "bus")
     found = examine(str(tmp_path / "shop"))
     assert ("place-gone", "events") in told(found)

@@ -23,8 +23,8 @@ from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.recovery.redact import Redaction, RedactionRequest, redact
-from tripod.team import adopt
+from tripod.recovery.redaction import Redaction, RedactionRequest, redact
+from tripod.team import adoption
 from tripod.team.files import Files
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
@@ -96,7 +96,7 @@ def root(tmp_path: Path) -> str:
     with Path(root, "scribe/log.md").open("a") as file:
         file.write(f"\n### D-nothing {SECRET}\n")
     with Team(root) as team:
-        adopt.sync(team)
+        adoption.sync(team)
     edited = Path(root, "chat/live.chat")
     edited.write_bytes(edited.read_bytes()[:-9] + b"AAAA\n")
     with Team(root) as team:
@@ -169,7 +169,7 @@ def test_the_team_works_on_as_before(erased: str) -> None:
     with Path(erased, "workers/parser-a3f1.md").open("a") as file:
         file.write("and on\n")
     with Team(erased) as team:
-        assert adopt.sync(team).kinds == {
+        assert adoption.sync(team).kinds == {
             "chat.sent": 1,
             "chat.header-seen": 1,
             "worker.written": 1,
@@ -269,7 +269,7 @@ def test_a_database_that_was_put_aside_is_named(
         with open(f"{root}/{name}", "wb") as file:
             file.truncate(size)
         message = chat_send.send(team, "live", "ann", f"again {SECRET}")
-        monkeypatch.setattr("tripod.recovery.redact.READ_LIMIT", size - 1)
+        monkeypatch.setattr("tripod.recovery.redaction.READ_LIMIT", size - 1)
         done = redact(team, RedactionRequest((message.seq,), None, "leaked", "alex"))
         assert [line for line in done.cannot if "searched" in line] == [
             f"{name} is over 0 MiB and was not searched"
@@ -321,7 +321,7 @@ def test_a_clone_lacks_a_body_until_the_key_seals_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signers_home: str
 ) -> None:
     """Redacted on a host without the key; docs/explanation/threat-model.md says so."""
-    root = adopt.init(str(tmp_path), key=True).root
+    root = adoption.init(str(tmp_path), key=True).root
     with Team(root) as team:
         chat_send.create(team, "live")
         seq = chat_send.send(team, "live", "ann", "a secret").seq
@@ -365,7 +365,7 @@ def test_old_bytes_that_come_back_are_not_taken_in_again(root: str) -> None:
     report = judge(root)
     assert {f.where for o in report.outcomes for f in o.findings} > {"chat/live.chat"}
     with Team(root) as team:
-        assert adopt.sync(team).kinds == {}
+        assert adoption.sync(team).kinds == {}
         assert team.store.head().size == size
         chat_send.send(team, "live", "alex", "a message that has the file written")
         recover.rebuild(team, evidence=True)
@@ -387,7 +387,7 @@ def test_a_pruned_event_that_comes_back_is_not_taken_in_again(root: str) -> None
         bus.prune(team, 1)
         for name, data in old.items():
             (done / name).write_bytes(data)
-        assert adopt.sync(team).kinds == {}
+        assert adoption.sync(team).kinds == {}
         recover.rebuild(team)
     assert old
     assert holders(root) == []
@@ -440,7 +440,7 @@ def test_an_interrupted_redaction_before_its_commit_changed_nothing(
     with Team(root) as team:
         head = team.store.head()
         with monkeypatch.context() as patch:
-            patch.setattr("tripod.recovery.redact.refold", lambda *_: 1 // 0)
+            patch.setattr("tripod.recovery.redaction.refold", lambda *_: 1 // 0)
             with pytest.raises(ArithmeticError):
                 redact(team, ask())
         assert team.store.head() == head
@@ -556,7 +556,7 @@ def test_archives_and_split_logs_lose_it_too(tmp_path: Path) -> None:
     other.say("live", "ann", f"first {SECRET}")
     other.log(f"First {SECRET}", f"because {SECRET}")
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         for number in range(30):
             chat_send.send(team, "live", "ann", f"more {number}")
         with mock.patch.multiple(chat_send, ROTATE_ABOVE=20, ROTATE_COUNT=10):

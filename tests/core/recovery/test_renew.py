@@ -20,9 +20,9 @@ from tripod.ledger.sqlite.repair import copy_rows
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import fold_into
 from tripod.recovery import rebuild as recover
-from tripod.recovery.redact import RedactionRequest, redact
+from tripod.recovery.redaction import RedactionRequest, redact
 from tripod.recovery.repair import renew
-from tripod.team.open import opened
+from tripod.team.access import opened
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect

@@ -14,7 +14,7 @@ from tripod.errors import RefusedError
 from tripod.projections.disk import Disk
 from tripod.projections.engine import ahead_of
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -22,7 +22,7 @@ from tripod.verify.run import run
 
 def begin(root: Path) -> Path:
     root.mkdir()
-    adopt.init(str(root))
+    adoption.init(str(root))
     with Team(f"{root}/.nbs") as team:
         chat_send.create(team, "live")
         chat_send.send(team, "live", "ann", "before")
@@ -47,7 +47,7 @@ def test_a_rolled_back_ledger_takes_nothing_in(tmp_path: Path) -> None:
         size = team.store.head().size
         for act in (
             team.refresh,
-            lambda: adopt.sync(team),
+            lambda: adoption.sync(team),
             lambda: bus.publish(team, "a", "b", "low"),
         ):
             with pytest.raises(RefusedError, match="a backup was restored"):
@@ -92,10 +92,10 @@ def test_a_lost_ledger_is_not_begun_anew_over_its_files(tmp_path: Path) -> None:
     for path in root.glob("ledger.db*"):
         path.unlink()
     with pytest.raises(RefusedError, match="had a ledger"):
-        adopt.init(str(root))
+        adoption.init(str(root))
     assert not (root / "ledger.db").exists()
     (root / "counts.json").unlink()
-    assert adopt.init(str(root)).kinds["chat.sent"] == 1
+    assert adoption.init(str(root)).kinds["chat.sent"] == 1
 
 
 @pytest.mark.parametrize(

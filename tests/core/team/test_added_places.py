@@ -20,8 +20,8 @@ from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.ledger.locator import LEDGER
 from tripod.projections.bus.format import Event, format_event
 from tripod.projections.erasure import withhold
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust.export import has_record
 
@@ -166,7 +166,7 @@ def test_what_others_write_there_is_taken_in_and_what_is_lost_comes_back(shop: P
 def test_the_past_of_a_folder_is_taken_in_when_it_is_met(shop: Path) -> None:
     (shop / "old/processed").mkdir(parents=True)
     (shop / "old/processed" / NAME).write_bytes(EVENT)
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     assert nbs_bus(shop, "status", "old").out.startswith(b"Pending: 0 total")
     with Team(str(shop / ".nbs")) as team:
         kinds = [entry.kind for entry in team.store.read()][-3:]
@@ -178,7 +178,7 @@ def test_a_mistyped_path_adds_nothing(shop: Path) -> None:
     (shop / "talk").mkdir()
     (shop / "papers").mkdir()
     (shop / "papers/letter.txt").write_text("dear")
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     for words in (("read", "talk/x.chat"), ("send", "talk/x.chat", "ann", "hello")):
         assert run_as("nbs-chat", shop, *words).code == 2
     assert run_as("nbs-bus", shop, "check", "papers").code == 1
@@ -216,7 +216,7 @@ def test_folders_in_folders_and_of_one_name(shop: Path) -> None:
 
 
 def test_the_events_of_a_chat_go_to_the_queue_beside_it(shop: Path) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     for place in ("a/chat", "a/events", "b"):
         (shop / place).mkdir(parents=True)
     nbs_chat(shop, "create", "a/chat/x.chat")
@@ -239,7 +239,7 @@ def test_outside_of_a_repository_the_ledger_is_in_the_files_folder(tmp_path: Pat
 
 
 def test_a_folder_elsewhere_on_the_disk(shop: Path, tmp_path: Path) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     (tmp_path / "away").mkdir()
     done = run_as("nbs-chat", shop, "create", "../away/x.chat")
     assert done.code == 0
@@ -251,7 +251,7 @@ def test_a_folder_elsewhere_on_the_disk(shop: Path, tmp_path: Path) -> None:
 def test_a_named_ledger_takes_folders_from_everywhere(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     monkeypatch.setenv(LEDGER, str(shop))
     for place in ("one", "two"):
         (tmp_path / place).mkdir()
@@ -265,10 +265,10 @@ def test_two_projects_share_a_folder_of_chats(tmp_path: Path) -> None:
     (tmp_path / "both").mkdir()
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        adopt.init(str(tmp_path / name), key=False)
+        adoption.init(str(tmp_path / name), key=False)
     with Team(str(tmp_path / "one/.nbs")) as one, Team(str(tmp_path / "two/.nbs")) as two:
         for team in (one, two):
-            adopt.add_place(team, "chat", str(tmp_path / "both"))
+            adoption.add_place(team, "chat", str(tmp_path / "both"))
         chat_send.create(one, "both/x")
         chat_send.send(two, "both/x", "bob", "from two")
         chat_send.send(one, "both/x", "ann", "from one")
@@ -320,7 +320,7 @@ def test_a_folder_that_vanished_stops_no_work_in_the_others(shop: Path, how: str
 def test_a_ledger_that_an_earlier_version_began_in_the_projects_root(shop: Path) -> None:
     (shop / "talk").mkdir()
     (shop / "other").mkdir()
-    adopt.init_at(str(shop), {"chat": "talk"}, key=False)
+    adoption.init_at(str(shop), {"chat": "talk"}, key=False)
     assert (shop / ".gitignore").read_text() == "target/\n"
     nbs_chat(shop, "create", "talk/x.chat")
     nbs_chat(shop, "send", "talk/x.chat", "ann", "hello")
@@ -328,7 +328,7 @@ def test_a_ledger_that_an_earlier_version_began_in_the_projects_root(shop: Path)
     nbs_chat(shop, "send", "other/x.chat", "ann", "hello")
     assert ledgers(shop) == ["ledger.db"]
     assert judged(shop) == []
-    adopt.init_at(str(shop / ".nbs"), {}, key=False)
+    adoption.init_at(str(shop / ".nbs"), {}, key=False)
     nbs_chat(shop, "send", "talk/x.chat", "ann", "again")
     with Team(str(shop)) as team:
         assert chat_read.count(team, "x") == 2
@@ -398,7 +398,7 @@ def test_a_ledger_that_another_process_begins_meanwhile_is_not_a_lost_one(
 
 def test_a_folder_is_met_by_a_team_that_is_open_elsewhere(shop: Path) -> None:
     (shop / "talk").mkdir()
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     with Team(str(shop / ".nbs")) as stale:
         nbs_chat(shop, "create", "talk/x.chat")
         bus.publish(stale, "ann", "done", "low")
@@ -409,13 +409,13 @@ def test_a_folder_is_met_by_a_team_that_is_open_elsewhere(shop: Path) -> None:
 
 @pytest.mark.parametrize("place", [".nbs/scribe", ".nbs/record"])
 def test_folders_of_the_team_that_hold_something_else_are_refused(shop: Path, place: str) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     (shop / place).mkdir(exist_ok=True)
     done = run_as("nbs-chat", shop, "create", f"{place}/x.chat")
     assert done.code == 1
     assert "holds something else of the team" in done.err
     with Team(str(shop / ".nbs")) as team, pytest.raises(RefusedError):
-        adopt.add_place(team, "chat", str(shop / place))
+        adoption.add_place(team, "chat", str(shop / place))
 
 
 def test_there_must_be_a_folder(shop: Path) -> None:
@@ -427,7 +427,7 @@ def test_there_must_be_a_folder(shop: Path) -> None:
 
 
 def test_messages_that_rebuild_would_drop_are_a_finding_in_any_folder(shop: Path) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     (shop / "talk").mkdir()
     nbs_chat(shop, "create", "talk/x.chat")
     nbs_chat(shop, "send", "talk/x.chat", "ann", "hello")
@@ -447,14 +447,16 @@ def test_messages_that_rebuild_would_drop_are_a_finding_in_any_folder(shop: Path
 
 
 def test_of_a_chat_of_any_folder_only_what_was_erased_is_withheld(shop: Path) -> None:
-    adopt.init(str(shop), key=False)
+    adoption.init(str(shop), key=False)
     (shop / "talk").mkdir()
     nbs_chat(shop, "create", "talk/x.chat")
     nbs_chat(shop, "send", "talk/x.chat", "ann", "a secret")
     nbs_chat(shop, "send", "talk/x.chat", "ann", "a plain word")
     old = (shop / "talk/x.chat").read_bytes()
     with Team(str(shop / ".nbs")) as team:
-        redact.redact(team, redact.RedactionRequest(match="secret", reason="a name", by="ann"))
+        redaction.redact(
+            team, redaction.RedactionRequest(match="secret", reason="a name", by="ann")
+        )
         kept, count = withhold(team.source, "chat/talk/x.chat", old)
     assert count == 1
     now = (shop / "talk/x.chat").read_bytes()

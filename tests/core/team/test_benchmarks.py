@@ -15,7 +15,7 @@ from benchmarks import evidence as evidence_rows
 from benchmarks.adoption import lay
 from benchmarks.measure import Pair, Row, cost_row, growth_row, rate_row, size_row, time_row
 from benchmarks.workload import Scale, fill_queue, make_team
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import FINDINGS
 from tripod.verify.checks import record_agrees, seals_open
@@ -147,7 +147,7 @@ def test_a_queue_is_filled(tmp_path: Path) -> None:
 
 def test_a_team_of_the_original_tools_is_laid_out_for_adoption(tmp_path: Path) -> None:
     project = lay(str(tmp_path / "team"), messages=30, decisions=20, events=60)
-    done = adopt.init(project)
+    done = adoption.init(project)
     assert (done.warnings, done.files) == ([], 62)
     with Team(f"{project}/.nbs") as opened:
         kinds = Counter(entry.kind for entry in opened.store.read())

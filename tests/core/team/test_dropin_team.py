@@ -14,7 +14,7 @@ from tripod.cli.nbs_team import team_of
 from tripod.errors import NoTeamError, RefusedError, TripodError
 from tripod.ledger.locator import LEDGER
 from tripod.projections.bus.format import Event, format_event
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.act import MAX_PAYLOAD
 from tripod.team.team import Team
 
@@ -130,7 +130,7 @@ def test_the_largest_events_of_ours_are_events_of_the_next_ledger(
 
 def test_a_project_that_records_the_folder_is_its_team(tmp_path: Path) -> None:
     folder = a_queue(tmp_path / "bus")
-    adopt.init(str(tmp_path), events=str(folder))
+    adoption.init(str(tmp_path), events=str(folder))
     assert events_of("events", folder) == [NAME]
     assert not (tmp_path / "ledger.db").exists()
 

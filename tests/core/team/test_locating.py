@@ -10,7 +10,7 @@ from doors.inside import Done, run
 
 from tripod.bus import events as bus
 from tripod.ledger.locator import LEDGER, has_ledger, home_of, named, nearest, root_in, team_of
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
@@ -23,7 +23,7 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two projects; the current folder is in ``near``, and the variable names ``far``."""
     for name in ("near", "far"):
         (tmp_path / name).mkdir()
-        adopt.init(str(tmp_path / name), project=name, origin=f"example.org/{name}", key=False)
+        adoption.init(str(tmp_path / name), project=name, origin=f"example.org/{name}", key=False)
     with Team(str(tmp_path / "far/.nbs")) as team:
         bus.publish(team, "ann", "done", "low")
     monkeypatch.setenv(LEDGER, str(tmp_path / "far/.nbs"))
@@ -110,10 +110,10 @@ def test_the_variable_names_a_project_its_team_directory_or_the_ledger(
 
 def test_what_is_planted_in_a_team_directory_is_not_taken_for_it(two: Path) -> None:
     for place in (".nbs/.nbs", ".nbs/chat/.nbs", ".nbs/events/.nbs"):
-        adopt.init_at(str(two / "near" / place), {}, key=False)
+        adoption.init_at(str(two / "near" / place), {}, key=False)
         assert nearest(str(two / "near" / place)[:-5]) == f"{two}/near/.nbs"
-    adopt.init_at(str(two / "near/.nbs/x"), {}, key=False)
-    adopt.init_at(str(two / "near/.nbs/x/.nbs"), {}, key=False)
+    adoption.init_at(str(two / "near/.nbs/x"), {}, key=False)
+    adoption.init_at(str(two / "near/.nbs/x/.nbs"), {}, key=False)
     for start in ("x", "x/.nbs", "x/.nbs/chat", ".nbs/chat"):
         assert nearest(str(two / "near/.nbs" / start)) == f"{two}/near/.nbs", start
     for given in (".nbs", "chat", "x", "x/.nbs"):
@@ -134,7 +134,7 @@ def test_a_database_beside_a_team_directory_does_not_take_its_place(two: Path) -
 
 def test_a_ledger_of_earlier_versions_outside_of_a_team_directory_is_found(tmp_path: Path) -> None:
     (tmp_path / "shop/deep").mkdir(parents=True)
-    adopt.init_at(str(tmp_path / "shop"), {}, key=False)
+    adoption.init_at(str(tmp_path / "shop"), {}, key=False)
     for start in ("shop", "shop/deep"):
         assert nearest(str(tmp_path / start)) == f"{tmp_path}/shop"
     assert team_of(str(tmp_path / "shop")) == f"{tmp_path}/shop"

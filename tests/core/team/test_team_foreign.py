@@ -20,7 +20,7 @@ from tripod.projections.disk import Disk
 from tripod.projections.engine import differences
 from tripod.projections.projection import File
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 
@@ -50,11 +50,11 @@ def size(story: Story) -> int:
         return team.store.head().size
 
 
-def sync(story: Story) -> adopt.Adoption:
+def sync(story: Story) -> adoption.Adoption:
     """Take in, and hold that afterwards nothing differs and nothing is new."""
     with story.team() as team:
-        found = adopt.sync(team)
-        assert adopt.sync(team).entries == 0
+        found = adoption.sync(team)
+        assert adoption.sync(team).entries == 0
     return found
 
 
@@ -237,7 +237,7 @@ def test_a_worker_writes_on_in_its_own_file(story: Story) -> None:
     whole(story)
     story.original.put("workers/w.md", b"# Other task\n")
     with story.team() as team:
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         assert found.entries == 0
         assert "workers/w.md: edited outside" in found.warnings[0]
 
@@ -254,7 +254,7 @@ def test_logs_and_read_positions_are_kept_by_digest(story: Story) -> None:
     assert sync(story).kinds == {"evidence.kept": 1, "chat.cursors-seen": 1}
     story.original.put("workers/w.log", b"gone\n")
     with story.team() as team:
-        assert "a log only grows" in adopt.sync(team).warnings[0]
+        assert "a log only grows" in adoption.sync(team).warnings[0]
         assert recover.rebuild(team, evidence=True).displaced == 1
     assert (story.root / "workers/w.log").read_bytes() == b"one\ntwo\n"
 
@@ -328,7 +328,7 @@ def test_an_edit_is_never_taken_in_and_kept_before_it_is_written_over(
     story.original.put(path, edited, good[1])
     start = size(story)
     with story.team() as team:
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         assert found.entries == 0
         assert [text for text in found.warnings if text.startswith(f"{path}: edited outside")]
         bus.publish(team, "a", "b", "low")
@@ -373,7 +373,7 @@ def test_an_archive_never_changes(story: Story) -> None:
         data, mode = before[path]
         story.original.put(path, data.replace(b"system", b"nobody").replace(b" T\n", b" U\n"), mode)
     with story.team() as team:
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         assert found.entries == 0
         assert len([text for text in found.warnings if "an archive never changes" in text]) == 2
         assert recover.rebuild(team).displaced == 2
@@ -391,7 +391,7 @@ def test_a_shortened_file_is_no_deletion_that_is_taken_in(story: Story, cut: str
     data = (story.root / cut).read_bytes()
     story.original.put(cut, data[:-20])
     with story.team() as team:
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         assert found.entries == 0
         assert f"{cut}: edited" in found.warnings[0]
         assert recover.rebuild(team).displaced == 1
@@ -405,7 +405,7 @@ def test_an_acknowledged_event_that_is_put_back_is_told_and_rebuilt_away(story: 
         bus.ack(team, name)
     story.original.put(f"events/{name}", (story.root / "events/processed" / name).read_bytes())
     with story.team() as team:
-        assert "moved back" in adopt.sync(team).warnings[0]
+        assert "moved back" in adoption.sync(team).warnings[0]
         assert recover.rebuild(team).displaced == 1
     assert name not in story.original.pending()
     whole(story)
@@ -419,7 +419,7 @@ def test_an_event_that_comes_back_after_the_prune_is_told_and_left(story: Story)
         story.clock.move()
         story.original.put(f"events/{name}", data)
         with story.team() as team:
-            found = adopt.sync(team)
+            found = adoption.sync(team)
             assert found.entries == 0
             assert "taken in before" in found.warnings[0]
             bus.publish(team, "a", "b", "low")

@@ -21,7 +21,7 @@ from tripod.projections.chat.format import ChatHeader, archive_header, format_he
 from tripod.projections.disk import Disk
 from tripod.projections.engine import TABLES
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -110,7 +110,7 @@ def test_an_archive_without_a_last_line_break_is_given_back(story: Story) -> Non
     story.original.put("chat/live.chat", format_header(header, len(new)) + new)
     files = {p: p.read_bytes() for p in (story.root / "chat").glob("*.chat")}
     with story.team() as team:
-        adopt.sync(team)
+        adoption.sync(team)
         assert [m.text for m in chat_read.search(team, "live", "", archives=True)] == [
             "m0",
             "m1",
@@ -132,7 +132,7 @@ def test_processed_events_that_others_delete_stay_away_whatever_the_limit(busy: 
         done = sorted((busy.root / "events/processed").iterdir())
         for path in done:
             path.unlink()
-        found = adopt.sync(team)
+        found = adoption.sync(team)
         assert found.kinds == {"bus.pruned": 1}
         assert found.warnings == []
     assert list((busy.root / "events/processed").iterdir()) == []
@@ -175,7 +175,7 @@ def test_a_workers_file_too_large_to_keep_is_left_alone(tmp_path: Path) -> None:
     workers = tmp_path / ".nbs/workers"
     workers.mkdir(parents=True)
     (workers / "big.md").write_bytes(b"x" * (2 * 1024 * 1024))
-    assert adopt.init(str(tmp_path)).left_alone == ["workers/big.md"]
+    assert adoption.init(str(tmp_path)).left_alone == ["workers/big.md"]
     with collect(str(tmp_path)) as evidence:
         assert run(evidence).exit_code == 0
 
@@ -184,7 +184,7 @@ def test_a_workers_file_too_large_to_keep_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_cursor_that_cannot_be_written_takes_nothing_back(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     full = sqlite3.OperationalError("database or disk is full")
     with Team(f"{tmp_path}/.nbs") as team:
         with mock.patch.object(team.store, "derived", side_effect=full):
@@ -198,7 +198,7 @@ def test_a_cursor_that_cannot_be_written_takes_nothing_back(tmp_path: Path) -> N
 
 
 def test_nothing_is_called_healed_while_its_file_cannot_be_written(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     full = OSError(28, "No space left on device")
     with mock.patch.object(Disk, "write", side_effect=full):
         for handle in ("ann", "bob"):
@@ -212,7 +212,7 @@ def test_nothing_is_called_healed_while_its_file_cannot_be_written(tmp_path: Pat
 
 
 def test_who_only_reads_is_served_where_nothing_can_be_written(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(f"{tmp_path}/.nbs") as team:
         name = bus.publish(team, "ann", "done", "low")
     foreign = tmp_path / ".nbs" / "events" / "1700000000000000-bob-ready-1.event"

@@ -17,9 +17,8 @@ from tripod.projections import manifest
 from tripod.projections.engine import differences
 from tripod.projections.projection import File
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
-from tripod.team.open import find_team
-from tripod.team.team import Team
+from tripod.team import adoption
+from tripod.team.team import Team, find_team
 
 
 @pytest.fixture
@@ -84,12 +83,12 @@ def test_an_act_on_a_ledger_that_is_not_begun_says_so(tmp_path: Path) -> None:
 
 def test_init_takes_the_project_or_the_team_directory(tmp_path: Path) -> None:
     (tmp_path / "p/.nbs").mkdir(parents=True)
-    assert adopt.init(str(tmp_path / "p/.nbs")).root == str(tmp_path / "p/.nbs")
+    assert adoption.init(str(tmp_path / "p/.nbs")).root == str(tmp_path / "p/.nbs")
     (tmp_path / "q/events").mkdir(parents=True)
     (tmp_path / "q/chat").mkdir()
-    assert adopt.init(str(tmp_path / "q")).root == str(tmp_path / "q")
+    assert adoption.init(str(tmp_path / "q")).root == str(tmp_path / "q")
     (tmp_path / "r").mkdir()
-    found = adopt.init(str(tmp_path / "r"))
+    found = adoption.init(str(tmp_path / "r"))
     assert found.begun
     assert sorted(p.name for p in (tmp_path / "r/.nbs").iterdir() if p.is_dir()) == sorted(
         ("events", "chat", "scribe", "workers")
@@ -106,10 +105,10 @@ def test_init_refuses_odd_names_before_it_makes_anything(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
     with pytest.raises(BadArgumentError):
-        adopt.init(str(tmp_path), **options)
+        adoption.init(str(tmp_path), **options)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(RefusedError, match="is no folder"):
-        adopt.init(str(tmp_path / "none"))
+        adoption.init(str(tmp_path / "none"))
 
 
 def test_what_stood_where_ours_belongs_is_kept(tmp_path: Path) -> None:
@@ -118,7 +117,7 @@ def test_what_stood_where_ours_belongs_is_kept(tmp_path: Path) -> None:
     (root / "counts.json").write_bytes(b'{"someone": "else"}\n')
     (root / ".gitignore").write_bytes(b"*.bak\r\nledger.db*")
     (root / ".gitignore").chmod(0o600)
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     ours = b"ledger.db*\n*.lock\nspool/\nrecord.replaced-*/\n"
     assert (root / ".gitignore").read_bytes() == b"*.bak\r\n" + ours
     assert (root / ".gitignore").stat().st_mode & 0o777 == 0o600
@@ -132,17 +131,17 @@ def test_a_gitignore_that_is_no_file_is_told(tmp_path: Path) -> None:
     root = tmp_path / ".nbs"
     root.mkdir()
     (root / ".gitignore").symlink_to("elsewhere")
-    assert ".gitignore: cannot be read as a file" in adopt.init(str(tmp_path)).warnings[0]
+    assert ".gitignore: cannot be read as a file" in adoption.init(str(tmp_path)).warnings[0]
     (root / ".gitignore").unlink()
     (root / ".gitignore").write_bytes(b"x" * 1_100_000)
-    assert ".gitignore" in adopt.init(str(tmp_path)).warnings[0]
+    assert ".gitignore" in adoption.init(str(tmp_path)).warnings[0]
 
 
 def test_a_ledger_that_is_gone_is_not_begun_anew_in_passing(story: Story) -> None:
     for path in story.root.glob("ledger.db*"):
         path.unlink()
     with pytest.raises(RefusedError, match=r"Put its ledger\.db back"):
-        adopt.init(str(story.project))
+        adoption.init(str(story.project))
 
 
 # The past --------------------------------------------------------------------------------------
@@ -221,5 +220,5 @@ def test_what_a_dead_writer_left_is_cleared(story: Story) -> None:
     with story.team() as team:
         bus.publish(team, "a", "b", "low")
         assert os.path.exists(story.root / "chat/.tripod-new-77")
-        adopt.sync(team)
+        adoption.sync(team)
     assert list(story.root.rglob(".tripod-new-*")) == []

@@ -21,9 +21,9 @@ from tripod.ledger.errors import UnwritableError
 from tripod.ledger.sqlite.reader import read_only
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
-from tripod.recovery import redact
+from tripod.recovery import redaction
 from tripod.recovery.backup import restore_from_record as restore
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import keys
@@ -151,7 +151,7 @@ def test_what_others_write_into_files_is_not_signed(root: str) -> None:
 
     path.write_bytes(path.read_bytes() + format_line("alex", 1795294999, "by the old tool") + b"\n")
     with Team(root) as team:
-        adopt.sync(team)
+        adoption.sync(team)
         events.publish(team, "alex", "done", "low")
         entries = list(team.store.read())
     (observed,) = [e for e in entries if e.kind == "chat.sent" and "observed" in e.data]
@@ -164,7 +164,7 @@ def test_a_redaction_is_signed_and_leaves_the_signature_of_what_it_erases(root: 
     enrol(root, "alex")
     with Team(root) as team:
         seq = chat_send.send(team, "side", "alex", "a secret").seq
-        redact.redact(team, redact.RedactionRequest((seq,), None, "leaked", "alex"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "leaked", "alex"))
         said, told = (next(team.store.read(at, at + 1)) for at in (seq, team.store.head().size - 1))
     assert said.body is None
     assert said.auth is not None
@@ -211,7 +211,7 @@ def test_a_ledger_from_before_keys_is_judged_and_brought_on(root: str) -> None:
         lambda team: decisions_log.log(
             team, decisions_log.DecisionRequest("T", ("x",), "y"), actor="alex"
         ),
-        lambda team: redact.redact(team, redact.RedactionRequest((3,), None, "r", "alex")),
+        lambda team: redaction.redact(team, redaction.RedactionRequest((3,), None, "r", "alex")),
     ],
 )
 def test_who_has_not_the_key_cannot_act_under_the_handle(root: str, act: Any) -> None:
@@ -409,7 +409,7 @@ def signed(root: str) -> str:
     authored(root)
     with Team(root) as team:
         seq = chat_send.send(team, "side", "bench", "a secret").seq
-        redact.redact(team, redact.RedactionRequest((seq,), None, "leaked", "alex"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "leaked", "alex"))
         sealing.seal(team, "asked")
     return root
 

@@ -14,7 +14,7 @@ from tripod.cli import main
 from tripod.ledger.tlog.note import Note, format_note
 from tripod.ledger.tlog.policy import Policy, format_policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.anchors.heads import Bound, KnownHead, bounds, opened, times
 
@@ -100,7 +100,7 @@ def test_more_heads_never_widen_the_bounds(
 def test_the_command_tells_both_sides(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    root = adopt.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
+    root = adoption.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
     (tmp_path / ".nbs/policy.tlog").write_bytes(format_policy(POLICY))
     with Team(root) as team:
         chat_send.create(team, "live", actor="ann")
@@ -126,14 +126,14 @@ def test_the_command_tells_both_sides(
     [("x-1", "--bounds"), ("--bounds",), ("0", "--pin", "x"), ("0", "--bounds", "--pin", "x")],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
-    root = adopt.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
+    root = adoption.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
     with pytest.raises(SystemExit) as left:
         main(["show", *words, "-C", root])
     assert left.value.code == 2
 
 
 def test_an_entry_that_is_not_there_is_not_found(tmp_path: Path) -> None:
-    root = adopt.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
+    root = adoption.init(str(tmp_path), project="x", origin=LOG.name, key=False).root
     with pytest.raises(SystemExit) as left:
         main(["show", "99", "--bounds", "-C", root])
     assert left.value.code == 1

@@ -13,7 +13,7 @@ from specimens import build, database
 from tripod.chat import writer as chat_send
 from tripod.errors import RefusedError
 from tripod.recovery import backup as copies
-from tripod.recovery import redact
+from tripod.recovery import redaction
 from tripod.recovery.backup import restore_from_record as restore
 from tripod.recovery.rebuild import rebuild
 from tripod.team.team import Team
@@ -197,7 +197,7 @@ def test_what_is_redacted_is_gone_from_the_record_and_said_there(sealed: str) ->
     with Team(sealed) as team:
         sealing.seal(team, "asked")
         said = next(e for e in team.store.read() if e.kind == "chat.sent")
-        redact.redact(team, redact.RedactionRequest((said.seq,), None, "r", "alex"))
+        redaction.redact(team, redaction.RedactionRequest((said.seq,), None, "r", "alex"))
     lines = b"".join(p.read_bytes() for p in Path(f"{sealed}/record/bodies").rglob("*.jsonl"))
     assert b'\n{"seq":%d}\n' % said.seq in lines
     sound_for_all(sealed)

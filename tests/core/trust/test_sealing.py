@@ -19,7 +19,7 @@ from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.merkle import list_nodes, root_of
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, parse_seal
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import keys
 from tripod.trust import seal as sealing
@@ -33,7 +33,7 @@ REQUEST = decisions_log.DecisionRequest("Title", ("ann",), "why", refs=("live.ch
 @pytest.fixture
 def team(tmp_path: Path) -> Iterator[Team]:
     """A team with a key, sealed as it is."""
-    adopt.init(str(tmp_path), project="p", origin="sample.example/1")
+    adoption.init(str(tmp_path), project="p", origin="sample.example/1")
     with Team(str(tmp_path / ".nbs")) as team:
         chat_send.create(team, "live", actor="ann")
         chat_send.send(team, "live", *SAID[0])
@@ -146,7 +146,7 @@ def test_the_reasons_are_those_of_the_model(team: Team) -> None:
 
 
 def test_without_a_key_nothing_is_sealed_and_nothing_is_said(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path), project="p")
+    adoption.init(str(tmp_path), project="p")
     with Team(str(tmp_path / ".nbs")) as team:
         decisions_log.log(team, PLAIN)
         assert team.warnings == []
@@ -224,7 +224,7 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
 
 def test_a_key_that_was_made_and_not_recorded_is_used(team: Team, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    adopt.init(str(tmp_path / "other"), project="o", origin="o.example/2")
+    adoption.init(str(tmp_path / "other"), project="o", origin="o.example/2")
     key = keys.make("o.example/2")
     keys.store(keys.key_path("o.example/2"), key, None)
     with Team(str(tmp_path / "other/.nbs")) as other:

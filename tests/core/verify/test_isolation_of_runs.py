@@ -19,8 +19,8 @@ from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.ledger.entry import Draft
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
@@ -490,7 +490,7 @@ def test_what_an_assessment_from_outside_said_is_no_echo(root: str, theirs: bool
         original.say("live", "oracle", text)
         original.publish("nbs-chat", "chat-message", "normal", f"oracle: {text}")
         with Team(root) as team:
-            adopt.sync(team)
+            adoption.sync(team)
     review(root, text=text)
     with collect(root) as evidence:
         told = outcome(run(evidence), "pythia-isolation")
@@ -514,7 +514,7 @@ def outside_first(root: str, text: str, way: str) -> None:
             original.clock.ns = time.time_ns()
             original.say("live", "oracle", text)
             original.publish("nbs-chat", "chat-message", "normal", f"oracle: {text}")
-            adopt.sync(team)
+            adoption.sync(team)
     with Team(root) as team:
         for number in range(3):
             decide(team, f"More {number}", "It is cheap.")
@@ -733,7 +733,7 @@ def test_what_was_erased_cannot_be_told(root: str, kind: str, reason: str) -> No
     review(root)
     with Team(root) as team:
         seq = max(entry.seq for entry in team.store.read() if entry.kind == kind)
-        redact.redact(team, redact.RedactionRequest((seq,), None, "private", "alex"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "private", "alex"))
     told = isolation(root)
     assert told.verdict == "cannot tell"
     assert reason in told.reason
@@ -758,7 +758,7 @@ def test_an_erased_message_matters_where_there_is_room_for_it(
         (seq,) = team.store.db.execute(
             "SELECT max(seq) FROM lines WHERE channel = 'live' AND handle = 'alex'"
         ).fetchone()
-        redact.redact(team, redact.RedactionRequest((seq,), None, "private", "alex"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "private", "alex"))
     told = isolation(root)
     assert told.verdict == verdict
     assert ("1 message was erased" in told.reason) is bool(extra)
@@ -778,7 +778,7 @@ def test_an_erased_message_may_stand_in_a_file_that_came_later(
         seq = chat_send.say_in(act, "live", "alex", "what nobody should have said").seq
     review(root, files=[file])
     with Team(root) as team:
-        redact.redact(team, redact.RedactionRequest((seq,), None, "private", "alex"))
+        redaction.redact(team, redaction.RedactionRequest((seq,), None, "private", "alex"))
     told = isolation(root)
     assert told.verdict == verdict
 

@@ -19,7 +19,7 @@ from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections import intake as projections_intake
 from tripod.projections.chat.format import format_line
 from tripod.recovery import rebuild as recover
-from tripod.team.adopt import init
+from tripod.team.adoption import init
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.checks import CHECKS, LEDGER_CHECKS

@@ -8,7 +8,7 @@ from specimens import build, database
 from team_files import Decision, Said, outcome, write_chat, write_log
 
 from tripod.projections.bus.format import MAX_FILE
-from tripod.team.adopt import init, sync
+from tripod.team.adoption import init, sync
 from tripod.team.team import Team
 from tripod.verify.check import Report
 from tripod.verify.evidence import collect

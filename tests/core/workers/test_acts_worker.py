@@ -16,7 +16,7 @@ from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.projections.engine import differences
 from tripod.projections.workers.format import EMPTY_LOG, WorkerText, format_worker, parse_worker
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
@@ -27,7 +27,7 @@ from tripod.workers.writer import ROLE, logs_of
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     return tmp_path
 
 
@@ -337,7 +337,7 @@ def test_its_log_is_kept_with_its_end(team: Team, project: Path) -> None:
         (logs_of(name)[0], 4), (logs_of(name)[1], 4)
     ]  # fmt: skip
     out.unlink()
-    assert adopt.sync(team).entries == 0
+    assert adoption.sync(team).entries == 0
     assert list(files.search(team, name, "out", 0)) == ["out"]
     recover.rebuild(team, evidence=True)
     assert out.read_bytes() == b"out\n"

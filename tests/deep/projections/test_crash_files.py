@@ -17,7 +17,7 @@ from tripod.projections.bus.tables import BUS
 from tripod.projections.chat import format as chat_format
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 DEATHS = (
@@ -36,7 +36,7 @@ sys.path[:0] = sys.argv[3:5]
 from pathlib import Path
 from tripod.projections import swap
 from tripod.projections.disk import Disk
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.bus import events as bus
 from tripod.chat import writer as chat
 from tripod.recovery import rebuild as recover
@@ -87,7 +87,7 @@ with Team(root) as team:
         "send": lambda: chat.send(team, "live", "ann", "hi @bob"),
         "rotate": lambda: chat.send(team, "full", "ann", "one too many"),
         "log": lambda: scribe.log(team, scribe.DecisionRequest("T", ["ann"], "r")),
-        "sync": lambda: adopt.sync(team),
+        "sync": lambda: adoption.sync(team),
         "rebuild": lambda: recover.rebuild(team),
     }[act]()
 """
@@ -126,7 +126,7 @@ def prepare(root: Path, act: str) -> Story:
 NEXT: dict[str, Callable[[Team], object]] = {
     "refresh": lambda team: team.refresh(),
     "publish": lambda team: bus.publish(team, "next", "command", "low"),
-    "sync": adopt.sync,
+    "sync": adoption.sync,
     "rebuild": recover.rebuild,
 }
 
@@ -151,7 +151,7 @@ def test_the_next_command_heals(act: str, death: str) -> None:
             assert list(differences(team.source, team.disk)) == []
             if death == "before the files" and act not in ("sync", "rebuild"):
                 assert team.healed > 0
-            adopt.sync(team)
+            adoption.sync(team)
             assert team.store.head().size == len(after)
         assert list(story.root.rglob(".tripod-*")) == []
         shown = {path for path in tree(story.root) if path.endswith(".event")}
@@ -182,7 +182,7 @@ def test_what_others_write_meanwhile_is_not_lost(act: str, death: str) -> None:
             assert log.count(b"\n### D-") == 2 + (act == "log")
             assert list(differences(team.source, team.disk)) == []
             assert [e.kind for e in team.store.read() if e.kind == "file.displaced"] == []
-            assert adopt.sync(team).entries == 0
+            assert adoption.sync(team).entries == 0
             # The original splits lines off that we had split off already: its archive is left.
             twice = "its lines had been split off already" if act == "rotate" else None
             assert [text for text in team.warnings if twice is None or twice not in text] == []
@@ -237,12 +237,12 @@ def test_twenty_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
 def test_a_ledger_that_was_not_begun_is_begun_by_init(tmp_path: Path) -> None:
     """The first act died before its COMMIT: the file is there and holds nothing."""
     program = (
-        "import os, sys\nfrom tripod.team import adopt\nfrom tripod.team import team\n"
+        "import os, sys\nfrom tripod.team import adoption\nfrom tripod.team import team\n"
         "team.take_in = lambda *_: os._exit(9)\nadopt.init(sys.argv[1])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
     assert subprocess.run(command, cwd=HERE.parent, check=False).returncode == 9
-    found = adopt.init(str(tmp_path))
+    found = adoption.init(str(tmp_path))
     assert found.begun
     with Team(str(tmp_path / ".nbs")) as team:
         assert [e.kind for e in team.store.read()] == ["ledger.opened", "ledger.adopted"]

@@ -11,7 +11,8 @@ import pytest
 from reviewed import folder_alone
 from story import folder
 
-from tripod.demo import nosy, review
+from tripod.demo import review
+from tripod.demo import reviewer as nosy
 from tripod.demo.review import SAID, DemoReview, ask, begin, data_file, order_of
 from tripod.errors import RefusedError
 from tripod.ledger.ids import now_us

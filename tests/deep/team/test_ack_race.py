@@ -15,7 +15,7 @@ from story import Story, folder
 
 from tripod.bus import events as bus
 from tripod.projections.engine import differences
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[3]
@@ -91,8 +91,8 @@ def test_one_winner_for_each_acknowledgement(how: str) -> None:
         assert story.original.pending() == []
         assert story.original.processed() == sorted(names)
         with Team(str(story.root)) as team:
-            adopt.sync(team)
-            assert adopt.sync(team).entries == 0
+            adoption.sync(team)
+            assert adoption.sync(team).entries == 0
             assert list(differences(team.source, team.disk)) == []
             entries = list(team.store.read(stream="bus"))
         single = Counter(e.data["name"] for e in entries if e.kind == "bus.acked")
@@ -151,8 +151,8 @@ def test_nothing_that_others_delete_comes_back() -> None:
         deleted = set(answered[1])
         assert deleted
         with Team(str(story.root)) as team:
-            adopt.sync(team)
-            assert adopt.sync(team).entries == 0
+            adoption.sync(team)
+            assert adoption.sync(team).entries == 0
             assert list(differences(team.source, team.disk)) == []
             kinds = Counter(entry.kind for entry in team.store.read())
         assert not deleted & {*story.original.pending(), *story.original.processed()}

@@ -12,7 +12,7 @@ from tripod.bus import events
 from tripod.chat import reader as chat_read
 from tripod.decisions import reader as decisions_read
 from tripod.projections.engine import differences
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 
 HERE = Path(__file__).resolve().parents[2]
@@ -83,5 +83,5 @@ def test_ids_and_numbers_are_given_once(tmp_path: Path) -> None:
     with Team(str(story.root)) as team:
         assert decisions_read.count(team) == 40
         assert len(chat_read.messages(team, "live")) == 40
-        assert adopt.sync(team).entries == 0
+        assert adoption.sync(team).entries == 0
         assert list(differences(team.source, team.disk)) == []

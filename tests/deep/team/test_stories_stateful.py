@@ -14,7 +14,7 @@ from tripod.decisions import reader as decisions_read
 from tripod.projections.decisions.format import count_headings
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 
 
 class Life(RuleBasedStateMachine):
@@ -66,7 +66,7 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.open, self.story.team() as team:
-            adopt.sync(team)
+            adoption.sync(team)
             live, size = tables(team), team.store.head().size
             recover.rebuild(team)
             assert (tables(team), team.store.head().size) == (live, size)

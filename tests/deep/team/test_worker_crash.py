@@ -11,7 +11,7 @@ from dying import RUN
 from story import folder
 
 from tripod.projections.engine import differences
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run as judge
@@ -95,7 +95,7 @@ def check_once(project: Path) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_the_next_run_finishes_the_work_once(step: str, follow: str) -> None:
     with folder() as project:
-        adopt.init(str(project))
+        adoption.init(str(project))
         die_in(project, step)
         with Team(str(project / ".nbs")) as team:
             team.refresh()
@@ -118,7 +118,7 @@ def test_killed_at_any_moment_it_is_done_once() -> None:
     """Thirty kills, each a little later than the one before."""
     for moment in range(30):
         with folder() as project:
-            adopt.init(str(project))
+            adoption.init(str(project))
             (project / "go").touch()
             child = subprocess.Popen(command_for(project, "never"), stderr=subprocess.DEVNULL)
             try:

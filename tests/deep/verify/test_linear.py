@@ -42,7 +42,7 @@ from tripod.projections.team.intake import parse_config
 from tripod.projections.text import parse as parse_moment
 from tripod.projections.text import spoken as words_of
 from tripod.projections.workers.format import log_below, parse_worker
-from tripod.recovery.redact import texts_in
+from tripod.recovery.redaction import texts_in
 from tripod.verify.advice import may_decide, sign_of
 from tripod.verify.anchors.growth import follows, keeps, unconverted
 from tripod.verify.anchors.heads import parse_head

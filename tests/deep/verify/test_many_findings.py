@@ -12,7 +12,7 @@ from nbs_team import ARCHIVE
 from specimens import build, database, unguarded
 
 from tripod.team.act import draft_event
-from tripod.team.adopt import init
+from tripod.team.adoption import init
 from tripod.team.team import Team
 from tripod.trust import seal
 from tripod.verify.check import KEPT, Outcome, Report, advises

@@ -22,7 +22,7 @@ from tripod.errors import RefusedError
 from tripod.projections.chat import format as format_
 from tripod.projections.engine import differences
 from tripod.recovery import rebuild as recover
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -467,7 +467,7 @@ def test_positions_of_an_adopted_team_go_on(talk: Chat) -> None:
     before = b"# Read cursors \xe2\x80\x94 last-read message index per handle\nann=3\nbob=1\n"
     cursors = talk.original.put(f"{FILE[5:]}.cursors", before, 0o600)
     with talk.clock.running():
-        adopt.init(str(talk.project))
+        adoption.init(str(talk.project))
     assert cursors.read_bytes() == before
     assert talk.texts("read", FILE, "--unread=bob") == ["c", "d"]
     assert talk.texts("read", FILE, "--unread=ann") == []

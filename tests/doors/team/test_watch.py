@@ -14,7 +14,7 @@ import pytest
 from story import Story
 
 from tripod.bus import events as bus
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team import watch as watching
 from tripod.team.team import Team
 
@@ -133,7 +133,7 @@ def test_what_another_command_took_in_is_told_as_well(story: Story) -> None:
 def test_a_team_that_cannot_be_written_is_told_and_waited_for(tmp_path: Path) -> None:
     events = tmp_path / "elsewhere"
     events.mkdir()
-    adopt.init(str(tmp_path), events=str(events))
+    adoption.init(str(tmp_path), events=str(events))
     aside = tmp_path / "aside"
     os.rename(events, aside)
     found: list[dict[str, int]] = []

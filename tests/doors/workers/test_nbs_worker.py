@@ -21,7 +21,7 @@ from story import folder
 from tripod.cli.worker import PROGRAMS as TABLE
 from tripod.ledger.locator import LEDGER
 from tripod.projections.workers.format import EMPTY_LOG
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.workers import writer as workers_run
 
@@ -239,7 +239,7 @@ def lay_out(project: Path) -> None:
     (project / "session.toml").write_text(SESSION)
     (project / "answer.json").write_text(ANSWER)
     (project / "skill.md").write_text("Be brief.\n")
-    adopt.init(str(project))
+    adoption.init(str(project))
     with Team(str(project / ".nbs")) as team:
         for name, line, _ in PROGRAMS:
             given = ("sh", "-c", line)

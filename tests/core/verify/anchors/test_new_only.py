@@ -15,7 +15,7 @@ from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, SigningKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.verify.anchors.anchors import AnchorOptions
@@ -37,7 +37,7 @@ NAMES = tuple(check.NAME for check in CHECKS if not needs(check, TABLES, RECORD)
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A team of 800 entries, whose texts are long enough for blobs here and there."""
     folder = tmp_path_factory.mktemp("long")
-    adopt.init(str(folder), project="long", origin=ORIGIN, key=False)
+    adoption.init(str(folder), project="long", origin=ORIGIN, key=False)
     with Team(f"{folder}/.nbs") as team:
         chat_send.create(team, "live", actor="ann")
         missing = SIZE - team.store.head().size
@@ -241,7 +241,7 @@ def test_a_seal_that_no_entry_holds_becomes_no_pin(root: str) -> None:
 def signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A sealed ledger in which ann signs her acts, one of them on both sides of entry 256."""
     monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
-    root = adopt.init(str(tmp_path), project="long", origin=ORIGIN, key=True).root
+    root = adoption.init(str(tmp_path), project="long", origin=ORIGIN, key=True).root
     with Team(root) as team:
         chat_send.create(team, "live", actor="bob")
         actors.enrol(team, "ann", keys.never)

@@ -20,7 +20,7 @@ from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, format_note
 from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness, format_policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.verify.anchors.anchors import AnchorOptions
@@ -43,7 +43,7 @@ def root(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> str:
     """A team of some entries, without a key."""
     monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "home"))
     (tmp_path / "team").mkdir()
-    adopt.init(str(tmp_path / "team"), project="sample", origin=ORIGIN)
+    adoption.init(str(tmp_path / "team"), project="sample", origin=ORIGIN)
     root = str(tmp_path / "team/.nbs")
     with Team(root) as team:
         chat_send.create(team, "live", actor="ann")

@@ -10,7 +10,7 @@ from specimens import build, copy, forge, read
 from team_files import Decision, Said, judge, outcome, write_chat, write_event, write_log
 
 from tripod.chat import writer as chat_send
-from tripod.recovery import redact
+from tripod.recovery import redaction
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
@@ -108,7 +108,7 @@ def test_what_was_erased_is_not_judged(root: str) -> None:
             for entry in team.store.read()
             if entry.kind == "chat.sent" and entry.actor == "pythia"
         ]
-        redact.redact(team, redact.RedactionRequest(tuple(seqs), None, "private", "alex"))
+        redaction.redact(team, redaction.RedactionRequest(tuple(seqs), None, "private", "alex"))
     assert complete(root).verdict == "clean"
 
 

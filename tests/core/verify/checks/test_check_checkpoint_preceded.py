@@ -10,8 +10,8 @@ from team_files import Said, judge, outcome, write_chat, write_event
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.pythia import review as pythia_run
-from tripod.team import adopt
-from tripod.team.adopt import init
+from tripod.team import adoption
+from tripod.team.adoption import init
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
@@ -74,7 +74,7 @@ def test_a_backdated_event_that_turns_up_later_clears_nothing(tmp_path: Path, sy
     write_event(root, 5, "pythia-checkpoint", ASKED.format(1, 20))
     if synced:
         with Team(str(root)) as team:
-            adopt.sync(team)
+            adoption.sync(team)
     with collect(str(root)) as evidence:
         (found,) = outcome(run(evidence), "checkpoint-preceded").findings
     assert found.severity == "failure"
@@ -89,7 +89,7 @@ def test_what_is_taken_in_together_is_told_apart_by_its_times(tmp_path: Path, sy
     write_event(root, 5, "pythia-checkpoint", ASKED.format(1, 20))
     if synced:
         with Team(str(root)) as team:
-            adopt.sync(team)
+            adoption.sync(team)
     with collect(str(root)) as evidence:
         assert outcome(run(evidence), "checkpoint-preceded").verdict == "clean"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from team_files import Decision, Said, judge, outcome, write_chat, write_log
 
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
@@ -33,7 +33,7 @@ def test_what_was_adopted_is_a_warning_and_what_comes_later_a_failure(tmp_path: 
     root = tmp_path / ".nbs"
     write(root, 5, 5, 6)
     log = root / "scribe" / "log.md"
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with collect(str(tmp_path)) as evidence:
         report = run(evidence)
     (found,) = outcome(report, "decision-ids-unique").findings

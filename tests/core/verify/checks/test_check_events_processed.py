@@ -12,7 +12,7 @@ from tripod.bus import reader
 from tripod.chat import writer as chat_send
 from tripod.projections.bus.format import Event, event_name, format_event, format_time
 from tripod.pythia import review as pythia_run
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
     root = tmp_path / ".nbs"
     (root / "events").mkdir(parents=True)
     (root / "events" / "config.yaml").write_text("ack-timeout: 120\n")
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     return root
 
 
@@ -121,7 +121,7 @@ def test_failures_are_listed_before_warnings(root: Path) -> None:
 
 def test_without_a_timeout_only_the_next_checkpoint_tells(tmp_path: Path) -> None:
     root = tmp_path / ".nbs"
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     first = publish(root, *CHECKPOINT)
     assert processed(root).verdict == "clean"
     publish(root, *CHECKPOINT)
@@ -149,7 +149,7 @@ def test_without_a_ledger_the_files_say_the_time(tmp_path: Path) -> None:
 
 def test_what_was_pending_at_adoption_is_a_warning(tmp_path: Path) -> None:
     pending(tmp_path / ".nbs", 1_700_000_000_000_000)
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     (found,) = processed(tmp_path / ".nbs").findings
     assert (found.severity, found.before_adoption) == ("warning", True)
 
@@ -168,24 +168,24 @@ def test_other_programs_answer_in_a_chat(tmp_path: Path, ledger: str, *, reviewe
     root = tmp_path / ".nbs"
     ids = START, START + 3
     if ledger == "before":
-        adopt.init(str(tmp_path))
+        adoption.init(str(tmp_path))
     write_log(root, [Decision(0, "live.chat:~L7"), Decision(3, "live.chat:~L7")])
     payload = "Checkpoint at decision 2. Decisions D-{} through D-{}.".format(*ids)
     write_event(root, 4, "pythia-checkpoint", payload)
     (event,) = (root / "events/processed").iterdir()
     if ledger == "between":
         event.rename(root / "events" / event.name)
-        adopt.init(str(tmp_path))
+        adoption.init(str(tmp_path))
         (root / "events" / event.name).rename(event)
     text = ASSESSED.format(*ids) if reviewed else "Not now."
     write_chat(root, "live", [Said(1, "alex", "So it is."), Said(9, "pythia", text)])
     if ledger == "after":
-        adopt.init(str(tmp_path))
+        adoption.init(str(tmp_path))
     if ledger == "none":
         found = outcome(judge(root), "events-processed").findings
     else:
         with Team(str(root)) as team:
-            adopt.sync(team)
+            adoption.sync(team)
             assert len(pythia_run.due(team, 0)) == (ledger != "after" and not reviewed)
         found = processed(root).findings
     message = f"{event.name} (pythia-checkpoint) was acknowledged, and no assessment answers it"

@@ -8,7 +8,7 @@ from team_files import START, Decision, Said, judge, outcome, write_chat, write_
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
@@ -43,7 +43,7 @@ def log(team: Team, title: str) -> None:
 
 @pytest.fixture
 def team(tmp_path: Path) -> Team:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     (tmp_path / ".nbs" / "events").mkdir(exist_ok=True)
     (tmp_path / ".nbs" / "events" / "config.yaml").write_text("pythia-interval: 2\n")
     team = Team(str(tmp_path / ".nbs"))
@@ -112,7 +112,7 @@ def test_many_findings_are_counted(tmp_path: Path) -> None:
 
 def test_the_past_is_told_and_fails_nothing(tmp_path: Path) -> None:
     files(tmp_path / ".nbs", 3, 2)
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     (found,) = fires(tmp_path).findings
     assert (found.severity, found.before_adoption) == ("warning", True)
 

@@ -11,7 +11,7 @@ from team_files import Said, judge, outcome, write_chat, write_event
 from tripod.agents.jobs import newest, spool_of
 from tripod.projections.layout import WORKER_LOG
 from tripod.projections.workers.format import WorkerText, format_worker
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
@@ -154,7 +154,7 @@ def test_only_what_stood_in_a_log_at_adoption_is_excused(tmp_path: Path) -> None
     root = tmp_path / ".nbs"
     root.mkdir()
     team(root, "You are Pythia.", "> Read(.nbs/chat/live.chat)\n")
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     assert [found.severity for found in isolation(root).findings] == ["warning"]
     with open(root / "workers" / "oracle-a0d7.log", "a", encoding="utf-8") as log:
         log.write("> Read(.nbs/scribe/log.md)\n$ nbs-chat read live.chat\n")
@@ -164,7 +164,7 @@ def test_only_what_stood_in_a_log_at_adoption_is_excused(tmp_path: Path) -> None
             (":1", "warning"),
         ]
         with Team(str(root)) as opened:
-            adopt.sync(opened)
+            adoption.sync(opened)
 
 
 # Workers that we run -----------------------------------------------------------------------------
@@ -177,7 +177,7 @@ CALL = json.dumps({"type": "assistant", "message": {"content": [READ]}})
 def spawned(project: Path, slug: str, task: str, lines: str, more: str = "") -> tuple[str, str]:
     """A worker of ours that printed ``lines`` to its end; its team and name."""
     root = str(project / ".nbs")
-    adopt.init(str(project))
+    adoption.init(str(project))
     with Team(root) as opened:
         (project / "said").write_text(lines, encoding="utf-8")
         command = ["cat", "said"]
@@ -246,7 +246,7 @@ def test_a_call_in_the_stream_of_a_pythia_worker_is_seen(tmp_path: Path) -> None
 
 
 def test_the_error_output_of_a_pythia_worker_is_a_log_of_hers(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as opened:
         command = ["sh", "-c", "echo '+ cat .nbs/chat/live.chat' >&2"]
         name = workers_run.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
@@ -256,7 +256,7 @@ def test_the_error_output_of_a_pythia_worker_is_a_log_of_hers(tmp_path: Path) ->
 
 
 def test_a_command_line_that_feeds_the_chat_to_a_pythia_worker_is_named(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as opened:
         command = ["sh", "-c", "cat .nbs/chat/live.chat 2>/dev/null | wc -c"]
         name = workers_run.spawn(opened, "pythia", str(tmp_path), "Judge.", command=command)
@@ -279,7 +279,7 @@ def test_other_workers_of_ours_may_read_the_chat(tmp_path: Path) -> None:
 
 def test_a_pythia_worker_that_is_still_at_work_is_judged(tmp_path: Path) -> None:
     root = str(tmp_path / ".nbs")
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     (tmp_path / "said").write_text("> Read(.nbs/chat/live.chat)\n")
     os.mkfifo(tmp_path / "go")
     with Team(root) as opened:
@@ -295,12 +295,12 @@ def test_what_a_pythia_worker_adds_to_a_log_beyond_what_is_kept_is_judged(
 ) -> None:
     """The ledger has the log as it was while it was small; all of it stands in the file alone."""
     root = str(tmp_path / ".nbs")
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(root) as opened:
         (tmp_path / "said").write_text("hello\n")
         name = workers_run.spawn(opened, "pythia", str(tmp_path), "Judge.", command=["cat", "said"])
         over(opened, name)
-        adopt.sync(opened)
+        adoption.sync(opened)
         (tmp_path / "said").write_text("> Read(.nbs/chat/live.chat)\n")
         small = WORKER_LOG._replace(limit=len("hello\n"))
         monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", small)

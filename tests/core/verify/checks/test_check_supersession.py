@@ -6,7 +6,7 @@ import pytest
 from team_files import judge, outcome
 
 from tripod.projections.decisions.format import DecisionText, format_decision, format_log_header
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
@@ -72,7 +72,7 @@ def test_references(tmp_path: Path, rows: list[Row], says: list[str]) -> None:
 
 def test_the_past_is_told_and_fails_nothing(tmp_path: Path) -> None:
     write(tmp_path / ".nbs", [(1, "D-7", "", "a")])
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with collect(str(tmp_path)) as evidence:
         (found,) = outcome(run(evidence), "supersession").findings
     assert (found.severity, found.before_adoption) == ("warning", True)

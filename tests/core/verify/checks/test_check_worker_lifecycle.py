@@ -13,8 +13,8 @@ from tripod.errors import RefusedError
 from tripod.ledger.kinds.team import evidence_kept
 from tripod.projections.layout import WORKER_LOG
 from tripod.recovery import rebuild as recover
-from tripod.recovery import redact
-from tripod.team import adopt
+from tripod.recovery import redaction
+from tripod.team import adoption
 from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
@@ -37,7 +37,7 @@ def lifecycle(root: Path) -> Outcome:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A worker that completed its task."""
     root = tmp_path_factory.mktemp("sound")
-    adopt.init(str(root))
+    adoption.init(str(root))
     with Team(str(root / ".nbs")) as team:
         workers_run.spawn(team, "w", str(root), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
@@ -66,7 +66,7 @@ def test_a_worker_that_did_its_task_is_clean(sound: Path) -> None:
 
 
 def test_without_workers_there_is_nothing_to_judge(tmp_path: Path) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     assert lifecycle(tmp_path).verdict == "not applicable"
 
 
@@ -178,7 +178,7 @@ def test_a_log_that_grew_after_the_end(root: Path) -> None:
     for _ in range(2):  # not taken in yet, then taken in
         assert [finding.message for finding in lifecycle(root).findings] == [message]
         with Team(str(root / ".nbs")) as team:
-            adopt.sync(team)
+            adoption.sync(team)
 
 
 @pytest.mark.parametrize("way", ["unlink", "link"])
@@ -186,7 +186,7 @@ def test_a_log_that_grew_after_the_end(root: Path) -> None:
 def test_a_log_that_went_while_its_program_ran_is_named(
     tmp_path: Path, name: str, way: str
 ) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     go_on = tmp_path / "go-on"
     line = f"echo x; while [ ! -e {go_on} ]; do sleep 0.02; done"
     with Team(str(tmp_path / ".nbs")) as team:
@@ -227,7 +227,7 @@ def test_a_log_too_large_to_be_held_in_memory_is_judged_all_the_same(
     monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
     monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
     monkeypatch.setattr("tripod.verify.evidence._READ_LIMIT", 1)
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
@@ -245,11 +245,11 @@ def test_a_log_too_large_to_be_held_in_memory_is_judged_all_the_same(
 def test_a_log_that_outgrows_what_is_kept_is_no_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
-        adopt.sync(team)
+        adoption.sync(team)
         workers_run.continue_(team, "w-0001", "Go on.")
         end(team)
     monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=3))
@@ -275,7 +275,7 @@ def test_a_log_of_which_only_the_digest_is_kept(
 ) -> None:
     monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
     monkeypatch.setattr("tripod.projections.layout.WORKER_LOG", WORKER_LOG._replace(limit=1))
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
@@ -308,7 +308,7 @@ def test_going_on_does_not_hide_what_was_done_to_a_log(root: Path, change: str) 
         log.write_bytes(b"y\n" if change == "edit" else b"x\ny\n")
     with Team(str(root / ".nbs")) as team:
         if change == "append and take in":
-            adopt.sync(team)
+            adoption.sync(team)
         found, size = everything(root), team.store.head().size
         assert found != []
         what = "is gone" if change == "unlink" else "is not what its program left there"
@@ -327,7 +327,7 @@ def test_what_was_done_to_a_long_log_stops_it_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tripod.workers.writer.MAX_LOG", 1)
-    adopt.init(str(tmp_path))
+    adoption.init(str(tmp_path))
     with Team(str(tmp_path / ".nbs")) as team:
         workers_run.spawn(team, "w", str(tmp_path), "Do it.", command=["echo", "x"], name="w-0001")
         end(team)
@@ -384,7 +384,7 @@ def test_a_long_log_that_is_shorter_at_a_later_end_is_named(root: Path) -> None:
 def test_an_erased_log_is_no_altered_one(root: Path) -> None:
     with Team(str(root / ".nbs")) as team:
         kept = [e.seq for e in team.store.read() if e.stream == f"files/{LOG}"]
-        redact.redact(team, redact.RedactionRequest(kept, None, "private", "ann"))
+        redaction.redact(team, redaction.RedactionRequest(kept, None, "private", "ann"))
         assert (root / ".nbs" / LOG).read_bytes() == b"[redacted]\n"
         assert lifecycle(root).verdict == "clean"
         go_on(team)
@@ -394,7 +394,7 @@ def test_an_erased_log_is_no_altered_one(root: Path) -> None:
 
 def test_a_task_that_was_erased_stays_a_task(root: Path) -> None:
     with Team(str(root / ".nbs")) as team:
-        done = redact.redact(team, redact.RedactionRequest((), "Do it", "private", "ann"))
+        done = redaction.redact(team, redaction.RedactionRequest((), "Do it", "private", "ann"))
     kinds = {one.kind for one in done.erased}
     assert kinds == {"worker.spawned", "delivered", "bus.published"}
     assert done.left == []

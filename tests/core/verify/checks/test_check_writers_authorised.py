@@ -19,7 +19,7 @@ from tripod.ledger.actors import ENROLLED, REVOKED, sign_change
 from tripod.ledger.entry import Header
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import SigningKey, VerifierKey
-from tripod.team import adopt
+from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.trust import actors, keys
 from tripod.verify.check import Finding, Scanned
@@ -173,7 +173,7 @@ def test_a_demand_holds_for_what_was_observed_too(root: str) -> None:
 
     path.write_bytes(path.read_bytes() + format_line("alex", 1795294999, "by hand") + b"\n")
     with Team(root) as team:
-        adopt.sync(team)
+        adoption.sync(team)
         last = max(e.seq for e in team.store.read() if e.kind == "chat.sent")
     assert found(root) == []
     assert [f.seq for f in found(root, Demand(("chat.sent",), last))] == [last]
@@ -250,7 +250,7 @@ def test_a_message_of_another_is_not_told_by_a_tool(root: str) -> None:
 
 
 def test_an_erased_entry_is_judged_by_what_stands_for_it(root: str) -> None:
-    from tripod.recovery.redact import RedactionRequest, redact
+    from tripod.recovery.redaction import RedactionRequest, redact
 
     with Team(root) as team:
         seq = chat_send.send(team, "side", "bench", "a secret").seq

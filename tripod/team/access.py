@@ -1,0 +1,142 @@
+"""How a command gets at its team: opened, damage told in words, warnings printed at the end."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from tripod.errors import (
+    LedgerDamagedError,
+    MalformedError,
+    NoTeamError,
+    RefusedError,
+    TooLargeError,
+    UnwritableError,
+)
+from tripod.ledger import DATABASE, SPOOL
+from tripod.ledger.sqlite.store import is_malformed, pages_damaged
+from tripod.output import remark
+from tripod.team.team import Team, find_team
+
+MAX_WARNINGS = 20
+_MISREAD = (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
+"""What code that trusts its rows raises over rows that do not deserve it."""
+
+
+@contextmanager
+def readable(root: str) -> Iterator[None]:
+    """Say so where the database of ``root`` cannot be read; ``verify`` names what is wrong in it.
+
+    A fault of our own looks the same from here, so the message leaves that open.
+
+    Raises:
+        LedgerDamagedError: reading the ledger ran into something unreadable.
+        UnwritableError: another program holds the database.
+    """
+    try:
+        yield
+    except LedgerDamagedError as error:
+        if root in str(error):
+            raise
+        raise LedgerDamagedError(f"{root}: {error}") from error
+    except (sqlite3.DatabaseError, *_MISREAD) as error:
+        busy = isinstance(error, sqlite3.OperationalError)
+        if busy and "locked" in str(error):
+            raise UnwritableError(
+                f"{root}: another program has held the database for 30 s; try again"
+            ) from error
+        if not busy and is_malformed(error):
+            raise pages_damaged(error, f"{root}/{DATABASE}") from error
+        raise LedgerDamagedError(
+            f"{root}: the ledger cannot be read ({type(error).__name__}: {error}); "
+            f"`tripod verify {root}` names what is wrong in it. If it finds nothing, this is a "
+            "mistake in tripod: please report it"
+        ) from error
+
+
+@contextmanager
+def opened(path: str | None, start: str | None = None) -> Iterator[Team]:
+    """The team at ``path``, or found upwards from ``start``; see ``opened_at``."""
+    if path and not os.path.isdir(path):
+        what = "a file, no folder" if os.path.lexists(path) else "not there"
+        raise NoTeamError(f"--team: {path!r} is {what}: give the project or its team directory")
+    with opened_at(find_team(path, start)) as team:
+        yield team
+
+
+@contextmanager
+def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Team]:
+    """The team of the directory ``root``; its warnings are printed at the end.
+
+    ``begin`` is called where its ledger holds nothing yet: an empty file is not filled in passing.
+
+    Raises:
+        LedgerDamagedError: it holds nothing, or cannot be read.
+    """
+    with readable(root):
+        team = _holding(root)
+        if team is None and begin is not None:
+            begin()
+            team = _holding(root)
+        if team is None:
+            raise LedgerDamagedError(
+                f"{root}/{DATABASE} holds no entry. If a ledger stood here, put its backup back; "
+                "if not, `tripod init` begins one"
+            )
+        with team:
+            try:
+                _look_after_workers(team)
+                yield team
+            finally:
+                tell(team.warnings)
+                if team.healed:
+                    one = team.healed == 1
+                    many = "1 entry that was" if one else f"{team.healed} entries that were"
+                    remark(
+                        f"recovered: wrote {many} in the ledger but not yet in the files "
+                        "(an earlier command was interrupted)"
+                    )
+
+
+def _holding(root: str) -> Team | None:
+    """The team, opened, if its ledger holds an entry."""
+    path = f"{root}/{DATABASE}"
+    if not os.path.exists(path) or not os.path.getsize(path):
+        return None
+    team = Team(root)
+    try:
+        if team.store.size:
+            return team
+    except BaseException:
+        team.close()
+        raise
+    team.close()
+    return None
+
+
+def _look_after_workers(team: Team) -> None:
+    """Record what became of running programs: every command does this for its predecessors."""
+    left: list[str] = []
+    try:
+        found = team.store.db.execute("SELECT 1 FROM workers WHERE open = 1 LIMIT 1").fetchone()
+    except sqlite3.OperationalError:
+        return  # tables of an earlier version: the act makes them anew
+    with suppress(OSError):
+        left = os.listdir(f"{team.root}/{SPOOL}")
+    if found or left:
+        from tripod.workers.run import look_after
+
+        try:
+            look_after(team)
+        except (MalformedError, OSError, RefusedError, TooLargeError, UnwritableError) as error:
+            team.warnings.append(f"what became of the workers was not recorded: {error}")
+
+
+def tell(warnings: Sequence[str]) -> None:
+    """Print warnings, and of very many how many more there are."""
+    for warning in warnings[:MAX_WARNINGS]:
+        remark(f"warning: {warning}")
+    if len(warnings) > MAX_WARNINGS:
+        remark(f"warning: and {len(warnings) - MAX_WARNINGS} more")
