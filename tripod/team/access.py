@@ -126,7 +126,7 @@ def _look_after_workers(team: Team) -> None:
     with suppress(OSError):
         left = os.listdir(f"{team.root}/{SPOOL}")
     if found or left:
-        from tripod.workers.run import look_after
+        from tripod.workers.writer import look_after
 
         try:
             look_after(team)
