@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tripod.demo import steps
-from tripod.demo.damage import TAMPERINGS
+from tripod.demo import demo
+from tripod.demo.demo import TAMPERINGS
 
 
 def test_the_demo_goes_as_it_should() -> None:
@@ -43,7 +43,7 @@ def test_a_tampering_that_nobody_names_fails_the_demo(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     harmless = TAMPERINGS[0]._replace(do=lambda _: None)
-    monkeypatch.setattr(steps, "TAMPERINGS", (harmless,))
+    monkeypatch.setattr(demo, "TAMPERINGS", (harmless,))
     told: list[tuple[str, str]] = []
-    assert steps.play(str(tmp_path), lambda style, text: told.append((style, text))) == 1
+    assert demo.play(str(tmp_path), lambda style, text: told.append((style, text))) == 1
     assert any("NOT named" in text for _, text in told)

@@ -25,7 +25,7 @@ def _say(style: str, text: str) -> None:
 
 
 def _demo(_: Call) -> int:
-    from tripod.demo.steps import play
+    from tripod.demo.demo import play
 
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tripod-demo-") as folder:

@@ -30,6 +30,7 @@ from tripod.verify.evidence import collect
 from tripod.verify.run import run
 
 Tell = Callable[[str, str], None]
+"""``tell(style, text)``; styles are step, do, good, bad and plain."""
 
 CHECK = "pythia-isolation"
 SAID = (
@@ -118,7 +119,7 @@ def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "
         seqs = [entry.seq for entry in team.store.read() if entry.kind == "agent.ended"]
         kept = team.source.body(seqs[-1])["stderr"]["content"]
         stderr = content_bytes(team.source, kept).decode("utf-8", "replace")
-    report = _judge(project)
+    report = judged(project)
     return DemoReview(isolation_of(report), report.exit_code, stderr)
 
 
@@ -127,7 +128,8 @@ def isolation_of(report: Report) -> Outcome:
     return next(outcome for outcome in report.outcomes if outcome.check == CHECK)
 
 
-def _judge(project: str) -> Report:
+def judged(project: str) -> Report:
+    """What `tripod verify` says of a project."""
     with collect(project) as evidence:
         return run(evidence)
 
@@ -178,7 +180,7 @@ def _reviewed(project: str, tell: Tell) -> int:
         )
         logged = decisions_log.log(team, request)
     tell("do", f"tripod scribe log … --supersedes {answer.first} (the outcome: {logged.id})")
-    report = _judge(project)
+    report = judged(project)
     return _verdict(report, tell, apart=answer.level == "namespace")
 
 

@@ -1,4 +1,7 @@
-"""The demo's story, step by step; each function does one thing and tells it."""
+"""The demo's story, and its first half: a real team's files adopted, tampered with, recovered.
+
+The tamperings work behind the tool's back, as somebody with the disk would do it.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,20 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tripod.decisions import writer as decisions_log
-from tripod.demo import review
-from tripod.demo.damage import TAMPERINGS, Tampering
-from tripod.demo.review import data_file
+from tripod.demo.review import Tell, data_file, judged
+from tripod.demo.review import play as play_review
 from tripod.ledger.locator import FOLDER
+from tripod.ledger.sqlite.damage import delete_middle_entry, rewrite_entry
 from tripod.projections import PROJECTIONS
+from tripod.projections.chat.format import format_line
+from tripod.projections.decisions.format import DecisionText, format_decision
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Report
-from tripod.verify.evidence import collect
-from tripod.verify.run import run
-
-Tell = Callable[[str, str], None]
-"""``tell(style, text)``; styles are step, do, good, bad and plain."""
 
 WIDTH = 150
 ARCHIVE = "nbs-team.tar.gz"
@@ -61,47 +62,42 @@ def play(folder: str, tell: Tell) -> int:
     for number, tampering in enumerate(TAMPERINGS, 1):
         wrong += _tamper(project, f"{folder}/copy-{number}", number, tampering, tell)
     wrong += _crash(project, root, tell)
-    return wrong + review.play(folder, tell)
-
-
-def _judge(project: str) -> Report:
-    with collect(project) as evidence:
-        return run(evidence)
+    return wrong + play_review(folder, tell)
 
 
 def _verdict(project: str, tell: Tell) -> int:
     """Say what verify says of a team that is to be clean."""
-    report = _judge(project)
-    told = [o for o in report.outcomes if o.verdict == "cannot tell"]
-    for outcome in told:
-        tell("plain", f"  {outcome.check}: cannot tell: {outcome.reason}")
-    clean = sum(outcome.verdict == "clean" for outcome in report.outcomes)
-    head = f"{report.head[0]} entries, root {report.head[1][:16]}…" if report.head else ""
+    report = judged(project)
+    for outcome in report.outcomes:
+        if outcome.verdict == "cannot tell":
+            tell("plain", f"  {outcome.check}: cannot tell: {outcome.reason}")
     if report.exit_code:
         _show(report, "", tell)
         tell("bad", f"  verify: exit {report.exit_code}")
         return 1
+    clean = sum(outcome.verdict == "clean" for outcome in report.outcomes)
+    head = f"{report.head[0]} entries, root {report.head[1][:16]}…" if report.head else ""
     tell("good", f"  verify: {clean} checks clean, exit 0 ({head})")
     return 0
 
 
 def _show(report: Report, check: str, tell: Tell) -> bool:
     """Print findings, those of ``check`` first; whether there is one of it."""
+
+    def line(style: str, text: str) -> None:
+        tell(style, text if len(text) <= WIDTH else text[: WIDTH - 1] + "…")
+
     findings = [f for outcome in report.outcomes for f in outcome.findings]
     failures = [f for f in findings if f.severity == "failure"]
     failures.sort(key=lambda finding: finding.check != check)
     for finding in failures[:3]:
-        tell("bad", _short(f"    {finding.check}: {finding.where}: {finding.message}"))
-        for line in finding.evidence[:6] if finding.check == check else ():
-            tell("plain", _short(f"        {line}"))
+        line("bad", f"    {finding.check}: {finding.where}: {finding.message}")
+        for text in finding.evidence[:6] if finding.check == check else ():
+            line("plain", f"        {text}")
     rest = report.failures - len(failures[:3])
     if rest > 0:
         tell("plain", f"    and {rest} more finding{'' if rest == 1 else 's'}")
     return any(finding.check == check for finding in failures)
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
 def _adopt(project: str, root: str, tell: Tell) -> int:
@@ -113,11 +109,9 @@ def _adopt(project: str, root: str, tell: Tell) -> int:
     tell("plain", f"  {found.entries} entries taken in: {kinds}")
     after = _tree(root)
     same = all(after.get(path) == data for path, data in before.items())
-    added = sorted(after.keys() - before.keys())
-    tell(
-        "good" if same else "bad",
-        f"  no byte of the team's files changed; added: {', '.join(added)}",
-    )
+    added = ", ".join(sorted(after.keys() - before.keys()))
+    style = "good" if same else "bad"
+    tell(style, f"  no byte of the team's files changed; added: {added}")
     return (not same) + _verdict(project, tell)
 
 
@@ -142,9 +136,7 @@ def _rebuild(root: str, tell: Tell) -> int:
         tell("do", f"rm (all {len(paths)} projected files); tripod rebuild")
         done = recover.rebuild(team)
     after = _tree(root)
-    same = {p: d for p, d in after.items() if p != "ledger.db"} == {
-        p: d for p, d in before.items() if p != "ledger.db"
-    }
+    same = before | {"ledger.db": b""} == after | {"ledger.db": b""}
     tell(
         "good" if same else "bad",
         f"  {len(done.written)} files written; byte for byte as before: {'yes' if same else 'NO'}",
@@ -175,7 +167,7 @@ def _tamper(project: str, copy: str, number: int, tampering: Tampering, tell: Te
     shutil.copytree(project, copy)
     tampering.do(f"{copy}/{FOLDER}")
     tell("do", f"{number}. {tampering.title}")
-    report = _judge(copy)
+    report = judged(copy)
     named = _show(report, tampering.check, tell) and report.exit_code == 1
     if not named:
         tell("bad", f"    NOT named by {tampering.check} (exit {report.exit_code})")
@@ -197,3 +189,89 @@ def _crash(project: str, root: str, tell: Tell) -> int:
         f"  tripod rebuild: {healed} recorded entry had no file yet; written now, nothing lost",
     )
     return (not good) + _verdict(project, tell)
+
+
+# Tampering -------------------------------------------------------------------------------------
+
+
+class Tampering(NamedTuple):
+    """What is done, in words; the check that must name it; and the deed on a team directory."""
+
+    title: str
+    check: str
+    do: Callable[[str], None]
+
+
+def _edit_log(root: str) -> None:
+    path = f"{root}/scribe/log.md"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace("- **Risk tags:** tech-debt", "- **Risk tags:** none", 1))
+
+
+def _edit_entry(root: str) -> None:
+    """Change a decision's rationale, and make its own hashes fit again."""
+    rewrite_entry(f"{root}/ledger.db", "decision.logged", 6, rationale="Everybody agreed.")
+
+
+def _delete_entry(root: str) -> None:
+    delete_middle_entry(f"{root}/ledger.db")
+
+
+_SECTIONS = (
+    "Hidden Assumptions",
+    "Second-Order Risks",
+    "Missing Validation",
+    "Six-Month Regret Scenario",
+)
+
+
+def _post_assessment(root: str) -> None:
+    """An assessment that no checkpoint event asked for, written as the original tool would."""
+    text = (
+        "## Pythia Checkpoint — 2026-11-21T21:30:00Z\n\n"
+        "Decisions reviewed: D-1795294646 through D-1795294650 (5 decisions)\n\n"
+        + "".join(f"### {name}\n\nAll is well.\n\n" for name in _SECTIONS)
+        + "### Confidence\n\noverall: high\nNothing would change this assessment."
+    )
+    with open(f"{root}/chat/live.chat", "ab") as file:
+        file.write(format_line("pythia", 1795294680, text) + b"\n")
+
+
+def _forge_ref(root: str) -> None:
+    """A decision appended by hand whose chat reference points beyond the chat."""
+    piece = format_decision(
+        DecisionText(
+            id="D-1795294690",
+            title="Skip the review of the migration",
+            supersedes=None,
+            chat_ref="live.chat:~L4711",
+            participants="alex, claude",
+            artefacts="—",
+            risk_tags="none",
+            status="decided",
+            rationale="Agreed in the chat.",
+        )
+    )
+    with open(f"{root}/scribe/log.md", "ab") as file:
+        file.write(piece.encode())
+
+
+TAMPERINGS: tuple[Tampering, ...] = (
+    Tampering("a risk tag of a decision in log.md is edited", "append-only", _edit_log),
+    Tampering(
+        "an entry in the database is rewritten, and its hash with it", "chain-links", _edit_entry
+    ),
+    Tampering("an entry is deleted from the middle of the ledger", "sequence", _delete_entry),
+    Tampering(
+        "an assessment is posted that no checkpoint event asked for",
+        "checkpoint-preceded",
+        _post_assessment,
+    ),
+    Tampering(
+        "a decision is logged by hand with a chat ref that leads nowhere",
+        "chat-refs-resolve",
+        _forge_ref,
+    ),
+)
