@@ -63,46 +63,13 @@ from tripod.team.team import Team
 
 (PATH,) = IGNORED.names
 LINES = ("ledger.db*", "*.lock", "spool/", "record.replaced-*/")
-
-
-def lacking(disk: Disk) -> list[str] | None:
-    """Our lines that the file does not have; None where it cannot be read as a file.
-
-    Only ``.nbs/.gitignore`` is ours: of a team directory by another name none are asked for.
-    """
-    if os.path.basename(os.path.realpath(disk.root)) != FOLDER:
-        return []
-    old = _read(disk)
-    if old is None:
-        return None
-    have = old.decode("utf-8", "replace").splitlines()
-    return [line for line in LINES if line not in have]
-
-
-def ignore(team: Team) -> None:
-    """Add what is lacking; lines that are there already stay as they are."""
-    missing = lacking(team.disk)
-    old = None if missing is None else _read(team.disk)
-    if old is None or missing is None:
-        lines = " and ".join(LINES)
-        team.warnings.append(f"{PATH}: cannot be read as a file; put the lines {lines} into it")
-    elif missing:
-        start = old if not old or old.endswith(b"\n") else old + b"\n"
-        new = start + "".join(f"{line}\n" for line in missing).encode()
-        stat = team.disk.stat(PATH)
-        team.disk.write(PATH, File(new, 0o644 if stat is None else stat.mode))
-
-
-def _read(disk: Disk) -> bytes | None:
-    """The file's bytes, none where nothing has its name; None where something else has."""
-    try:
-        old = disk.read(PATH, IGNORED.limit)
-    except UnreadableError:
-        return None
-    return b"" if old is None and not os.path.lexists(disk.full(PATH)) else old
-
-
-# Adopt ------------------------------------------------------------------------------------------
+_EMPTY = {".gitkeep", ".gitignore", FOLDER}
+"""What stands in a folder that git is to keep though it is empty; and a ledger begun there."""
+_OURS: dict[str, tuple[tuple[str, ...], str]] = {
+    BUS.folder: (EVENT.ends, "no *.event, no processed/ and no config.yaml"),
+    CHAT.folder: ((*CHAT_FILE.ends, *CURSORS.ends, ".chat.lock"), "no *.chat"),
+}
+"""The endings of names that tell a folder of ours, and the words for a name without any."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +166,7 @@ def init_at(
     with alone(root):
         if os.path.exists(os.path.join(root, DATABASE)):
             with Team(root) as team:
-                if team.store.head().size:
+                if team.store.size:
                     if not met:  # else another command met its own folder first, and began
                         _same_as_recorded(team, names, places)
                     ignore(team)
@@ -245,18 +212,40 @@ def _begin(
             left = _shortened(act.look.left_alone)
             act.append([ADOPTED.draft({"files": act.look.files, "left_alone": left})])
             act.rewrite.add(COUNTS.path)
-            files, left = act.look.files, act.look.left_alone
         settings(team)  # says what it could not take of the configuration
-        vkey = _first_key(team) if key else ""
-        return Adoption(
-            root,
-            begun=True,
-            files=files,
-            kinds=taken,
-            left_alone=left,
-            warnings=team.warnings,
-            key=vkey,
-        )
+        key_made = _first_key(team) if key else ""
+        return _adoption(team, act, taken, begun=True, key=key_made)
+
+
+def sync(team: Team) -> Adoption:
+    """Take in all that other programs wrote, evidence included.
+
+    Raises:
+        NoTeamError: a folder of the team is not there.
+        UnwritableError: the disk refuses; nothing was recorded.
+    """
+    with team.act(full=True) as act:
+        taken = _taken(act)
+    settings(team)  # says what it could not take of the configuration
+    return _adoption(team, act, taken, begun=False)
+
+
+def _taken(act: Act) -> dict[str, int]:
+    return dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
+
+
+def _adoption(
+    team: Team, act: Act, taken: dict[str, int], *, begun: bool, key: str = ""
+) -> Adoption:
+    look = act.look
+    return Adoption(team.root, begun, look.files, taken, look.left_alone, team.warnings, key)
+
+
+def _shortened(paths: list[str]) -> list[str]:
+    """The first paths, as many as fit in an entry, and the number of the others."""
+    first = next(names_in_bodies(paths), [])
+    left = len(paths) - len(first)
+    return [*first, f"({left} more)"] if left else first
 
 
 def _in_git(root: str) -> bool:
@@ -377,11 +366,9 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
             problem = added_problem(front, name, place)
             if problem is not None:
                 raise RefusedError(f"no folder of the team in {team.root}: {problem}")
-            act.append(
-                [PLACE_ADDED.draft({"holds": cast("Holds", front), "name": name, "path": place})]
-            )
-            team.settle_places()
             same = f"{front}/{name}"
+            act.append([_added(same, place)])
+            team.settle_places()
         elif log is None:
             return
         if log is not None:
@@ -457,19 +444,12 @@ def strange(front: str, folder: str) -> str | None:
     )
 
 
-_EMPTY = {".gitkeep", ".gitignore", FOLDER}
-"""What stands in a folder that git is to keep though it is empty; and a ledger begun there."""
-_OURS: dict[str, tuple[tuple[str, ...], str]] = {
-    BUS.folder: (EVENT.ends, "no *.event, no processed/ and no config.yaml"),
-    CHAT.folder: ((*CHAT_FILE.ends, *CURSORS.ends, ".chat.lock"), "no *.chat"),
-}
-"""The endings of names that tell a folder of ours, and the words for a name without any."""
-
-
 def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str]) -> list[Draft]:
     project, origin, scribe = (names.get(name) for name in ("project", "origin", "scribe"))
     name = project if project is not None else os.path.basename(os.path.dirname(root)) or "team"
-    origin = origin if origin is not None else _make_origin(name)
+    if origin is None:  # a name that no other ledger has: also a restored copy must get its own
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "team"
+        origin = f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"
     scribe = scribe if scribe is not None else "scribe"
     problem = (
         text.line_problem(name, "project", 200)
@@ -488,45 +468,50 @@ def _opening(root: str, names: Mapping[str, str | None], places: dict[str, str])
             "chat": places.get(CHAT.folder, CHAT.folder),
         }
     )
-    added = (front.partition("/") for front in places if "/" in front)
-    return [
-        first,
-        *(
-            PLACE_ADDED.draft(
-                {"holds": cast("Holds", holds), "name": name, "path": places[f"{holds}/{name}"]}
-            )
-            for holds, _, name in added
-        ),
-    ]
+    return [first, *(_added(front, path) for front, path in places.items() if "/" in front)]
 
 
-def sync(team: Team) -> Adoption:
-    """Take in all that other programs wrote, evidence included.
+def _added(front: str, path: str) -> Draft:
+    """The draft that adds a folder as ``events/<name>``, ``chat/<name>`` or ``scribe/<name>``."""
+    holds, _, name = front.partition("/")
+    return PLACE_ADDED.draft({"holds": cast("Holds", holds), "name": name, "path": path})
 
-    Raises:
-        NoTeamError: a folder of the team is not there.
-        UnwritableError: the disk refuses; nothing was recorded.
+
+# The .gitignore --------------------------------------------------------------------------------
+
+
+def lacking(disk: Disk) -> list[str] | None:
+    """Our lines that the file does not have; None where it cannot be read as a file.
+
+    Only ``.nbs/.gitignore`` is ours: a team directory by another name needs none.
     """
-    with team.act(full=True) as act:
-        taken, files, left = _taken(act), act.look.files, act.look.left_alone
-    settings(team)  # says what it could not take of the configuration
-    return Adoption(
-        team.root, begun=False, files=files, kinds=taken, left_alone=left, warnings=team.warnings
-    )
+    if os.path.basename(os.path.realpath(disk.root)) != FOLDER:
+        return []
+    old = _ignored(disk)
+    if old is None:
+        return None
+    have = old.decode("utf-8", "replace").splitlines()
+    return [line for line in LINES if line not in have]
 
 
-def _taken(act: Act) -> dict[str, int]:
-    return dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
+def ignore(team: Team) -> None:
+    """Add what is lacking; lines that are there already stay as they are."""
+    missing = lacking(team.disk)
+    old = _ignored(team.disk)
+    if old is None or missing is None:
+        lines = " and ".join(LINES)
+        team.warnings.append(f"{PATH}: cannot be read as a file; put the lines {lines} into it")
+    elif missing:
+        start = old if not old or old.endswith(b"\n") else old + b"\n"
+        new = start + "".join(f"{line}\n" for line in missing).encode()
+        stat = team.disk.stat(PATH)
+        team.disk.write(PATH, File(new, 0o644 if stat is None else stat.mode))
 
 
-def _shortened(paths: list[str]) -> list[str]:
-    """The first paths, as many as fit in an entry, and the number of the others."""
-    first = next(names_in_bodies(paths), [])
-    left = len(paths) - len(first)
-    return [*first, f"({left} more)"] if left else first
-
-
-def _make_origin(project: str) -> str:
-    """A name that no other ledger has: also a restored copy must get its own."""
-    slug = re.sub(r"[^a-z0-9]+", "-", project.lower()).strip("-")[:40] or "team"
-    return f"tripod.invalid/{slug}/{fresh_ids(1)[0][0]}"
+def _ignored(disk: Disk) -> bytes | None:
+    """The file's bytes, b"" where nothing has its name; None where something else has."""
+    try:
+        old = disk.read(PATH, IGNORED.limit)
+    except UnreadableError:
+        return None
+    return b"" if old is None and not os.path.lexists(disk.full(PATH)) else old
