@@ -186,7 +186,7 @@ def _rebuild(call: Call) -> None:
     try:
         done = _rebuilt(call)
     except PagesDamagedError:
-        from tripod.recovery.repair import renew_aloud
+        from tripod.recovery.rebuild import renew_aloud
 
         root = find_team(call.values["team"])
         with readable(root), call.progress():

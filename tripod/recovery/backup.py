@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,7 +32,6 @@ from tripod.ledger.kinds.trust import FORKED_FROM
 from tripod.ledger.locator import FOLDER, named, nearest, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_ours, put_back
-from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.seal import sign_fork as sign_fork_note
 from tripod.projections import (
@@ -40,7 +39,6 @@ from tripod.projections import (
     LOG,
     Disk,
     differences,
-    fold_into,
     recorded,
     refold,
     source_of,
@@ -49,7 +47,6 @@ from tripod.projections import (
 )
 from tripod.projections.engine import ahead_of
 from tripod.recovery import rebuild as recover
-from tripod.recovery.repair import close_log, copy_pages, put_in_place, remove
 from tripod.team.team import Team
 from tripod.trust import keys
 from tripod.trust import seal as sealing
@@ -91,27 +88,25 @@ def backup(team: Team, path: str) -> Head:
     temporary = f"{path}.part"
     try:
         with closing(read_only(team.store.path)) as source:
-            copy_pages(source, temporary)
-        head = _head(temporary)
+            recover.copy_pages(source, temporary)
+        with _sound(temporary) as ledger:
+            head = ledger.head()
         os.link(temporary, path)  # unlike a rename, it replaces nothing
         sync_name(path)
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise UnwritableError(f"{path}: the backup cannot be written: {reason}") from error
     finally:
-        remove(temporary)
+        recover.remove(temporary)
     return head
 
 
-def _head(path: str) -> Head:
-    with closing(read_only(path)) as db:
-        return _ours(db).head()
-
-
-def _ours(db: sqlite3.Connection) -> SQLiteReader:
+@contextmanager
+def _sound(path: str) -> Iterator[SQLiteReader]:
     """The ledger of a database, which is shown to be one of ours (else LedgerDamagedError)."""
-    check_ours(db)
-    return SQLiteReader(db)
+    with closing(read_only(path)) as db:
+        check_ours(db)
+        yield SQLiteReader(db)
 
 
 # Back ------------------------------------------------------------------------------------------
@@ -173,11 +168,11 @@ def restore(
             fork = _choose(database, fresh, as_origin)
             size = _prepare(fresh, fork, sign_fork=sign_fork)
             _refuse_losses(root, fresh, discard)
-            kept = put_in_place(database, fresh, "replaced")
+            kept = recover.put_in_place(database, fresh, "replaced")
             if fork.new != fork.old:
                 _put_record_aside(root)
     finally:
-        remove(fresh)
+        recover.remove(fresh)
     with Team(root) as team:
         done = recover.rebuild(team, discard=discard)
         if fork.new != fork.old:
@@ -187,11 +182,11 @@ def restore(
             size,
             fork.new,
             fork.old,
-            forked=fork.new != fork.old,
-            kept=kept,
-            written=len(done.written),
-            displaced=done.displaced,
-            warnings=team.warnings,
+            fork.new != fork.old,
+            kept,
+            len(done.written),
+            done.displaced,
+            team.warnings,
         )
 
 
@@ -215,9 +210,8 @@ def _take(path: str, fresh: str) -> None:
     from tripod.verify.run import run
 
     try:
-        with closing(read_only(path)) as source:
-            check_ours(source)
-            copy_pages(source, fresh)
+        with _sound(path) as source:
+            recover.copy_pages(source.db, fresh)
         with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
             put_back(db)  # the entries are judged below; a copy may lack its triggers
     except (LedgerError, sqlite3.Error) as error:
@@ -233,15 +227,14 @@ def _take(path: str, fresh: str) -> None:
 
 def _choose(database: str, fresh: str, as_origin: str | None) -> _Fork:
     """Under which name the backup goes on; see the module."""
-    with closing(read_only(fresh)) as db:
-        ledger = SQLiteReader(db)
+    with _sound(fresh) as ledger:
         old = ledger.origin
         reason = _lacking(database, ledger)
         if reason is None and as_origin is None:
             return _Fork(old, old, "", None)
         used = {old}
         if tables_current(ledger):
-            used |= {row[0] for row in db.execute("SELECT origin FROM forks")}
+            used |= {row[0] for row in ledger.db.execute("SELECT origin FROM forks")}
     new = as_origin
     if new is None:
         new = f"{old.partition('/fork/')[0]}/fork/{fresh_ids(1)[0][0]}"
@@ -259,13 +252,14 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
     Raises:
         RefusedError: in its place stands the ledger of another team.
     """
-    check_ours(ledger.db)
     origin, size, nodes = ledger.origin, ledger.size, block_nodes(ledger.db)
     there: tuple[Head, str] | None = None
     first: bytes | None = None
-    with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as live:
-        first = SQLiteReader(live).header(0)
-        there = _ours(live).head(), SQLiteReader(live).origin
+    with suppress(LedgerError, sqlite3.Error), closing(read_only(database)) as db:
+        live = SQLiteReader(db)
+        first = live.header(0)
+        check_ours(db)
+        there = live.head(), live.origin
     if there is not None and there[0].size and first != ledger.header(0):
         raise RefusedError(
             f"{database} is the ledger {there[1]}, and the backup is of another one, {origin}: "
@@ -286,24 +280,20 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
 
 def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
     """Make the copy ready to be the ledger; give how many entries it was restored with."""
-    with closing(SQLiteStore(fresh, fold=fold_into)) as store:
+    with recover.folded(fresh) as (store, transaction):
         head = store.head()
-        with store.transaction() as transaction:
-            refold(transaction, store.read())
-            if fork.new != fork.old:
-                note = _signed(store, head, fork.new) if sign_fork else None
-                draft = FORKED_FROM.draft(
-                    {
-                        "origin": fork.old,
-                        "size": head.size,
-                        "root": head.root.hex(),
-                        "reason": fork.reason,
-                        "seal": fork.seal,
-                        "note": note,
-                    }
-                )
-                transaction.fork(fork.new, draft)
-        close_log(store.db)
+        if fork.new != fork.old:
+            draft = FORKED_FROM.draft(
+                {
+                    "origin": fork.old,
+                    "size": head.size,
+                    "root": head.root.hex(),
+                    "reason": fork.reason,
+                    "seal": fork.seal,
+                    "note": _signed(store, head, fork.new) if sign_fork else None,
+                }
+            )
+            transaction.fork(fork.new, draft)
     return head.size
 
 
@@ -321,8 +311,7 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
     Where no decision and no message is newer, what is new is taken in, as others' writes are.
     """
     recover.check_reason(discard)
-    with closing(read_only(fresh)) as db:
-        ledger = SQLiteReader(db)
+    with _sound(fresh) as ledger:
         source = source_of(ledger)
         disk = Disk(root, places=recorded(ledger))
         if discard is not None or ahead_of(ledger, disk) is None:
@@ -382,13 +371,13 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
         RefusedError: the record does not verify, or holds no bodies; nothing was made.
     """
     scratch, database = f"{root}/{_FROM_RECORD}", f"{root}/{DATABASE}"
-    _clear(scratch)
+    recover.remove(scratch)
     try:
         _load_record(root, scratch, keys)
         sync_path(scratch)
         rename_file(scratch, database)
     finally:
-        _clear(scratch)
+        recover.remove(scratch)
     with Team(root) as team:
         with team.store.transaction() as transaction:
             refold(transaction, team.store.read())
@@ -424,9 +413,3 @@ def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
         )
     if report.problem:
         raise LedgerDamagedError(report.problem)
-
-
-def _clear(path: str) -> None:
-    for name in (path, f"{path}-wal", f"{path}-shm", f"{path}-journal"):
-        with suppress(FileNotFoundError):
-            os.unlink(name)

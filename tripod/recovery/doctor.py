@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -29,7 +28,6 @@ from tripod.projections import BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CU
 from tripod.projections.layout import CONFIG
 from tripod.projections.pieces import BLOCKED
 from tripod.recovery import rebuild as recover
-from tripod.recovery.repair import RENEWING, remove
 from tripod.team import adoption
 from tripod.team.access import opened_at
 from tripod.team.adoption import PATH, ignore, lacking
@@ -91,16 +89,13 @@ PATIENCE = 3600  # seconds that a checkpoint event may lie, where ack-timeout sa
 WAIT_S = 2.0  # how long a busy writer is waited for
 _US = 1_000_000
 _RECORDS = "the next command records it (what never began is ordered once more)"
+_AT_WORK = "FROM agents WHERE state IN ('requested', 'started') ORDER BY seq"
 
 
 def around(evidence: OpenEvidence) -> Iterator[Trouble]:
     """All that the files and tables tell, besides whether they agree."""
-    yield from _clock(evidence)
-    yield from _claims(evidence)
-    yield from _checkpoints(evidence)
-    yield from _runs(evidence)
-    yield from _folders_of_runs(evidence)
-    yield from _ignored(evidence)
+    for part in (_clock, _claims, _checkpoints, _runs, _folders_of_runs, _ignored):
+        yield from part(evidence)
 
 
 def _clock(evidence: OpenEvidence) -> Iterator[Trouble]:
@@ -128,7 +123,10 @@ def _claims(evidence: OpenEvidence) -> Iterator[Trouble]:
 
 def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
     """Reviews that were asked for and that nobody answers."""
-    patience = _ack_timeout(evidence) or PATIENCE
+    patience = PATIENCE
+    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG.path):
+        value = json.loads(settings or "{}").get("ack_timeout")
+        patience = (value if type(value) is int else 0) or PATIENCE
     rows = evidence.query(
         "SELECT e.seq, e.name FROM events e LEFT JOIN claims c ON c.event = e.seq"
         " WHERE e.acked IS NULL AND e.type = ? AND coalesce(c.until_us, 0) <= ? ORDER BY e.seq",
@@ -146,20 +144,9 @@ def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
             yield Trouble("checkpoint-unanswered", f"{BUS.folder}/{name}", what, cure)
 
 
-def _ack_timeout(evidence: OpenEvidence) -> int:
-    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG.path):
-        value = json.loads(settings or "{}").get("ack_timeout")
-        return value if type(value) is int else 0
-    return 0
-
-
 def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
-    """Programs that are said to run, and that nobody runs any more."""
-    rows = evidence.query(
-        "SELECT spawn, role, subject FROM agents WHERE state IN ('requested', 'started')"
-        " ORDER BY seq"
-    )
-    for spawn, role, subject in rows:
+    """Programs that the ledger says are at work, and that have ended."""
+    for spawn, role, subject in evidence.query(f"SELECT spawn, role, subject {_AT_WORK}"):
         look = _look(f"{evidence.root}/{SPOOL}/{spawn}")
         if look is None or look.state == RUNNING:
             continue
@@ -175,12 +162,7 @@ def _runs(evidence: OpenEvidence) -> Iterator[Trouble]:
 def _folders_of_runs(evidence: OpenEvidence) -> Iterator[Trouble]:
     """Folders of runs that are over, or that never came to be recorded."""
     folder = f"{evidence.root}/{SPOOL}"
-    at_work = {
-        spawn
-        for (spawn,) in evidence.query(
-            "SELECT spawn FROM agents WHERE state IN ('requested', 'started')"
-        )
-    }
+    at_work = {spawn for (spawn,) in evidence.query(f"SELECT spawn {_AT_WORK}")}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         path = f"{folder}/{name}"
         look = _look(path) if is_spawn_id(name) and not os.path.islink(path) else None
@@ -227,10 +209,10 @@ def leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
             if name.startswith(TEMPORARY):
                 what = "left by a command of ours that died before it was done"
                 yield Trouble("leftover", path, what, "it is removed", CLEAR)
-            elif re.fullmatch(rf"{re.escape(DATABASE)}\.{RENEWING}", path):
+            elif path == f"{DATABASE}.{recover.RENEWING}":
                 what = "left by a `tripod rebuild` that was stopped"
                 yield Trouble("leftover", path, what, "it is removed", CLEAR)
-            elif re.fullmatch(rf"{re.escape(DATABASE)}[.-]restoring", path):
+            elif path in (f"{DATABASE}.restoring", f"{DATABASE}-restoring"):
                 what = "left by a restore that was stopped, or is at work"
                 yield Trouble("leftover", path, what, "the next restore removes it")
             elif folder and (name.endswith(".tmp") or name.startswith(".tmp-")):
@@ -292,14 +274,6 @@ _UNTOUCHED = "evidence is never touched here"
 _GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
 
 
-def judged(evidence: OpenEvidence) -> Report:
-    """What the checks of the ledger say; folds the entries for later questions."""
-    report = run(evidence, select=[check.NAME for check in LEDGER_CHECKS])
-    if not report.problem:
-        evidence.fold()
-    return report
-
-
 def stored(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     """All that is wrong with the ledger, its tables and its files."""
     yield from _ledger(evidence, report)
@@ -307,7 +281,8 @@ def stored(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     yield from behind
     yield from _tables(evidence)
     yield from _files(evidence, lagging=any(one.name == "files-behind" for one in behind))
-    yield from _logs(evidence)
+    for found in logs_altered(evidence):
+        yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
     yield from _inputs(evidence)
 
 
@@ -385,12 +360,6 @@ def _files(evidence: OpenEvidence, *, lagging: bool) -> Iterator[Trouble]:
             yield Trouble("evidence", path, "is missing, and was kept as evidence", _GIVEN_BACK)
 
 
-def _logs(evidence: OpenEvidence) -> Iterator[Trouble]:
-    """Logs of workers that are, or at an end were, not what their programs wrote."""
-    for found in logs_altered(evidence):
-        yield Trouble("log-altered", found.where, found.message, f"{_UNTOUCHED}: {found.help}")
-
-
 def _inputs(evidence: OpenEvidence) -> Iterator[Trouble]:
     """What people write, and was not understood."""
     for path, problems in evidence.query("SELECT path, problems FROM inputs ORDER BY path"):
@@ -432,9 +401,10 @@ def examine(path: str) -> Examined:
             what = "it holds no entry: the command that began it died, or it was emptied"
             cure = f"if a ledger stood here, {RESTORE}; if not, `tripod init` begins it"
             return Examined(root, (Trouble("empty-ledger", DATABASE, what, cure, stops=True),))
-        report = judged(evidence)
+        report = run(evidence, select=[check.NAME for check in LEDGER_CHECKS])
         if report.problem or evidence.problem:
             return Examined(root, (), report.problem or evidence.problem)
+        evidence.fold()
         found = [*stored(evidence, report), *around(evidence)]
         with busy(root) as holder:
             if holder is None:
@@ -460,7 +430,7 @@ def mend(found: Examined) -> Examined:
     wanted = {one.mends for one in found.troubles}
     if wanted & {SYNC, CLEAR, IGNORE}:
         with hold_file(f"{found.root}/{DATABASE}.lock"):
-            remove(f"{found.root}/{DATABASE}.{RENEWING}")
+            recover.remove(f"{found.root}/{DATABASE}.{recover.RENEWING}")
         _act(found.root, adoption.sync)
         with opened_at(found.root) as team, hold_file(f"{found.root}/{DATABASE}.lock"):
             ignore(team)
@@ -479,11 +449,6 @@ def _act(root: str, act: Callable[[Team], object]) -> None:
         with opened_at(root) as team:
             act(team)
     except PagesDamagedError:
-        from tripod.recovery.repair import renew_aloud
-
-        renew_aloud(root)
+        recover.renew_aloud(root)
         with opened_at(root) as team:
             act(team)
-
-
-# Doctor -----------------------------------------------------------------------------------------

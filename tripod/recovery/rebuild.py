@@ -2,25 +2,51 @@
 
 ``rebuild`` goes through the same fold and the same renders as daily work. What stood in a file's
 place is kept as a blob first. ``past`` shows any projection as of any entry.
+
+``renew`` writes a database with damaged pages anew from its entries:
+
+1. Under the writer's lock the ledger's own rows are copied beside it and checked in the copy
+   (``tripod.ledger.sqlite.repair``), and the tables are folded from them there. Dead here: nothing
+   happened; the next time, ``ledger.db.renewing`` is removed.
+2. The damaged database is copied as it is to ``ledger.db.damaged-1``. Dead here: nothing happened;
+   the next time another number is taken.
+3. The copy takes its place, in one transaction. Dead before its COMMIT: nothing happened. Dead
+   after it: the ledger is whole, the next command works on it, and the next rebuild removes the
+   copy.
+
+The files are another matter: ``rebuild`` follows. A backup takes the ledger's place by the same
+step 3 (``put_in_place``): the database that was there is kept under another name, and if its pages
+can be read at all, it is written over in a transaction of its own, so that a program that has it
+open sees the new one next, and none goes on writing to a file that has no name.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError, UnwritableError
-from tripod.ledger.sqlite.repair import walk
+from tripod.errors import (
+    BadArgumentError,
+    LedgerError,
+    NotFoundError,
+    RefusedError,
+    UnwritableError,
+)
+from tripod.ledger import DATABASE
+from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
+from tripod.ledger.sqlite.reader import read_only
+from tripod.ledger.sqlite.repair import copy_rows, walk
+from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction, explained
+from tripod.output import remark
 from tripod.projections import (
     BUS,
     PROJECTIONS,
     UNMERGED,
-    Conflict,
-    Difference,
     Disk,
     File,
     Source,
@@ -29,16 +55,17 @@ from tripod.projections import (
     create_tables,
     differences,
     fold_into,
+    refold,
     source_of,
     text,
 )
 from tripod.projections.unheld import told, unheld
-from tripod.recovery.repair import RENEWING, remove
-from tripod.team.act import Act
 from tripod.team.team import Team
 
 MAX_REASON = 500  # characters
 MAX_READ = 2**30
+RENEWING = "renewing"  # ledger.db.renewing: kept out of git as every ledger.db*
+_FILES = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True)
@@ -73,30 +100,33 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
     check_reason(discard)
     kept = 0
     with team.act(full=True, anew=True) as act:
+        files = act.writer
         remove(f"{team.store.path}.{RENEWING}")  # of one who was killed after its last step
         walk(team.store.db)
         paths: set[str] = set()
-        others: list[
-            str
-        ] = []  # kept once the list is whole: appending changes what it is read from
-        agreed = team.files.agreed
-        for difference in differences(
-            team.source, team.disk, evidence=evidence, agreed=agreed.keys()
+        why: dict[str, str] = {}  # bytes to keep; after this loop: appending changes what it reads
+        for path, want, have, _ in differences(
+            team.source, team.disk, evidence=evidence, agreed=files.agreed.keys()
         ):
-            paths.add(difference.path)
-            if _holds_others(team, act, difference):
-                others.append(difference.path)
-        paths |= {c.path for c in act.conflicts.values() if _is_ours(team, c)}
-        why = dict.fromkeys(others, "differed from the ledger when it was rebuilt")
-        for path in sorted(paths & act.conflicts.keys() - why.keys()):
-            why[path] = act.conflicts[path].detail
+            paths.add(path)
+            if have is None or have == want.data:
+                continue
+            if path in act.conflicts or not files.is_accounted(path, sha256(have).hexdigest()):
+                why[path] = "differed from the ledger when it was rebuilt"
+        for path, conflict in sorted(act.conflicts.items()):
+            # Where only an event of ours may stand, the file goes. What could not even be read,
+            # or is half of a merge, was never taken in.
+            is_other = conflict.what in ("unreadable", UNMERGED) or not path.endswith(".event")
+            if not is_other and team.disk.is_file(path):
+                paths.add(path)
+            if path in paths:
+                why.setdefault(path, conflict.detail)
         if act.look.ahead:
             strays = list(strangers(team.source, team.disk))
             why |= dict.fromkeys(strays, "the ledger holds no such event")
             paths.update(strays)
         # Half of a merge is refused in any case, by `displace`.
-        stakes = why.keys() - team.files.unmerged.keys()
-        lost = at_stake(team.source, team.disk, sorted(stakes))
+        lost = at_stake(team.source, team.disk, sorted(why.keys() - files.unmerged.keys()))
         if lost and discard is None:
             raise RefusedError(refusal(lost, "rebuild"))
         for path, reason in why.items():
@@ -107,20 +137,11 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
         act.rewrite |= paths
         if not act.conflicts:
             team.warnings.clear()
-    if team.files.failed:
-        path, problem = next(iter(team.files.failed.items()))
-        raise UnwritableError(
-            f"{path}: {problem}; {len(team.files.failed)} files could not be written"
-        )
+    failed = team.files.failed
+    if failed:
+        path, problem = next(iter(failed.items()))
+        raise UnwritableError(f"{path}: {problem}; {len(failed)} files could not be written")
     return Rebuilt(sorted(paths), kept, act.look.triggers)
-
-
-def _holds_others(team: Team, act: Act, difference: Difference) -> bool:
-    """Whether a file that differs holds more than what we had written there ourselves before."""
-    path, have = difference.path, difference.have
-    if have is None or have == difference.want.data:
-        return False
-    return path in act.conflicts or not team.files.is_accounted(path, sha256(have).hexdigest())
 
 
 def check_reason(discard: str | None) -> None:
@@ -166,19 +187,6 @@ def strangers(source: Source, disk: Disk) -> Iterator[str]:
                 yield path
 
 
-def _is_ours(team: Team, conflict: Conflict) -> bool:
-    """Whether a file that contradicts the ledger stands where only a projection of ours may.
-
-    What could not even be read, or is half of a merge, was never taken in.
-    """
-    path = conflict.path
-    return (
-        conflict.what not in ("unreadable", UNMERGED)
-        and path.endswith(".event")
-        and team.disk.is_file(path)
-    )
-
-
 @contextmanager
 def past(team: Team, seq: int | None) -> Iterator[Source]:
     """Tables as of entry ``seq`` (None: now), to render from for the length of a ``with``.
@@ -212,3 +220,118 @@ def rendered(source: Source, name: str) -> list[tuple[str, File]]:
         return [(path, file) for path, file in files if file is not None]
     names = ", ".join(dict.fromkeys(projection.name for projection in PROJECTIONS))
     raise NotFoundError(f"no projection {name!r}; there are {names}")
+
+
+# Whole databases -------------------------------------------------------------------------------
+
+
+def copy_pages(source: sqlite3.Connection, path: str) -> None:
+    """All of a database as of one moment, into a new file of its own, waited for."""
+    remove(path)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with closing(sqlite3.connect(path, isolation_level=None)) as target:
+        source.backup(target)
+        _close_log(target)
+    sync_path(path)
+
+
+def _close_log(db: sqlite3.Connection) -> None:
+    """Bring a database that nobody else has open into its one file, without a log beside it."""
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.execute("PRAGMA journal_mode=DELETE")
+
+
+def remove(path: str) -> None:
+    """Remove a database and what SQLite and we put beside it."""
+    for suffix in (*_FILES, ".lock"):
+        with suppress(FileNotFoundError):
+            os.unlink(path + suffix)
+
+
+@contextmanager
+def folded(fresh: str) -> Iterator[tuple[SQLiteStore, SQLiteTransaction]]:
+    """A copy of a ledger, its tables folded, in a transaction; then it is one file, closed."""
+    with closing(SQLiteStore(fresh, fold=fold_into)) as store:
+        with store.transaction() as transaction:
+            refold(transaction, store.read())
+            yield store, transaction
+        _close_log(store.db)
+
+
+def put_in_place(database: str, fresh: str, word: str) -> str:
+    """Put a prepared copy in the ledger's place; give where the old one is kept, '' if none was.
+
+    It is kept as ``<database>.<word>-<number>``. Dead before the last step: the old one is in its
+    place, or (where it could not be read) under that name, and ``fresh`` is whole.
+
+    Raises:
+        UnwritableError: the disk refuses, or others hold the database; nothing was replaced.
+    """
+    sync_path(fresh)
+    if not any(os.path.lexists(database + suffix) for suffix in _FILES):
+        rename_file(fresh, database)
+        return ""
+    number = 1
+    while any(os.path.lexists(f"{database}.{word}-{number}{suffix}") for suffix in _FILES):
+        number += 1
+    kept = f"{database}.{word}-{number}"
+    try:
+        with closing(read_only(database)) as live:
+            copy_pages(live, kept)
+        _write_over(database, fresh)
+    except sqlite3.OperationalError as error:
+        remove(kept)
+        raise explained(error, database) from error
+    except (LedgerError, sqlite3.Error):
+        remove(kept)
+        for suffix in _FILES:
+            with suppress(FileNotFoundError):
+                os.rename(database + suffix, kept + suffix)
+        os.rename(fresh, database)
+    sync_name(database)
+    return kept
+
+
+def _write_over(database: str, fresh: str) -> None:
+    with (
+        closing(sqlite3.connect(fresh)) as source,
+        closing(sqlite3.connect(database, timeout=30, isolation_level=None)) as target,
+    ):
+        source.backup(target)
+        target.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # where others read, a later one does it
+
+
+def renew(root: str) -> str:
+    """Write the database of the team directory ``root`` anew; give where the damaged one is kept.
+
+    Raises:
+        LedgerDamagedError: its entries are not sound, or not all of them can be read.
+        UnwritableError: the disk refuses. In both cases nothing was replaced.
+    """
+    database = f"{root}/{DATABASE}"
+    fresh = f"{database}.{RENEWING}"
+    try:
+        with hold_file(f"{database}.lock"):
+            remove(fresh)
+            mode = os.stat(database).st_mode & 0o7777
+            copy_rows(database, fresh)
+            with folded(fresh):
+                pass
+            os.chmod(fresh, mode)
+            kept = put_in_place(database, fresh, "damaged")
+            os.chmod(kept, mode)
+            return kept
+    except (sqlite3.Error, OSError) as error:
+        raise explained(error, database) from error
+    finally:
+        remove(fresh)
+
+
+def renew_aloud(root: str) -> str:
+    """``renew``, and print where the damaged database is kept."""
+    kept = renew(root)
+    remark(
+        f"pages of {root}/{DATABASE} were damaged: it was written anew from its entries, which "
+        f"are sound and all there; the damaged file is kept as {kept}"
+    )
+    return kept

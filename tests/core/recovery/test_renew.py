@@ -20,8 +20,8 @@ from tripod.ledger.sqlite.repair import copy_rows
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import fold_into
 from tripod.recovery import rebuild as recover
+from tripod.recovery.rebuild import renew
 from tripod.recovery.redaction import RedactionRequest, redact
-from tripod.recovery.repair import renew
 from tripod.team.access import opened
 from tripod.team.team import Team
 from tripod.verify.check import Report
@@ -212,7 +212,7 @@ def test_a_file_that_cannot_be_opened_is_left_and_what_to_do_is_said(team: str) 
 
 
 def test_a_full_disk_replaces_nothing(team: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tripod.recovery import repair
+    from tripod.recovery import rebuild as recover
 
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
@@ -221,7 +221,7 @@ def test_a_full_disk_replaces_nothing(team: str, monkeypatch: pytest.MonkeyPatch
     before = Path(database(team)).read_bytes()
     for name in ("copy_pages", "_write_over"):
         with monkeypatch.context() as patch:
-            patch.setattr(repair, name, full)
+            patch.setattr(recover, name, full)
             with pytest.raises(UnwritableError, match="disk is full"):
                 renew(team)
         assert Path(database(team)).read_bytes() == before

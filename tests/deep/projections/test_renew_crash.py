@@ -22,7 +22,7 @@ import os, sys
 sys.path[:0] = sys.argv[3:5]
 from pathlib import Path
 from tripod.ledger.sqlite import repair as copying
-from tripod.recovery import repair
+from tripod.recovery import rebuild
 
 root, death = sys.argv[1], sys.argv[2]
 die = lambda *_, **__: os._exit(9)
@@ -38,15 +38,15 @@ def in_the_middle(database, fresh):
 
 patches = {
     "while rows are copied": (copying, "_judged", die),
-    "while tables are folded": (repair, "_fold", die),
-    "before the old one is kept": (repair, "put_in_place", die),
-    "while the old one is kept": (repair, "copy_pages", half),
-    "before its place is taken": (repair, "_write_over", die),
-    "while its place is taken": (repair, "_write_over", in_the_middle),
-    "after its place was taken": (repair, "sync_name", die),
+    "while tables are folded": (rebuild, "folded", die),
+    "before the old one is kept": (rebuild, "put_in_place", die),
+    "while the old one is kept": (rebuild, "copy_pages", half),
+    "before its place is taken": (rebuild, "_write_over", die),
+    "while its place is taken": (rebuild, "_write_over", in_the_middle),
+    "after its place was taken": (rebuild, "sync_name", die),
 }
 setattr(*patches[death])
-repair.renew(root)
+rebuild.renew(root)
 """
 DEATHS = (
     "while rows are copied",
