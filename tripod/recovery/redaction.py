@@ -2,8 +2,8 @@
 
 In one transaction: for each entry a ``redacted`` one with name, time and reason; its body, salt and
 blobs erased; all tables folded anew with the tombstone. Then the files that showed it are written,
-and the sweep makes the database's file and its log anew (``Team.sweep``). If we die on the way, the
-next command that acts finishes both.
+and ``tripod.trust.export.sweep`` makes the database's file and its log anew. If we die on the way,
+the next command that acts finishes both.
 
 Copies that machinery made are erased with it: events that report the entry, and stored bytes of
 files. Other messages about it belong to their authors, and are only named. The texts of a body are
@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64decode
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -76,14 +76,23 @@ def texts_of(source: Source, value: Any) -> Iterator[str]:
         yield value
 
 
-def erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
+def _erased_texts(source: Source, kind: str, body: dict[str, Any]) -> list[str]:
     """What is erased with a body of this kind and is looked for elsewhere."""
     erasure = BY_NAME[kind].erasure
-    fields = () if erasure is None else erasure.searched()
-    seen = body.get("observed", {})
-    values = [body[name] for name in fields if name in body]
-    values += [seen["raw"]] if "raw" in seen else []
-    texts = [_plain(source, value) for value in map(_unwrapped, values) if value is not None]
+    values = [body.get(name) for name in (() if erasure is None else erasure.searched())]
+    values.append(body.get("observed", {}).get("raw"))
+    texts = []
+    for value in values:
+        if isinstance(value, dict) and value.keys() not in _CONTENT:
+            # What a program wrote is in a content of its own; None where it was too much to keep.
+            value = value.get("content")  # noqa: PLW2901 - the same value, unwrapped
+        if isinstance(value, str):
+            texts.append(value)
+        elif value is not None:
+            whole = (
+                b64decode(value["base64"]) if "base64" in value else content_bytes(source, value)
+            )
+            texts.append(whole.decode("utf-8", "replace"))
     if kind == "chat.sent":
         texts.append(f"{body['handle']}|{body['time']}: {texts[0]}")
     return [text for text in dict.fromkeys(texts) if text.strip()]
@@ -95,33 +104,15 @@ def _is_copy(kind: str) -> bool:
     return known is not None and known.erasure is not None and known.erasure.is_copy
 
 
-def _unwrapped(value: Any) -> Any:
-    """What a program wrote is kept in a content of its own; None where it was too much to keep."""
-    if isinstance(value, dict) and value.keys() not in _CONTENT:
-        return value.get("content")
-    return value
-
-
-def _plain(source: Source, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if "base64" in value:
-        return b64decode(value["base64"]).decode("utf-8", "replace")
-    return content_bytes(source, value).decode("utf-8", "replace")
-
-
-def pattern_for(texts: list[str]) -> re.Pattern[str] | None:
+def _pattern_for(texts: list[str]) -> re.Pattern[str] | None:
     """What finds copies of texts: long ones anywhere, a message's whole line as a line alone."""
-    parts = [re.escape(text.strip("\n")) for text in texts if _is_long(text)]
-    parts += [rf"\A{re.escape(t)}\Z" for t in texts if not _is_long(t) and "|" in t and ": " in t]
+    parts = []
+    for text in texts:
+        if len(text.strip("\n").encode()) >= LEAST:
+            parts.append(re.escape(text.strip("\n")))
+        elif "|" in text and ": " in text:
+            parts.append(rf"\A{re.escape(text)}\Z")
     return re.compile("|".join(parts)) if parts else None
-
-
-def _is_long(text: str) -> bool:
-    return len(text.strip("\n").encode()) >= LEAST
-
-
-# Redact -----------------------------------------------------------------------------------------
 
 
 MAX_REASON = 1000  # bytes
@@ -193,8 +184,14 @@ def redact(
             raise BadArgumentError(f"--export: {folder} is no folder")
     if dry_run:
         team.refresh()
-        return _plan(team, request, pattern, [])[0]
-    _judge(request)
+        return _plan(team, request, pattern)[0]
+    problem = line_problem(request.reason, "--reason", MAX_REASON)
+    if not request.reason.strip():
+        problem = "--reason: say why; it stays in the ledger"
+    if problem is None and not request.by:
+        problem = "--by: say who erases it; it stays in the ledger"
+    if problem is not None:
+        raise BadArgumentError(problem)
     again = [seq for seq in request.seqs if folders and _redaction_of(team, seq) is not None]
     rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
     plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
@@ -207,10 +204,9 @@ def redact(
 def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | None) -> Redaction:
     channels = [name for (name,) in team.store.db.execute("SELECT channel FROM channels")]
     locks = [f"{CHAT.folder}/{name}.chat" for name in channels]
-    searched: list[re.Pattern[str]] = []
     locks += [f"{LOG.folder}/{name}" for name in LOG.live(team.source)]
     with team.act(full=True, locks=locks, by=request.by) as act:
-        plan, entries = _plan(team, request, pattern, searched)
+        plan, entries, searched = _plan(team, request, pattern)
         told = f"{request.reason}\n{request.by}"
         if any(one.search(told) for one in searched):
             raise BadArgumentError(
@@ -225,16 +221,6 @@ def _erase(team: Team, request: RedactionRequest, pattern: re.Pattern[str] | Non
         f"{path} is over {READ_LIMIT >> 20} MiB and was not searched" for path in _large(team)
     ]
     return plan
-
-
-def _judge(request: RedactionRequest) -> None:
-    problem = line_problem(request.reason, "--reason", MAX_REASON)
-    if not request.reason.strip():
-        problem = "--reason: say why; it stays in the ledger"
-    if problem is None and not request.by:
-        problem = "--by: say who erases it; it stays in the ledger"
-    if problem is not None:
-        raise BadArgumentError(problem)
 
 
 def _erase_one(act: Act, entry: Entry, request: RedactionRequest) -> None:
@@ -263,32 +249,32 @@ def _redaction_of(team: Team, seq: int) -> int | None:
 
 
 def _plan(
-    team: Team,
-    request: RedactionRequest,
-    pattern: re.Pattern[str] | None,
-    searched: list[re.Pattern[str]],
-) -> tuple[Redaction, list[Entry]]:
-    """What is to be erased; ``searched`` are then the expressions that find what it says."""
+    team: Team, request: RedactionRequest, pattern: re.Pattern[str] | None
+) -> tuple[Redaction, list[Entry], list[re.Pattern[str]]]:
+    """What is to be erased, its entries, and the expressions that find its texts elsewhere."""
     plan = Redaction()
     chosen: dict[int, Entry] = {}
+
+    def choose(found: Iterable[tuple[Entry, str]]) -> None:
+        for entry, why in found:
+            chosen[entry.seq] = entry
+            plan.erased.append(Erased(entry.seq, entry.kind, entry.stream, why))
+
     if pattern is not None:
-        searched.append(pattern)
-        _take_matching(team, pattern, plan, chosen)
+        choose(_matching(team, pattern, plan))
         if not chosen and not plan.cannot:
             raise NotFoundError("nothing in the ledger matches")
     else:
-        _take_named(team, request.seqs, plan, chosen)
-        _take_copies(team, plan, chosen, searched)
+        choose(_named(team, request.seqs))
+        named = dict(chosen)
+        said = [t for e in named.values() for t in _erased_texts(team.source, e.kind, e.data)]
+        pattern = _pattern_for(said)
+        choose(_copies(team, named, said, pattern, plan))
     plan.erased.sort(key=lambda target: target.seq)
-    return plan, [chosen[seq] for seq in sorted(chosen)]
+    return plan, [chosen[seq] for seq in sorted(chosen)], [] if pattern is None else [pattern]
 
 
-def _take(plan: Redaction, chosen: dict[int, Entry], entry: Entry, why: str) -> None:
-    chosen[entry.seq] = entry
-    plan.erased.append(Erased(entry.seq, entry.kind, entry.stream, why))
-
-
-def _take_named(team: Team, seqs: Iterable[int], plan: Redaction, chosen: dict[int, Entry]) -> None:
+def _named(team: Team, seqs: Iterable[int]) -> Iterator[tuple[Entry, str]]:
     for seq in dict.fromkeys(seqs):
         entry = next(team.store.read(seq, seq + 1), None)
         if entry is None:
@@ -298,7 +284,7 @@ def _take_named(team: Team, seqs: Iterable[int], plan: Redaction, chosen: dict[i
         problem = problem or _hindrance(team, entry)
         if problem is not None:
             raise RefusedError(f"entry {seq} cannot be redacted: {problem}")
-        _take(plan, chosen, entry, "named")
+        yield entry, "named"
 
 
 def _hindrance(team: Team, entry: Entry) -> str | None:
@@ -313,9 +299,7 @@ def _hindrance(team: Team, entry: Entry) -> str | None:
     return None
 
 
-def _take_matching(
-    team: Team, pattern: re.Pattern[str], plan: Redaction, chosen: dict[int, Entry]
-) -> None:
+def _matching(team: Team, pattern: re.Pattern[str], plan: Redaction) -> Iterator[tuple[Entry, str]]:
     for entry in team.store.read():
         if pattern.search(entry.actor) or pattern.search(entry.stream):
             plan.cannot.append(f"entry {entry.seq}: its header says it, and stays")
@@ -323,50 +307,43 @@ def _take_matching(
         if not found:
             continue
         problem = _hindrance(team, entry)
-        keep = tombstone(entry.kind, entry.data) if problem is None else {}
-        kept = found.intersection(texts_of(team.source, keep))
-        if problem is None and kept:
-            plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")
-        if problem is None and found > kept:
-            _take(plan, chosen, entry, "matches")
-        elif problem is not None:
+        if problem is not None:
             plan.cannot.append(f"entry {entry.seq}: {problem}")
+            continue
+        kept = found.intersection(texts_of(team.source, tombstone(entry.kind, entry.data)))
+        if kept:
+            plan.cannot.append(f"entry {entry.seq}: a name in it says it, and stays")
+        if found > kept:
+            yield entry, "matches"
 
 
-def _take_copies(
-    team: Team, plan: Redaction, chosen: dict[int, Entry], searched: list[re.Pattern[str]]
-) -> None:
+def _copies(
+    team: Team,
+    named: Mapping[int, Entry],
+    said: Sequence[str],
+    pattern: re.Pattern[str] | None,
+    plan: Redaction,
+) -> Iterator[tuple[Entry, str]]:
     """Events that tell of the named entries, and bytes that were kept of files that show them."""
-    said = [text for e in chosen.values() for text in erased_texts(team.source, e.kind, e.data)]
-    pattern = pattern_for(said)
-    searched += [] if pattern is None else [pattern]
-    causes = {entry.id for entry in chosen.values()}
+    causes = {entry.id for entry in named.values()}
     starts = {text[:QUOTED] for text in said}
     for entry in team.store.read():
-        if entry.seq in chosen or entry.body is None or entry.kind == REDACTED.name:
+        if entry.seq in named or entry.body is None or entry.kind == REDACTED.name:
             continue
         if _tells_of(team, entry, causes, starts):
-            _take(plan, chosen, entry, "tells of it")
+            yield entry, "tells of it"
         elif pattern is not None and any(map(pattern.search, texts_of(team.source, entry.data))):
             if _is_copy(entry.kind):
-                _take(plan, chosen, entry, "holds a copy")
+                yield entry, "holds a copy"
             else:
                 plan.quoted.append(entry.seq)
 
 
 def _tells_of(team: Team, entry: Entry, causes: Collection[str], starts: Collection[str]) -> bool:
-    if entry.kind != "bus.published":
-        return False
-    cause = _cause(entry)
-    if cause not in causes:
+    if entry.kind != "bus.published" or orjson.loads(entry.header).get("cause") not in causes:
         return False
     said = "\n".join(texts_of(team.source, entry.data.get("payload", {})))
     return any(start in said for start in starts)
-
-
-def _cause(entry: Entry) -> str | None:
-    head: dict[str, Any] = orjson.loads(entry.header)
-    return head.get("cause")
 
 
 def _left(team: Team, searched: Sequence[re.Pattern[str]]) -> Iterator[str]:
