@@ -24,7 +24,7 @@ from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import TRUST
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
-from tripod.verify.anchors.comparison import hold
+from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.policy import Rules
 from tripod.verify.check import (
     BODIES,
@@ -224,7 +224,7 @@ def _look(evidence: OpenEvidence, chosen: Sequence[Check], *, since: bool) -> Br
             )
     if HEADS in wanted and HEADS not in broken:
         with _kept(broken, HEADS):
-            evidence.held = hold(evidence)
+            evidence.held = compare_heads(evidence)
     return broken
 
 

@@ -38,8 +38,6 @@ WIDE_CLASSES: dict[str, int] = {
     "tripod/agents/spec.py:SpawnResult": 15,
     "tripod/agents/spec.py:SpawnSpec": 17,
     "tripod/decisions/reader.py:Decision": 13,
-    "verify/anchors/heads.py:Outside": 13,
-    "verify/isolation/runs.py:Review": 15,
 }
 """Classes with more than 12 attributes, and how many they may have. Target: none but ``WIDER``."""
 

@@ -41,8 +41,13 @@ class Actor(NamedTuple):
 
 def listed(db: sqlite3.Connection) -> list[Actor]:
     """Every handle that ever had a key, in their order."""
-    sql = "SELECT handle, vkey, seq, max(number), revoked FROM actors GROUP BY handle ORDER BY 1"
-    return [Actor(row[0], row[1], row[2], row[3], bool(row[4])) for row in db.execute(sql)]
+    return _read(db, "SELECT handle, vkey, seq, max(number), revoked FROM actors GROUP BY handle"
+                     " ORDER BY 1")  # fmt: skip
+
+
+def _read(db: sqlite3.Connection, sql: str, *values: str) -> list[Actor]:
+    rows = db.execute(sql, values)
+    return [Actor(handle, vkey, seq, n, bool(gone)) for handle, vkey, seq, n, gone in rows]
 
 
 def key_path(vkey: str) -> str:
@@ -53,12 +58,14 @@ def key_path(vkey: str) -> str:
 
 
 def _newest(db: sqlite3.Connection, handle: str) -> Actor | None:
-    row = db.execute(
-        "SELECT handle, vkey, seq, number, revoked FROM actors WHERE handle = ?"
-        " ORDER BY number DESC LIMIT 1",
-        (handle,),
-    ).fetchone()
-    return None if row is None else Actor(row[0], row[1], row[2], row[3], bool(row[4]))
+    sql = "SELECT handle, vkey, seq, number, revoked FROM actors WHERE handle = ?"
+    return next(iter(_read(db, f"{sql} ORDER BY number DESC LIMIT 1", handle)), None)
+
+
+def _in_force(db: sqlite3.Connection, handle: str) -> Actor | None:
+    """The key that a handle signs with; None where it has none, or none any more."""
+    held = _newest(db, handle)
+    return None if held is None or held.revoked else held
 
 
 # Signing ---------------------------------------------------------------------------------------
@@ -68,14 +75,13 @@ class Signing:
     """Signs what actors do who have a key, with the private keys that are on this host."""
 
     def __init__(self, ledger: LedgerReader) -> None:
-        """Nothing is read yet."""
         self._ledger = ledger
         self._keys: dict[str, SigningKey] = {}
 
     def fetch(self, handle: str) -> None:
         """Have the key of a handle ready, if it has one (RefusedError: it cannot be used here)."""
-        held = _newest(self._ledger.tables, handle)
-        if held is not None and not held.revoked:
+        held = _in_force(self._ledger.tables, handle)
+        if held is not None:
             self._key(held)
 
     def sign(self, acts: Sequence[Draft]) -> list[Draft]:
@@ -90,15 +96,12 @@ class Signing:
             if OBSERVED not in draft.body:  # whose word that is, nobody here can vouch for
                 places.setdefault(draft.actor, []).append(place)
         for handle, its in places.items():
-            held = _newest(self._ledger.tables, handle)
-            if held is None or held.revoked:
-                continue
-            origin = self._ledger.origin
-            signed = sign_drafts(
-                origin, [done[place] for place in its], fresh_ids(len(its)), self._key(held)
-            )
-            for place, draft in zip(its, signed, strict=True):
-                done[place] = draft
+            held = _in_force(self._ledger.tables, handle)
+            if held is not None:
+                origin, drafts = self._ledger.origin, [done[place] for place in its]
+                signed = sign_drafts(origin, drafts, fresh_ids(len(its)), self._key(held))
+                for place, draft in zip(its, signed, strict=True):
+                    done[place] = draft
         return done
 
     def _key(self, held: Actor) -> SigningKey:
@@ -110,11 +113,7 @@ class Signing:
 
 
 def _private(held: Actor, passphrase: Passphrase) -> SigningKey:
-    """The private part of a key.
-
-    Raises:
-        RefusedError: it is not on this host, or cannot be used.
-    """
+    """The private part of a key (RefusedError: it is not on this host, or cannot be used)."""
     from tripod.trust import keys
 
     path = key_path(held.vkey)
@@ -166,17 +165,14 @@ def request(team: Context, handle: str, passphrase: bytes | None = None) -> str:
     Raises:
         RefusedError: the handle can have no key, or the folder of keys lies in the team directory.
     """
-    from tripod.ledger.actors import handle_problem, sign_change
+    from tripod.ledger.actors import sign_change
     from tripod.trust import keys
 
-    problem = handle_problem(handle)
-    if problem is not None:
-        raise RefusedError(f"the handle {handle!r} can have no key: it {problem}")
+    _check_handle(handle)
     keys.check_outside(team.root)
     key = keys.make(handle)
     keys.store(key_path(key.verifier().format()), key, passphrase)
-    held = _newest(team.store.db, handle)
-    number = 1 if held is None else held.number + 1
+    number = _next_number(team, handle)
     return sign_change(team.store.origin, number, key.verifier(), (key,))
 
 
@@ -187,16 +183,14 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
         RefusedError: the note is no such request, nobody who may put the key in force has one
             here, or the handle's key changed meanwhile.
     """
-    from tripod.ledger.actors import cosign_note, handle_problem, read_request
+    from tripod.ledger.actors import cosign_note, read_request
 
     try:
         number, key = read_request(note, team.store.origin)
     except (LedgerError, ValueError) as error:
         raise RefusedError(f"the request cannot be admitted: {error}") from error
-    problem = handle_problem(key.name)
-    if problem is not None:
-        raise RefusedError(f"the handle {key.name!r} can have no key: it {problem}")
-    before = _newest(team.store.db, key.name)
+    _check_handle(key.name)
+    before = _in_force(team.store.db, key.name)
     voucher = _voucher(team, key.name, ask)
     if voucher is not None:
         note = cosign_note(note, voucher)
@@ -210,7 +204,7 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
         )
 
     team.append_apart(change)
-    if before is not None and not before.revoked and os.path.exists(key_path(before.vkey)):
+    if before is not None and os.path.exists(key_path(before.vkey)):
         os.unlink(key_path(before.vkey))
     _seal(team)
     return key.format()
@@ -230,8 +224,8 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
     problem = line_problem(reason, "--reason", MAX_REASON)
     if problem is not None:
         raise RefusedError(problem)
-    held = _newest(team.store.db, handle)
-    if held is None or held.revoked:
+    held = _in_force(team.store.db, handle)
+    if held is None:
         raise NotFoundError(f"{handle!r} has no key in force: `tripod actor list` shows who has")
     voucher = _voucher(team, handle, ask)
     assert voucher is not None  # the key in force may always vouch, so somebody must
@@ -240,27 +234,31 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
 
     def change() -> Sequence[Draft]:
         _check_next(team, handle, number)
-        return (
-            ACTOR_REVOKED.draft(
-                {
-                    "handle": handle,
-                    "vkey": held.vkey,
-                    "number": number,
-                    "reason": reason,
-                    "note": note,
-                }
-            ),
-        )
+        return (ACTOR_REVOKED.draft({
+            "handle": handle, "vkey": held.vkey, "number": number, "reason": reason, "note": note,
+        }),)  # fmt: skip
 
     team.append_apart(change)
     _seal(team)
     return held.vkey
 
 
+def _check_handle(handle: str) -> None:
+    from tripod.ledger.actors import handle_problem
+
+    problem = handle_problem(handle)
+    if problem is not None:
+        raise RefusedError(f"the handle {handle!r} can have no key: it {problem}")
+
+
+def _next_number(team: Context, handle: str) -> int:
+    held = _newest(team.store.db, handle)
+    return 1 if held is None else held.number + 1
+
+
 def _check_next(team: Context, handle: str, number: int) -> None:
     """Within the append: refuse where the key of the handle changed since it was looked at."""
-    held = _newest(team.store.db, handle)
-    if number != (1 if held is None else held.number + 1):
+    if number != _next_number(team, handle):
         raise RefusedError(f"the key of {handle!r} changed meanwhile: look at `tripod actor list`")
 
 

@@ -107,16 +107,8 @@ Ask = Callable[[bytes], Response]
 """Brings a request to a witness, and its answer back."""
 
 
-# The seal --------------------------------------------------------------------------------------
-
-
 def newest_seal(team: Team) -> Sealed:
-    """The newest seal, over what the ledger really holds.
-
-    Raises:
-        NotFoundError: nothing was sealed yet.
-        RefusedError: the seal contradicts the ledger.
-    """
+    """The newest seal (NotFoundError: there is none; RefusedError: it contradicts the ledger)."""
     row = team.store.db.execute(f"{_SEALS} LIMIT 1").fetchone()
     if row is None:
         raise NotFoundError("nothing is sealed yet: `tripod key new`, then `tripod seal`")
@@ -154,26 +146,15 @@ def known_witnesses(team: Team) -> Policy:
 
 
 def ask_url(url: str, timeout: float) -> Ask:
-    """Ask a witness over HTTP at ``url`` + ``/add-checkpoint``.
+    """Ask a witness over HTTP at ``url`` + ``/add-checkpoint`` (BadArgumentError: no URL).
 
-    Raises:
-        BadArgumentError: that is no URL; the asking itself raises UnreachableError.
+    The function that it gives raises UnreachableError.
     """
     check_url(url, "the witness")
     full = f"{url.rstrip('/')}/add-checkpoint"
-
-    def ask(data: bytes) -> Response:
-        reply = post(
-            full,
-            data,
-            content_type=TEXT_TYPE,
-            limit=MAX_ANSWER,
-            timeout=timeout,
-            what="the witness",
-        )
-        return Response(reply.status, reply.content_type, reply.body)
-
-    return ask
+    return lambda data: post(
+        full, data, content_type=TEXT_TYPE, limit=MAX_ANSWER, timeout=timeout, what="the witness"
+    )
 
 
 def last_size(team: Team, name: str) -> int:
@@ -186,15 +167,10 @@ def last_size(team: Team, name: str) -> int:
 
 
 def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
-    """What a witness is asked that has seen ``old`` entries.
-
-    Raises:
-        RefusedError: it has seen more than the seal covers.
-    """
+    """What a witness is asked that has seen ``old`` entries (RefusedError: the seal has fewer)."""
     if old > sealed.seal.size:
         raise _ahead(team, sealed.seal, old)
-    nodes = block_nodes(team.store.db)
-    hashes = consistency_proof(nodes, old, sealed.seal.size)
+    hashes = consistency_proof(block_nodes(team.store.db), old, sealed.seal.size)
     return format_request(CosignRequest(old, tuple(hashes), sealed.note))
 
 
@@ -240,16 +216,19 @@ def _take(
             "compare the key with the one that `tripod witness show` prints there"
         ) from error
     seconds = cosignature_time(good[0])
-    apart = abs(seconds - int(time.time()))
-    if apart > APART:
-        team.warnings.append(f"the clock of {good[0].name} and ours differ by {apart} s")
+    _compare_clocks(team, good[0].name, seconds)
     data = format_note(Note(sealed.note.text, (*sealed.note.signatures, *good)))
     return record(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
 
 
 def _cosignatures(sealed: Sealed, body: bytes, keys: Sequence[VerifierKey]) -> list[Signature]:
-    note = Note(sealed.note.text, parse_signatures(body))
-    return verify(note, keys)
+    return verify(Note(sealed.note.text, parse_signatures(body)), keys)
+
+
+def _compare_clocks(team: Team, name: str, seconds: int) -> None:
+    apart = abs(seconds - int(time.time()))
+    if apart > APART:
+        team.warnings.append(f"the clock of {name} and ours differ by {apart} s")
 
 
 def take_late(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
@@ -305,14 +284,8 @@ def stamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
         .cert_request(cert_request=True)
         .build()
     )
-    reply = post(
-        url,
-        request.as_bytes(),
-        content_type=_QUERY,
-        limit=MAX_RECEIPT,
-        timeout=timeout,
-        what="the timestamp authority",
-    )
+    data, what = request.as_bytes(), "the timestamp authority"
+    reply = post(url, data, content_type=_QUERY, limit=MAX_RECEIPT, timeout=timeout, what=what)
     if reply.status != 200 or reply.content_type != _REPLY:
         raise UnreachableError(
             f"{url} answered {reply.status} with {reply.content_type}, not with a timestamp; "
@@ -325,19 +298,16 @@ def stamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
             f"{url}: {error}. Nothing was recorded; is {authorities} its authority?"
         ) from error
     seconds = stamped.micros // 1_000_000
-    apart = abs(seconds - int(time.time()))
-    if apart > APART:
-        team.warnings.append(f"the clock of {url} and ours differ by {apart} s")
+    _compare_clocks(team, url, seconds)
     return record(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
 
 
 def _roots(path: str) -> list[Certificate]:
     try:
         return parse_authorities(read_plain(path, _MAX_AUTHORITIES, named=True))
-    except OSError as error:
-        raise BadArgumentError(f"--ca {path}: {error.strerror}") from error
-    except MalformedError as error:
-        raise BadArgumentError(f"--ca {path}: {error}") from error
+    except (OSError, MalformedError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadArgumentError(f"--ca {path}: {reason}") from error
 
 
 # Recording -------------------------------------------------------------------------------------
@@ -345,12 +315,11 @@ def _roots(path: str) -> list[Certificate]:
 
 def record(team: Team, receipt: Receipt) -> Receipt:
     """Log a receipt that was checked."""
-    size, root = receipt.seal.size, receipt.seal.root
     draft = ANCHOR_RECEIVED.draft(
         {
             "method": receipt.method,
-            "size": size,
-            "root": root.hex(),
+            "size": receipt.seal.size,
+            "root": receipt.seal.root.hex(),
             "name": receipt.name,
             "receipt": receipt.data,
         }
@@ -366,8 +335,7 @@ def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
     Raises:
         NotFoundError: the entry is no receipt, or its bytes were erased.
     """
-    size = team.store.head().size
-    entry = next(team.store.read(seq, seq + 1)) if seq < size else None
+    entry = team.store.entry(seq) if seq < team.store.size else None
     if entry is None or entry.kind != "anchor.received" or entry.body is None:
         raise NotFoundError(
             f"entry {seq} holds no receipt: `tripod anchor list` names those that do"
@@ -376,8 +344,8 @@ def receipt_files(team: Team, seq: int) -> dict[str, bytes]:
     data = content_bytes(team.source, body["receipt"])
     if body["method"] != "tsa":
         return {"receipt.note": data}
-    origin = orjson.loads(entry.header)["ledger"]
-    text = format_seal(Seal(origin, body["size"], bytes.fromhex(body["root"])))
+    line = orjson.loads(entry.header)["ledger"]
+    text = format_seal(Seal(line, body["size"], bytes.fromhex(body["root"])))
     return {"receipt.tsr": data, "seal.txt": text.encode()}
 
 
@@ -470,7 +438,8 @@ def remember(team: Team, ref: str) -> Receipt | None:
             tree = _tree(repository, path, blob)
             message = f"Seal of {sealed.seal.size} entries of {sealed.seal.origin}"
             commit = _commit(repository, tree, message, tip)
-            _move(repository, ref, commit, tip)
+            _lend(repository)
+            repository.ask("update-ref", ref, commit, tip or "0" * len(commit))
             written = repository.ask("cat-file", "commit", commit)
             seconds = repository.commit(commit).seconds
     except GitError as error:
@@ -499,18 +468,13 @@ def push(team: Team, ref: str, remote: str) -> None:
         ) from error
 
 
-# Within ----------------------------------------------------------------------------------------
-
-
 def _tree(repository: Repository, path: str, blob: str) -> str:
     """Write the trees that hold one file at a path from the repository's top."""
-    *folders, name = path.encode("utf-8", "surrogateescape").split(b"/")
-    line = b"100644 blob %b\t%b\0" % (blob.encode(), name)
-    tree = repository.ask("mktree", "-z", given=line).decode().strip()
-    for part in reversed(folders):
-        line = b"040000 tree %b\t%b\0" % (tree.encode(), part)
-        tree = repository.ask("mktree", "-z", given=line).decode().strip()
-    return tree
+    data, mode = blob, b"100644 blob"
+    for part in reversed(path.encode("utf-8", "surrogateescape").split(b"/")):
+        line = b"%b %b\t%b\0" % (mode, data.encode(), part)
+        data, mode = repository.ask("mktree", "-z", given=line).decode().strip(), b"040000 tree"
+    return data
 
 
 def _commit(repository: Repository, tree: str, message: str, tip: str | None) -> str:
@@ -531,11 +495,6 @@ def _lend(repository: Repository) -> None:
     for name in ("refs", "packed-refs", "logs"):
         if os.path.lexists(f"{common}/{name}"):
             os.symlink(f"{common}/{name}", f"{folder}/{name}")
-
-
-def _move(repository: Repository, ref: str, commit: str, tip: str | None) -> None:
-    _lend(repository)
-    repository.ask("update-ref", ref, commit, tip or "0" * len(commit))
 
 
 def _address(repository: Repository, remote: str) -> tuple[str, bool]:
@@ -569,14 +528,6 @@ def _outward(*, named: bool) -> dict[str, str]:
 # Web --------------------------------------------------------------------------------------------
 
 
-class Reply(NamedTuple):
-    """What came back: the HTTP status, the type that was claimed for the body, the body."""
-
-    status: int
-    content_type: str
-    body: bytes
-
-
 def check_url(url: str, what: str) -> None:
     """Refuse what is no plain http or https URL.
 
@@ -601,13 +552,13 @@ def check_url(url: str, what: str) -> None:
 
 def post(
     url: str, data: bytes, *, content_type: str, limit: int, timeout: float, what: str
-) -> Reply:
+) -> Response:
     """Send ``data`` and give what came back, whatever its status is.
 
     Args:
-        url: where to; it has passed ``check_url``. No redirection is followed.
+        url: has passed ``check_url``. No redirection is followed.
         data: the body.
-        content_type: what it is.
+        content_type: what the body is.
         limit: more bytes than these are not read.
         timeout: seconds in which all must be over.
         what: is asked (``the witness``), for messages.
@@ -620,12 +571,9 @@ def post(
     from urllib.request import Request
 
     end = time.monotonic() + timeout
-    request = Request(  # noqa: S310 - check_url let http and https pass alone
-        url,
-        data=data,
-        headers={"Content-Type": content_type, "User-Agent": "tripod"},
-        method="POST",
-    )
+    headers = {"Content-Type": content_type, "User-Agent": "tripod"}
+    # check_url let http and https pass alone
+    request = Request(url, data=data, headers=headers, method="POST")  # noqa: S310
     try:
         try:
             with _opener().open(request, timeout=timeout) as reply:
@@ -653,7 +601,7 @@ def _opener() -> OpenerDirector:
     return build_opener(Stay)
 
 
-def _read(reply: Any, limit: int, end: float) -> Reply:
+def _read(reply: Any, limit: int, end: float) -> Response:
     parts: list[bytes] = []
     total = 0
     while part := reply.read1(16 * 1024):
@@ -667,4 +615,4 @@ def _read(reply: Any, limit: int, end: float) -> Reply:
     length = reply.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) != total:
         raise OSError(f"the answer broke off at byte {total} of {length}")
-    return Reply(reply.status, reply.headers.get_content_type(), b"".join(parts))
+    return Response(reply.status, reply.headers.get_content_type(), b"".join(parts))

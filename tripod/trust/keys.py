@@ -28,9 +28,6 @@ class LockedKeyError(RefusedError):
     """The private key is encrypted, and no passphrase was given."""
 
 
-# Places ----------------------------------------------------------------------------------------
-
-
 def home() -> str:
     """The folder of this signer's keys and seals, an absolute path."""
     given = os.environ.get("TRIPOD_HOME")
@@ -52,20 +49,13 @@ def key_path(origin: str) -> str:
 
 
 def check_outside(root: str) -> None:
-    """Refuse a home within the team directory: what is there is committed, copied and shown.
-
-    Raises:
-        RefusedError: it lies there.
-    """
+    """Raise RefusedError if the home lies in the team directory: that is committed and shown."""
     inner = os.path.realpath(home())
     if f"{inner}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):
         raise RefusedError(
             f"{inner} lies in the team directory, where a private key must not be: set "
             "TRIPOD_HOME to a folder that only you can read"
         )
-
-
-# Passphrases -----------------------------------------------------------------------------------
 
 
 def never() -> bytes | None:
@@ -90,9 +80,6 @@ def from_file() -> bytes | None:
     if not line:
         raise RefusedError(f"{PASSPHRASE_FILE}: the first line of {path} is empty")
     return line
-
-
-# Key files -------------------------------------------------------------------------------------
 
 
 def make(origin: str) -> SigningKey:

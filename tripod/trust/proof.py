@@ -11,13 +11,12 @@ meanwhile. If we die here, the old pin or the new one stands there, whole.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 
 from tripod.errors import BadArgumentError, MalformedError, NotFoundError, RefusedError
 from tripod.ledger import consistency_proof, inclusion_proof
-from tripod.ledger.files import hold_folder, read_plain
+from tripod.ledger.files import hold_folder, read_plain, replace_file
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.proof import Proof, format_proof
@@ -79,9 +78,6 @@ def prove_growth(database: str, old: Seal, note: str) -> bytes:
     return format_request(CosignRequest(old.size, tuple(hashes), parse_note(note.encode())))
 
 
-# Pin --------------------------------------------------------------------------------------------
-
-
 def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
     """Let the pin at ``path`` remember ``data``; False where it remembers as much or more already.
 
@@ -93,16 +89,14 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
         OSError: the disk refused; what stood there stands there still.
     """
     path = os.path.realpath(path)
-    folder = os.path.dirname(path)
-    with hold_folder(folder) as place:
+    with hold_folder(os.path.dirname(path)):
         there = read_pin(path)
         if there is not None:
             if not _moves(path, there.seal, parse_head(data)[0], agrees):
                 return False
             if read_plain(path, len(data), named=True) == data:
                 return False
-        _replace(folder, path, data)
-        os.fsync(place)
+        replace_file(path, data, 0o644)
     return True
 
 
@@ -119,23 +113,6 @@ def _moves(path: str, old: Seal, new: Seal, agrees: Callable[[Seal], bool]) -> b
             "nothing was written, judge the ledger again"
         )
     return old.size <= new.size
-
-
-def _replace(folder: str, path: str, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".pin-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-# Export seal ------------------------------------------------------------------------------------
 
 
 def fresh_seal(team: Team) -> str:

@@ -72,25 +72,18 @@ def seal(team: Context, reason: SealReason, passphrase: Passphrase | None = None
     """Seal the ledger as it stands and record that; where nothing is new, give the newest seal.
 
     ``passphrase`` is asked where the key is encrypted; by default the file that
-    ``$TRIPOD_PASSPHRASE_FILE`` names.
-
-    Gives None where the ledger has no key, or its private part is not on this host.
+    ``$TRIPOD_PASSPHRASE_FILE`` names. None where the ledger has no key, or its private part is not
+    on this host.
 
     Raises:
         RefusedError: the key cannot be used, or this host sealed another history already.
     """
     vkey = in_force(team.store)
-    if vkey is None or not _is_here(vkey):
-        return None
-    return _seal(team, vkey, reason, passphrase)
+    return _seal(team, vkey, reason, passphrase) if vkey is not None and _is_here(vkey) else None
 
 
 def seal_now(team: Context, passphrase: Passphrase) -> str:
-    """Seal because somebody asked for it: ``seal``, with an error where that gives nothing.
-
-    Raises:
-        RefusedError: there is no key, or it cannot be used.
-    """
+    """Seal because a user asked for it (RefusedError: there is no key, or it cannot be used)."""
     vkey = in_force(team.store)
     if vkey is None:
         raise RefusedError("this ledger has no key: `tripod key new` makes one")
@@ -105,7 +98,11 @@ def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase |
 
     def sign() -> Sequence[Draft]:
         head, last = team.store.head(), newest(team.store.db)
-        if last is not None and head.size == last.seq + 1 and key.name == _origin(last.note):
+        if (
+            last is not None
+            and head.size == last.seq + 1
+            and key.name == last.note.partition("\n")[0]
+        ):
             check_memory(key.name, head, team.store.node)
             made.append(last.note)
             return ()
@@ -120,9 +117,9 @@ def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase |
 
 
 def _keep_record(team: Context, note: str) -> None:
-    """Bring the record to a seal that is committed: where that fails, the next one makes it whole.
+    """Bring the record to a seal that is committed.
 
-    The seal stands, so trouble becomes a warning.
+    The seal stands, so trouble becomes a warning, and the next seal makes the record whole.
     """
     from tripod.trust.export import update
 
@@ -184,10 +181,6 @@ def _is_here(vkey: str) -> bool:
 
     path = key_path(name_of(vkey))
     return os.path.exists(path) or os.path.exists(f"{path}.new")
-
-
-def _origin(note: str) -> str:
-    return note.partition("\n")[0]
 
 
 # Keys ------------------------------------------------------------------------------------------
@@ -274,23 +267,7 @@ def seal_path(origin: str) -> str:
 
 
 def last_note(origin: str) -> str | None:
-    """The note of the last seal that was signed here for a ledger; raises as ``last_seal`` does."""
-    last = _last(origin)
-    return None if last is None else last[0]
-
-
-def last_seal(origin: str) -> Seal | None:
-    """The last seal that was signed here for a ledger, None where none was.
-
-    Raises:
-        RefusedError: what stands there cannot be read as that.
-    """
-    last = _last(origin)
-    return None if last is None else last[1]
-
-
-def _last(origin: str) -> tuple[str, Seal] | None:
-    """The note and what it says.
+    """The note of the last seal that was signed here for a ledger, None where none was.
 
     Raises:
         RefusedError: what stands there cannot be read as that.
@@ -301,14 +278,24 @@ def _last(origin: str) -> tuple[str, Seal] | None:
     except FileNotFoundError:
         return None
     try:
-        seal = parse_seal(parse_note(data).text)
+        seal = _parse(data)
     except LedgerError as error:
         raise RefusedError(
             f"{path} remembers what was sealed last, and cannot be read: {error}"
         ) from error
     if seal.origin != origin:
         raise RefusedError(f"{path} is the last seal of {seal.origin!r}, not of {origin!r}")
-    return data.decode(), seal
+    return data.decode()
+
+
+def last_seal(origin: str) -> Seal | None:
+    """What ``last_note`` says."""
+    note = last_note(origin)
+    return None if note is None else _parse(note.encode())
+
+
+def _parse(note: bytes) -> Seal:
+    return parse_seal(parse_note(note).text)
 
 
 def continues(old: Seal, size: int, nodes: Nodes) -> str | None:
@@ -327,11 +314,7 @@ def continues(old: Seal, size: int, nodes: Nodes) -> str | None:
 
 
 def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
-    """Refuse a ledger of which this host sealed more already, or other entries.
-
-    Raises:
-        RefusedError: it did, or what it sealed cannot be read.
-    """
+    """Raise RefusedError if this host sealed more of this ledger already, or other entries."""
     old = last_seal(origin)
     problem = None if old is None else continues(old, head.size, nodes)
     if problem is not None:

@@ -51,10 +51,12 @@ _MAX_KEY = 1024  # bytes
 
 
 class WitnessFolder:
-    """One witness, by its folder. Everything is read anew for each request."""
+    """One witness, by its folder. Everything is read anew for each request.
+
+    ``now`` gives the seconds since 1970.
+    """
 
     def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
-        """Name the folder; ``now`` gives the seconds since 1970."""
         self.path = path
         self._now = now
 
@@ -167,7 +169,7 @@ class WitnessFolder:
         origin = origin_of(request)
         if all(log.name != origin for log in logs):
             return decide(request, logs, None, key, 0).answer  # and nothing of it on our disk
-        folder = self._folder(log_folder(origin))
+        folder = self._folder(origin)
         self._make(folder)
         with hold_file(os.path.join(folder, "lock")):
             last = self._kept(folder)
@@ -187,7 +189,7 @@ class WitnessFolder:
         """
         own, found = self.key().verifier(), []
         for log in self.logs():
-            folder = self._folder(log_folder(log.name))
+            folder = self._folder(log.name)
             last = self._kept(folder)
             try:
                 seal, seconds = (None, 0) if last is None else kept_seal(last, log.name, own)
@@ -196,22 +198,21 @@ class WitnessFolder:
             found.append((log, seal, seconds))
         return found
 
-    def _folder(self, name: str) -> str:
-        return os.path.join(self.path, "logs", name)
+    def _folder(self, origin: str) -> str:
+        return os.path.join(self.path, "logs", log_folder(origin))
 
     def _make(self, folder: str) -> None:
         """Have the folder of a log, and its name on the disk before anything is kept in it."""
-        if os.path.isdir(folder):
-            return
-        parent = os.path.dirname(folder)
-        os.makedirs(folder, exist_ok=True)
-        sync_path(parent)
-        sync_path(self.path)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            sync_path(os.path.dirname(folder))
+            sync_path(self.path)
 
     def _kept(self, folder: str) -> Note | None:
-        data = _read(os.path.join(folder, _LATEST))
         try:
-            return None if data is None else parse_note(data)
+            return parse_note(read_plain(os.path.join(folder, _LATEST), MAX_NOTE, named=True))
+        except FileNotFoundError:
+            return None
         except MalformedError as error:
             raise _damaged(folder, error) from error
 
@@ -221,10 +222,3 @@ def _damaged(folder: str, error: Exception) -> RefusedError:
         f"{folder}/{_LATEST} is not what this witness kept ({error}); it signs nothing for this "
         "log until the file is back from a backup that is not older than its last cosignature"
     )
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        return read_plain(path, MAX_NOTE, named=True)
-    except FileNotFoundError:
-        return None

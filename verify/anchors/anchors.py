@@ -7,7 +7,7 @@ in the team directory, since anyone who can write the ledger can write that, too
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from tripod.ledger.tlog.timestamp import parse_authorities
 from tripod.projections import LOG
 from tripod.projections.decisions.format import is_log, parse_log_archive_name
 from tripod.projections.decisions.tables import LIVE
-from tripod.verify.anchors import policy as rules_format
+from tripod.verify.anchors import policy
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.git_growth import read_history, words
@@ -41,8 +41,8 @@ class AnchorOptions(NamedTuple):
     """What the caller wants looked at besides.
 
     ``pin``: a file with a head; ``first``: it need not be there yet. ``new_only``: look only at
-    what is after it. ``policies``: files to take in place of the team's own. ``git``: whether to
-    walk the history of the repository that the team directory lies in.
+    what is after it. ``policies``: files that replace the team's own. ``git``: whether to walk the
+    history of the repository around the team directory.
     """
 
     pin: str | None = None
@@ -118,12 +118,12 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
     demands = [path for path in given if path.endswith((".yaml", ".yml"))]
     stamping = [path for path in given if path.endswith(".pem")]
     trusted = [path for path in given if path not in (*demands, *stamping)]
-    kinds: tuple[tuple[list[str], str, str, Callable[[Outside, bytes], None]], ...] = (
-        (trusted, POLICY, "whose signatures count", _trust),
-        (demands, RULES, "what must be there", _rules),
-        (stamping, AUTHORITIES, "whose timestamps count", _authorities),
+    kinds = (
+        (trusted, POLICY, "whose signatures count"),
+        (demands, RULES, "what must be there"),
+        (stamping, AUTHORITIES, "whose timestamps count"),
     )
-    for paths, name, what, take in kinds:
+    for paths, name, what in kinds:
         if len(paths) > 1:
             raise OutsideError(
                 f"--policy: {paths[0]} and {paths[1]} both say {what}; give one of them"
@@ -135,12 +135,17 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
                 raise OutsideError(f"--policy: there is no file {path}")
             continue
         try:
-            take(outside, data)
+            if name == POLICY:
+                outside.policy = parse_policy(data)
+            elif name == RULES:
+                outside.rules = policy.parse(data)
+            else:
+                outside.authorities = parse_authorities(data)
         except MalformedError as error:
             message = f"{error}; a policy that is not understood is not passed over"
             if paths:
                 raise OutsideError(f"{path}: {message}") from error
-            outside.broken += ((path, message),)
+            outside.faults += (("broken", path, message),)
             continue
         if paths and not _inside(root, path):
             outside.given |= {name}
@@ -148,21 +153,8 @@ def _policies(outside: Outside, root: str | None, given: tuple[str, ...]) -> Non
 
 def _inside(root: str | None, path: str) -> bool:
     """Whether a path leads into the team directory: what is there is the team's own word."""
-    if root is None:
-        return False
-    return f"{os.path.realpath(path)}/".startswith(f"{os.path.realpath(root).rstrip('/')}/")
-
-
-def _trust(outside: Outside, data: bytes) -> None:
-    outside.policy = parse_policy(data)
-
-
-def _rules(outside: Outside, data: bytes) -> None:
-    outside.rules = rules_format.parse(data)
-
-
-def _authorities(outside: Outside, data: bytes) -> None:
-    outside.authorities = parse_authorities(data)
+    top = "" if root is None else f"{os.path.realpath(root).rstrip('/')}/"
+    return bool(top) and f"{os.path.realpath(path)}/".startswith(top)
 
 
 # Git -------------------------------------------------------------------------------------------
@@ -190,7 +182,7 @@ def _walk(outside: Outside, root: str, others: Mapping[str, str], *, log: bool, 
             names = [repository.name_of(path) for path in paths]
             outside.known += tuple(_seals(outside, repository, names, here, tips, live=live))
             if repository.shallow and outside.known:
-                outside.unread += (("git", _SHALLOW),)
+                outside.faults += (("unread", "git", _SHALLOW),)
             if log and here:
                 own = _logs(repository, root, here)
                 named = {name: f"{root}/{LOG.folder}/{name}" for name in own}
@@ -203,8 +195,7 @@ def _walk(outside: Outside, root: str, others: Mapping[str, str], *, log: bool, 
                 outside.history += f"; {place.outer}, a repository around it, was not looked at"
     except GitError as error:
         outside.history = f"not read: {error}"
-        message = f"{error}; --no-git leaves the history alone"
-        outside.untold += (("git", message),)
+        outside.untold += (("git", f"{error}; --no-git leaves the history alone"),)
 
 
 def _vouch(repository: Repository, root: str) -> None:
@@ -273,7 +264,7 @@ def _seals(
         seen.add(change.new)
         where = f"{words(change.commit)}, {change.path}"
         if not change.regular:
-            outside.unread += ((where, "unreadable: it is no plain file there"),)
+            outside.faults += (("unread", where, "unreadable: it is no plain file there"),)
             continue
         data = repository.blob(change.new)
         if data is None:
@@ -283,7 +274,7 @@ def _seals(
         try:
             seal, note = parse_head(data[: MAX_HEAD + 1])
         except LedgerError as error:
-            outside.unread += ((where, f"unreadable: {error}"),)
+            outside.faults += (("unread", where, f"unreadable: {error}"),)
             continue
         binding = live or change.new in mine
         recorded = change.path == names[0]

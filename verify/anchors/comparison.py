@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ from tripod.verify.anchors.heads import (
     anchored,
     compare,
     demanded,
-    opened,
+    open_head,
     parse_head,
     trusted,
     wanted_size,
@@ -72,26 +73,21 @@ def trust_of(evidence: OpenEvidence, db: sqlite3.Connection) -> TrustRows:
     }
     if evidence.folded is not None:
         return TrustRows(**{name: evidence.query(sql) for name, sql in tables.items()})
-    return TrustRows(**{name: _anew(db, name, sql) for name, sql in tables.items()})
+    return TrustRows(**{name: _computed_again(db, name, sql) for name, sql in tables.items()})
 
 
-def _anew(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]:
+def _computed_again(db: sqlite3.Connection, table: str, sql: str) -> list[tuple[Any, ...]]:
+    """The rows that the entries named in a table give for it; other entries give none."""
+    rows: list[tuple[Any, ...]] = []
     try:
-        named = db.execute(sql).fetchall()
-        return [row for seq, *_ in named for row in _folded(db, table, seq)]
+        for seq, *_ in db.execute(sql).fetchall():
+            entry = entry_at(db, seq)
+            with suppress(KeyError, TypeError, ValueError, AttributeError):
+                if entry is not None and entry.kind in TRUST.kinds:
+                    rows += [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
     except sqlite3.Error:
         return []
-
-
-def _folded(db: sqlite3.Connection, table: str, seq: object) -> list[tuple[Any, ...]]:
-    """What the entry ``seq`` gives for a table; nothing if the table does not take that kind."""
-    entry = entry_at(db, seq)
-    try:
-        if entry is not None and entry.kind in TRUST.kinds:
-            return [tuple(op[2]) for op in TRUST.fold(entry) if op[0] == table]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        pass
-    return []
+    return rows
 
 
 def entry_at(db: sqlite3.Connection, seq: object) -> Entry | None:
@@ -137,9 +133,9 @@ def read_receipts(
         except LookupError:
             pass  # erased, or gone: `bodies-present` tells
         except (MissingExtraError, NotVerifiedError) as error:
-            outside.unread += ((where, f"not believed: {error}"),)
+            outside.faults += (("unread", where, f"not believed: {error}"),)
         except LedgerError as error:
-            outside.forged += ((where, str(error)),)
+            outside.faults += (("forged", where, str(error)),)
             continue
         outside.known += (known,)
 
@@ -194,8 +190,8 @@ _KEPT = (
 )
 
 
-def hold(evidence: OpenEvidence) -> HeadComparison | None:
-    """Hold the ledger against every head that is known; None where nothing was scanned."""
+def compare_heads(evidence: OpenEvidence) -> HeadComparison | None:
+    """Compare the ledger with every head that is known; None where nothing was scanned."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:
         return None
@@ -216,12 +212,9 @@ def hold(evidence: OpenEvidence) -> HeadComparison | None:
     told = compare(outside, ledger)
     reached = anchored(told.agreeing, outside.policy)
     size = max((size for size, _ in reached.sizes.values()), default=0)
-    tail = _tail(evidence, db, size, scan)
-    told.anchored = Anchored(reached.level, reached.sizes, *tail)
+    told.anchored = Anchored(reached.level, reached.sizes, *_tail(evidence, db, size, scan))
     wanted = wanted_size(outside.rules, reached)
-    if wanted != size:
-        tail = _tail(evidence, db, wanted, scan)
-    demanded(told, outside.rules, reached, tail)
+    demanded(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
     return told
 
 
@@ -253,7 +246,7 @@ def agreeing(evidence: OpenEvidence) -> list[KnownHead]:
     for known in outside.known:
         if evidence.database.heads.root_at(known.seal.size) == known.seal.root:
             keys = trusted(outside, ours, known.seal.origin)
-            one, problem = opened(known, keys, outside.policy)
+            one, problem = open_head(known, keys, outside.policy)
             if not problem:
                 found.append(one)
     return found
@@ -296,7 +289,7 @@ def _signed(evidence: OpenEvidence, trust: TrustRows, note: object, want: Seal) 
     except (LedgerError, ValueError):
         return False
     keys = trusted(evidence.outside, _keys(evidence, trust), want.origin)
-    return seal == want and not opened(KnownHead("pin", "", seal, note=signed), keys, None)[1]
+    return seal == want and not open_head(KnownHead("pin", "", seal, note=signed), keys, None)[1]
 
 
 def _tail(

@@ -37,7 +37,6 @@ from tripod.verify.anchors.git_folder import (
 MAX_BLOB = 256 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024
 _MAX_LINE = 64 * 1024
-_MAX_COMMIT = 64 * 1024  # bytes of a commit that are kept: who made it stands before its message
 _MAX_LOGS = 2000  # names of a reflog that are looked at
 _HEX = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _ANSWER = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (blob|commit|tree|tag) ([0-9]{1,18})\n")
@@ -204,17 +203,13 @@ class Repository:
         name = self.refs.head if revision == "HEAD" else self.refs.refs.get(revision)
         return next(iter(self._commits_of([name], strict=True)), None) if name else None
 
-    def branch(self) -> str | None:
-        """The full name of the branch that is checked out; None where HEAD names a commit."""
-        return self.refs.branch
-
     @property
     def at(self) -> str:
         """Where it stands, in words: the branch and commit that are checked out."""
         head = self.tip("HEAD")
         commit = "nothing committed" if head is None else f"commit {head[:12]}"
         shallow = " (a shallow clone)" if self.shallow else ""
-        return f"{self.branch() or 'no branch'}, {commit}{shallow}"
+        return f"{self.refs.branch or 'no branch'}, {commit}{shallow}"
 
     def upstream(self) -> str | None:
         """The full name of the remote branch that this one follows; None if absent."""
@@ -224,7 +219,8 @@ class Repository:
         merge = "".join(self.settings.get(f"branch.{short}.merge", ())[-1:])
         if not merge:
             return None
-        for spec in ("refs/*:refs/*",) if remote == "." else self._fetched(remote):
+        fetched = self.settings.get(f"remote.{remote}.fetch", ())
+        for spec in ("refs/*:refs/*",) if remote == "." else fetched:
             source, _, target = spec.removeprefix("+").partition(":")
             head, star, tail = source.partition("*")
             if star and merge.startswith(head) and merge.endswith(tail) and "*" in target:
@@ -236,9 +232,6 @@ class Repository:
             if name in self.refs.refs:
                 return name
         return None
-
-    def _fetched(self, remote: str) -> tuple[str, ...]:
-        return self.settings.get(f"remote.{remote}.fetch", ())
 
     def everything(self) -> list[str]:
         """Every commit that a ref, a HEAD or a reflog of the repository names.
@@ -291,12 +284,15 @@ class Repository:
         for name in listed.split():
             if name.decode() not in seen:  # git passes over a commit that it cannot believe
                 raise _altered(name)
-        commit = {one.name: one for one in self._read_commits(dict.fromkeys(r[0] for r in rows))}
-        return [FileChange(commit[row[0]], *row[1:]) for row in rows]
+        commits = {name: self.commit(name) for name in dict.fromkeys(row[0] for row in rows)}
+        return [FileChange(commits[row[0]], *row[1:]) for row in rows]
 
     def commit(self, name: str) -> Commit:
         """One commit by its name (GitError: it is missing, or does not hash to its name)."""
-        return next(self._read_commits([name]))
+        data = self._object(name, b"commit")
+        if data is None:
+            raise GitError(f"the commit {name} is missing: run `git fsck`")
+        return _commit(name, data)
 
     def descendants(self, commit: str, head: str) -> list[str]:
         """The commits from ``commit`` on, without it, up to ``head``, that have it behind them."""
@@ -316,7 +312,7 @@ class Repository:
             return []
         given = "\n".join([*tips, f"^{now}"]) + "\n"
         gone = set(self.ask("rev-list", "--stdin", given=given.encode()).decode().split())
-        return list(self._read_commits([tip for tip in tips if tip in gone]))
+        return [self.commit(tip) for tip in tips if tip in gone]
 
     def file_at(self, revision: str, path: str) -> bytes | None:
         """A file as it stands at HEAD, a ref by its full name, or a commit by its name.
@@ -366,7 +362,8 @@ class Repository:
 
     # Within ------------------------------------------------------------------------------------
 
-    def _object(self, name: str) -> bytes | None:
+    def _object(self, name: str, kind: bytes = b"blob") -> bytes | None:
+        """The bytes of an object of a kind, which must hash to its name; None if absent."""
         reader = self._reader or self._start("cat-file", "--batch")
         self._reader = reader
         assert reader.stdin is not None
@@ -388,9 +385,11 @@ class Repository:
             self._end_reader()  # what it still says is no answer to a later question
             raise GitError(f"{name} has {size} bytes, more than {MAX_BLOB}: it is not read")
         data = reader.stdout.read(size + 1)[:-1]
-        if words[1] != b"blob":
+        if words[1] != kind:
             return None
-        if len(data) != size or _name(b"blob", data, len(words[0])) != words[0].decode():
+        made = sha1 if len(words[0]) == 40 else sha256
+        digest = made(b"%b %d\x00" % (kind, len(data)) + data).hexdigest()
+        if len(data) != size or digest != words[0].decode():
             raise _altered(words[0])
         return data
 
@@ -464,21 +463,6 @@ class Repository:
             if peeled.endswith(" commit"):
                 found.append(peeled.split(" ")[0])
         return list(dict.fromkeys(found))
-
-    def _read_commits(self, names: Iterable[str]) -> Iterator[Commit]:
-        """Each commit by its own bytes, which must hash to its name."""
-        given = "".join(f"{name}\n" for name in names).encode()
-        with tempfile.TemporaryFile() as source:
-            source.write(given)
-            source.seek(0)
-            with self._start("cat-file", "--batch", stdin=source) as process:
-                assert process.stdout is not None
-                for wanted in given.split():
-                    words = process.stdout.readline(_MAX_LINE).split()
-                    if len(words) != 3 or words[:2] != [wanted, b"commit"]:
-                        process.kill()
-                        raise GitError(f"the commit {wanted.decode()} is missing: run `git fsck`")
-                    yield _commit(wanted, int(words[2]), process.stdout)
 
     def _start(
         self,
@@ -580,24 +564,10 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def _commit(name: bytes, size: int, source: IO[bytes]) -> Commit:
-    """Read one commit of ``size`` bytes from an answer of ``cat-file``."""
-    kind = sha1 if len(name) == 40 else sha256
-    digest = kind()
-    digest.update(b"commit %d\x00" % size)
-    kept, left = b"", size
-    while left:
-        part = source.read(min(left, _MAX_LINE))
-        if not part:
-            break
-        digest.update(part)
-        kept += part if len(kept) < _MAX_COMMIT else b""
-        left -= len(part)
-    source.read(1)
-    if digest.hexdigest() != name.decode():
-        raise _altered(name)
+def _commit(name: str, data: bytes) -> Commit:
+    """Read a commit: its parents, who made it, and when, stand before its message."""
     parents, author, seconds = [], "", 0
-    for line in kept.partition(b"\n\n")[0].split(b"\n"):
+    for line in data.partition(b"\n\n")[0].split(b"\n"):
         key, _, value = line.partition(b" ")
         person = _PERSON.fullmatch(value)
         if key == b"parent":
@@ -606,7 +576,7 @@ def _commit(name: bytes, size: int, source: IO[bytes]) -> Commit:
             author = (person[1] if person else value).decode("utf-8", "replace")
         elif key == b"committer" and person and not seconds:
             seconds = int(person[2][:20])
-    return Commit(name.decode(), tuple(parents), author, seconds)
+    return Commit(name, tuple(parents), author, seconds)
 
 
 def _rows(said: bytes, seen: set[str]) -> Iterator[tuple[str, str, str, str, bool]]:
@@ -629,9 +599,3 @@ def _rows(said: bytes, seen: set[str]) -> Iterator[tuple[str, str, str, str, boo
 
 def _altered(name: bytes) -> GitError:
     return GitError(f"the object {name.decode()} does not hash to its name: run `git fsck`")
-
-
-def _name(kind: bytes, data: bytes, length: int) -> str:
-    """The name that git gives to these bytes, in a repository of SHA-1 or of SHA-256."""
-    made = sha1 if length == 40 else sha256
-    return made(b"%b %d\x00" % (kind, len(data)) + data).hexdigest()

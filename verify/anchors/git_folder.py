@@ -44,11 +44,6 @@ class RepositoryPath(NamedTuple):
     common: str
     outer: str | None = None
 
-    @property
-    def owned(self) -> tuple[str, ...]:
-        """What must belong to the caller, by git's own rule: ``.git``, the work tree, the rest."""
-        return (os.path.join(self.top, ".git"), self.top, self.git)
-
 
 class Refs(NamedTuple):
     """What a repository names: its refs, the commits of all HEADs, and those of all reflogs.
@@ -79,14 +74,12 @@ def find(path: str) -> RepositoryPath | None:
     full = os.path.abspath(path)
     top, real = _nearest(os.path.dirname(full)), _nearest(os.path.realpath(os.path.dirname(full)))
     if top is None and real is None:
-        return (
-            _place(os.path.realpath(full), "")
-            if os.path.lexists(os.path.join(full, ".git"))
-            else None
-        )
+        is_top = os.path.lexists(os.path.join(full, ".git"))
+        return _place(os.path.realpath(full), "") if is_top else None
     if top is None:  # we came in by a link that lies outside of the repository
         assert real is not None
-        top, full = real, _real_parent(full)
+        parent = os.path.realpath(os.path.dirname(full))
+        top, full = real, os.path.join(parent, os.path.basename(full))
     elif real is None or not os.path.samefile(top, real):
         raise GitError(
             f"{path}: a symbolic link leads there, out of the repository {top}, whose history says "
@@ -95,10 +88,6 @@ def find(path: str) -> RepositoryPath | None:
     inside = os.path.relpath(full, top)
     _refuse_others(top, inside)
     return _place(os.path.realpath(top), inside)
-
-
-def _real_parent(full: str) -> str:
-    return os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
 
 
 def _nearest(folder: str) -> str | None:
@@ -154,13 +143,14 @@ def _place(top: str, inside: str) -> RepositoryPath:
 
 
 def _no_repository(entry: str) -> GitError:
-    message = f"{entry} names no git repository: mend or remove it (`git status` there says more)"
-    return GitError(message)
+    return GitError(
+        f"{entry} names no git repository: mend or remove it (`git status` there says more)"
+    )
 
 
 def owner_differs(place: RepositoryPath) -> str | None:
     """What of the repository belongs to another user, as git itself judges that; None: nothing."""
-    for path in place.owned:
+    for path in (os.path.join(place.top, ".git"), place.top, place.git):
         try:
             owner = os.lstat(path).st_uid
         except OSError as error:
@@ -188,18 +178,20 @@ def _read(path: str, limit: int) -> bytes:
     return data
 
 
+def _read_present(path: str, limit: int) -> bytes:
+    """A regular file of a repository, whole; b'' if nothing has its name."""
+    return _read(path, limit) if os.path.lexists(path) else b""
+
+
 def read_config(place: RepositoryPath) -> bytes:
     """The repository's own configuration as it stands there; b'' if absent."""
-    path = os.path.join(place.common, "config")
-    return _read(path, _MAX_SMALL) if os.path.lexists(path) else b""
+    return _read_present(os.path.join(place.common, "config"), _MAX_SMALL)
 
 
 def read_shallow(place: RepositoryPath) -> bytes:
     """The commits at which a shallow clone begins, one in a line; b'' where it is whole."""
     path = os.path.join(place.common, "shallow")
-    if not os.path.lexists(path):
-        return b""
-    data = _read(path, _MAX_REFS)
+    data = _read_present(path, _MAX_REFS)
     if not all(_NAME.fullmatch(line) for line in data.splitlines()):
         raise GitError(f"{path} holds something else than names of commits: `git fsck` says more")
     return data
@@ -307,7 +299,7 @@ def _value(path: str) -> tuple[str, bool]:
 def _packed(place: RepositoryPath) -> dict[str, str]:
     path = os.path.join(place.common, "packed-refs")
     found = {}
-    for line in (_read(path, _MAX_REFS) if os.path.lexists(path) else b"").split(b"\n"):
+    for line in _read_present(path, _MAX_REFS).split(b"\n"):
         if not line or line.startswith((b"#", b"^")):
             continue
         name, _, ref = line.partition(b" ")
@@ -329,7 +321,9 @@ def store_problem(place: RepositoryPath) -> str | None:
         if store in seen or depth > 5:
             continue
         seen.add(store)
-        for folder in (store, *_folders(store)):
+        with os.scandir(store) as entries:
+            folders = [store, *(entry.path for entry in entries if entry.is_dir())]
+        for folder in folders:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if not (entry.is_file() or entry.is_dir() or entry.is_symlink()):
@@ -337,18 +331,13 @@ def store_problem(place: RepositoryPath) -> str | None:
                     if entry.is_symlink() and _special(entry.path):
                         return f"{entry.path} leads to what is neither a file nor a folder"
         path = os.path.join(store, "info", "alternates")
-        for line in (_read(path, _MAX_SMALL) if os.path.lexists(path) else b"").split(b"\n"):
+        for line in _read_present(path, _MAX_SMALL).split(b"\n"):
             if line.startswith(b'"'):
                 return f"{path} has a quoted line, which is not read here"
             if line and not line.startswith(b"#"):
                 other = os.path.realpath(os.path.join(store, os.fsdecode(line)))
                 stores += [(other, depth + 1)] if os.path.isdir(other) else []
     return None
-
-
-def _folders(store: str) -> list[str]:
-    with os.scandir(store) as entries:
-        return [entry.path for entry in entries if entry.is_dir()]
 
 
 def _special(path: str) -> bool:

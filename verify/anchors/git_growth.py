@@ -7,11 +7,11 @@ in memory at once. ``--grow-only`` judges one file this way, without a ledger or
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from itertools import groupby, pairwise
 
 from tripod.ledger.files import read_plain
@@ -42,16 +42,11 @@ def read_history(path: str) -> FileHistory:
         with Repository(path) as repository:
             return _Walk(repository, path).history()
     except GitError as error:
-        return FileHistory(problem=str(error), top=_top(path))
-
-
-def _top(path: str) -> str:
-    """The top of the repository around ``path``; '' if none has a plain name."""
-    try:
-        place = find(path)
-    except GitError:
-        return ""
-    return "" if place is None else place.top
+        top = ""
+        with suppress(GitError):
+            place = find(path)
+            top = "" if place is None else place.top
+        return FileHistory(problem=str(error), top=top)
 
 
 @contextmanager
@@ -61,25 +56,22 @@ def versions(path: str) -> Iterator[ReadVersions]:
     None where one of them is no plain file, or cannot be read any more.
     """
     opened: list[Repository] = []
+    with ExitStack() as stack:
 
-    def read(one: Break) -> tuple[bytes, bytes] | None:
-        if not one.old or not (one.new or not one.where):
-            return None
-        try:
-            if not opened:
-                opened.append(Repository(path))
-            revision, _, name = one.old.partition(":")
-            old = opened[0].file_at(revision, name) if name else opened[0].blob(one.old)
-            new = opened[0].blob(one.new) if one.where else read_plain(path, MAX_BLOB)
-        except (GitError, OSError):
-            return None
-        return None if old is None or new is None else (old, new)
+        def read(one: Break) -> tuple[bytes, bytes] | None:
+            if not one.old or not (one.new or not one.where):
+                return None
+            try:
+                if not opened:
+                    opened.append(stack.enter_context(Repository(path)))
+                revision, _, name = one.old.partition(":")
+                old = opened[0].file_at(revision, name) if name else opened[0].blob(one.old)
+                new = opened[0].blob(one.new) if one.where else read_plain(path, MAX_BLOB)
+            except (GitError, OSError):
+                return None
+            return None if old is None or new is None else (old, new)
 
-    try:
         yield read
-    finally:
-        for repository in opened:
-            repository.close()
 
 
 def words(commit: Commit) -> str:
@@ -109,21 +101,18 @@ class _Noted:
     added: int
     restored: str = ""
 
-    def told(self) -> Break:
-        """The break with what became of it."""
-        return self.one._replace(restored=self.restored, added=max(0, self.added))
-
 
 class _Walk:
-    """One walk; ``recent`` are the few versions that are compared next."""
+    """One walk over the history of a file."""
 
     def __init__(self, repository: Repository, path: str) -> None:
         self.repository = repository
         self.path = path
         self.name = repository.name_of(path, link=True)
-        self.recent: OrderedDict[str, bytes] = OrderedDict()
-        self.noted: list[_Noted] = []
+        # No method of ours: a circle of references would hold the versions after the walk.
+        self._bytes = lru_cache(maxsize=_KEPT)(partial(_version, repository, self.name))
         self.below: dict[str, frozenset[str]] = {}
+        self.noted: list[_Noted] = []
         self.changed: frozenset[str] = frozenset()
         self.head = ""
         self.merged = 0
@@ -145,11 +134,15 @@ class _Walk:
         for _, group in groupby(over(changes, "reading history"), key=lambda c: c.commit.name):
             self._judge(list(group))
         versions = {change.new for change in changes if change.new}
+        breaks = [
+            noted.one._replace(restored=noted.restored, added=max(0, noted.added))
+            for noted in self.noted
+        ]
         return FileHistory(
             self.name,
             len(versions),
             self.merged,
-            (*(noted.told() for noted in self.noted), *self._work_tree()),
+            (*breaks, *self._work_tree()),
             tuple(self._lost()),
             repository.shallow,
             top=repository.top,
@@ -200,13 +193,15 @@ class _Walk:
         before the first of them, and all that was appended since. What another branch put right
         already, this one may put right as well, or take over in a merge.
         """
-        standing = [noted for noted in self.noted if not noted.restored][-_OPEN:]
-        line = self._undone(change, standing)
+        line = self._undone(change, self._newest(restored=False))
         if line:
             for noted in line:
                 noted.restored = words(change.commit)
             return True
-        return bool(self._undone(change, [n for n in self.noted if n.restored][-_OPEN:]))
+        return bool(self._undone(change, self._newest(restored=True)))
+
+    def _newest(self, *, restored: bool) -> list[_Noted]:
+        return [noted for noted in self.noted if bool(noted.restored) is restored][-_OPEN:]
 
     def _undone(self, change: FileChange, broken: list[_Noted]) -> list[_Noted]:
         """Those of ``broken`` that a change undoes, and nothing besides; [] where it does not."""
@@ -245,7 +240,7 @@ class _Walk:
         if len(change.commit.parents) < 2 or not change.new:
             return False
         old = self._bytes(change.old)
-        standing = [noted for noted in self.noted if not noted.restored][-_OPEN:]
+        standing = self._newest(restored=False)
         for number in range(len(standing)):
             line = self._line(change, standing[number:])
             merged = change._replace(old=change.new)
@@ -296,7 +291,7 @@ class _Walk:
     def _lost(self) -> Iterator[Lost]:
         """What the branch, and the remote one that it follows, held before they were rewritten."""
         repository = self.repository
-        for ref, shared in ((repository.branch(), False), (repository.upstream(), True)):
+        for ref, shared in ((repository.refs.branch, False), (repository.upstream(), True)):
             if ref is None:
                 continue
             new = repository.file_at(ref, self.name)
@@ -309,17 +304,12 @@ class _Walk:
     def _at(self, name: str) -> bytes | None:
         return self._bytes(name) if name else None
 
-    def _bytes(self, name: str) -> bytes:
-        data = self.recent.get(name)
-        if data is None:
-            data = self.repository.blob(name)
-            if data is None:
-                raise GitError(f"{self.name}: the version {name} is missing from the repository")
-            self.recent[name] = data
-        self.recent.move_to_end(name)
-        while len(self.recent) > _KEPT:
-            self.recent.popitem(last=False)
-        return data
+
+def _version(repository: Repository, path: str, name: str) -> bytes:
+    data = repository.blob(name)
+    if data is None:
+        raise GitError(f"{path}: the version {name} is missing from the repository")
+    return data
 
 
 def _parting(old: bytes, new: bytes) -> int:

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tripod.ledger import LedgerError, MalformedError
 from tripod.ledger.tlog.note import Note, VerifierKey, parse_note, parse_text
@@ -33,18 +34,18 @@ if TYPE_CHECKING:
 
 
 MAX_HEAD = 64 * 1024  # bytes of a note with many signatures of witnesses
-_METHODS = {"git": PINNED, "pin": PINNED}
+_NOTHING = (0, "")
+_size = itemgetter(0)
 
 
 class KnownHead(NamedTuple):
     """A head that is remembered: where, in words, and when (seconds since 1970, None: unsaid).
 
-    ``note`` is None where nothing is signed. ``stamped``: an authority that is trusted here says
-    that it saw it then, give or take ``give`` seconds. ``cosigned`` says which witnesses that the
-    policy names did, once ``opened`` looked. ``binding``: the ledger must have all of its entries;
-    where a clone is judged by its record, another branch may hold a newer one. ``seq`` is the
-    entry that holds it, where it is a receipt in the ledger itself. ``recorded``: it stands where
-    the record has its seal, and no record was ever written with one that nobody signed.
+    ``note`` is None where nothing is signed. ``stamped``: a trusted authority says that it saw it
+    then, give or take ``give`` seconds. ``cosigned`` are the cosignatures that count, after
+    ``open_head``. ``binding``: the ledger must have all of its entries; where a clone is judged by
+    its record, another branch may hold a newer one. ``seq`` is the entry of a receipt in the
+    ledger. ``recorded``: it stands where the record has its seal, which is always signed.
     """
 
     method: str
@@ -60,24 +61,25 @@ class KnownHead(NamedTuple):
     recorded: bool = False
 
 
+Fault: TypeAlias = Literal["unread", "forged", "broken"]
+"""What should hold a head and does not; a receipt that is not what it claims; a bad policy."""
+
+
 @dataclass
 class Outside:
     """All that was collected beside the ledger and the team's files.
 
-    ``unread`` says (where, why) of what should hold a head and does not, ``untold`` of what may
-    hold one and cannot be read, ``forged`` of receipts that are not what they claim, ``broken`` of
-    a policy of the team's that is not understood. ``authorities`` are certificates of those whose
-    timestamps count. ``given`` has ``POLICY`` and ``RULES`` where that file came from
-    outside of the team directory. ``pin`` is the head to start from where only what is after it
-    is looked at. ``logs`` is what git tells of each decision log that it holds. ``repository`` is
-    the top of the repository that was asked, ``history`` says in words what of it was looked at.
+    ``faults`` are findings, each with where and why; ``untold`` says (where, why) of what may hold
+    a head and cannot be read. ``authorities`` are certificates whose timestamps count. ``given``
+    names the policy files that came from outside of the team directory. ``pin`` is the head to
+    start from where only what is after it is looked at. ``logs`` is what git tells of each decision
+    log that it holds. ``repository`` is the top of the repository that was asked, ``history`` says
+    in words what of it was looked at.
     """
 
     known: tuple[KnownHead, ...] = ()
-    unread: tuple[tuple[str, str], ...] = ()
+    faults: tuple[tuple[Fault, str, str], ...] = ()
     untold: tuple[tuple[str, str], ...] = ()
-    forged: tuple[tuple[str, str], ...] = ()
-    broken: tuple[tuple[str, str], ...] = ()
     policy: Policy | None = None
     authorities: Sequence[Certificate] = ()
     rules: Rules = field(default_factory=Rules)
@@ -86,6 +88,11 @@ class Outside:
     logs: tuple[FileHistory, ...] = ()
     repository: str | None = None
     history: str = ""
+
+    def keys_of(self, origin: str) -> list[VerifierKey]:
+        """The keys that the policy names for a log."""
+        logs = self.policy.logs if self.policy is not None else ()
+        return [log.key for log in logs if log.key.name == origin]
 
 
 def parse_head(data: bytes) -> tuple[Seal, Note | None]:
@@ -105,32 +112,31 @@ def parse_head(data: bytes) -> tuple[Seal, Note | None]:
     return parse_seal(note.text, extensions=True), note
 
 
-def opened(
+def open_head(
     known: KnownHead, logs: Sequence[VerifierKey], policy: Policy | None
 ) -> tuple[KnownHead, str]:
-    """Ask who signed a head: it with the cosignatures that count, and what is wrong, or ''.
+    """Check who signed a head; give it with the cosignatures that count, and what is wrong, or ''.
 
     Whose cosignatures count, the policy says: no receipt can say it of itself.
 
     Args:
-        known: the head; where nothing is signed, nothing is asked.
+        known: the head; where nothing is signed, nothing is checked.
         logs: keys that the log may have signed with.
         policy: names the witnesses.
     """
     if known.note is None:
         return known, ""
     keys = [key for key in logs if key.name == known.seal.origin]
+    problem = "unsealed"
     try:
-        seal = open_seal(known.note, keys, extensions=True)
-    except LedgerError as error:
-        return known, f"unsealed: {error}"
-    if policy is None or not policy.witnesses:
-        return known, ""
-    try:
+        open_seal(known.note, keys, extensions=True)
+        if policy is None or not policy.witnesses:
+            return known, ""
+        problem = "forged"
         witnesses = [witness.key for witness in policy.witnesses]
         seal = open_seal(known.note, keys, witnesses, extensions=True)
     except LedgerError as error:
-        return known, f"forged: {error}"
+        return known, f"{problem}: {error}"
     return known._replace(cosigned=seal.cosignatures), ""
 
 
@@ -143,24 +149,19 @@ def anchored(agreeing: Iterable[KnownHead], policy: Policy | None) -> Anchored:
     best: dict[str, tuple[int, str]] = {}
     seen: dict[str, tuple[int, str]] = {}
     for known in agreeing:
-        levels = [_METHODS[known.method]] if known.method in _METHODS else []
-        if known.stamped:
-            levels.append(TIMESTAMPED)
-        for level in levels:
-            _raise(best, level, known)
+        reach = (known.seal.size, known.where)
+        levels = [PINNED] if known.method in {"git", "pin"} else []
+        for level in [*levels, TIMESTAMPED] if known.stamped else levels:
+            best[level] = max(best.get(level, _NOTHING), reach, key=_size)
         for cosignature in known.cosigned:
-            _raise(seen, cosignature.key.format(), known)
+            name = cosignature.key.format()
+            seen[name] = max(seen.get(name, _NOTHING), reach, key=_size)
     witnessed = None if policy is None else _quorum(seen, policy)
     if witnessed is not None:
         best[WITNESSED] = witnessed
-        best[PINNED] = max(best.get(PINNED, (0, "")), witnessed, key=lambda one: one[0])
-    reached = [name for name in LEVELS if name in best]
+        best[PINNED] = max(best.get(PINNED, _NOTHING), witnessed, key=_size)
+    reached = [name for name in LEVELS if best.get(name, _NOTHING) != _NOTHING]
     return Anchored(reached[-1] if reached else SELF, {name: best[name] for name in reached})
-
-
-def _raise(best: dict[str, tuple[int, str]], name: str, known: KnownHead) -> None:
-    if known.seal.size > best.get(name, (0, ""))[0]:
-        best[name] = (known.seal.size, known.where)
 
 
 def _quorum(seen: Mapping[str, tuple[int, str]], policy: Policy) -> tuple[int, str] | None:
@@ -221,6 +222,12 @@ _NOT_BELIEVED = (
 _UNREAD = (
     "it vouches for nothing here: put back what stood there, or name who made it in the policy"
 )
+_BROKEN = "mend it; `--policy FILE` takes one from elsewhere in its place"
+_FAULTS: dict[Fault, tuple[str, str, Severity]] = {
+    "unread": ("", _UNREAD, "warning"),
+    "forged": ("forged: ", _FORGED, "failure"),
+    "broken": ("", _BROKEN, "failure"),
+}
 
 
 class Fork(NamedTuple):
@@ -267,38 +274,34 @@ class HeadComparison(HeadsJudged):
 def compare(outside: Outside, ledger: Ledger) -> HeadComparison:
     """Judge every head that is known; what the policy demands besides is not asked here."""
     told = HeadComparison(len(outside.known))
-    for where, problem in outside.unread:
-        told.add(problem, where, _UNREAD, "warning")
-    for where, problem in outside.forged:
-        told.add(f"forged: {problem}", where, _FORGED)
-    for where, problem in outside.broken:
-        told.add(problem, where, "mend it; `--policy FILE` takes one from elsewhere in its place")
+    for fault, (front, help_, severity) in _FAULTS.items():
+        for what, where, problem in outside.faults:
+            if what == fault:
+                told.add(front + problem, where, help_, severity)
     told.untold += [f"{where}: {problem}" for where, problem in outside.untold]
     problems = []
     for known in outside.known:
         keys = trusted(outside, ledger.keys, known.seal.origin)
         one, problem = known, ""
         if keys or ledger.bodies:
-            one, problem = opened(known, keys, outside.policy)
-        remark = _remark(known, problem, outside, ledger)
-        if remark:
-            told.add(f"not believed: {remark}", known.where, _NOT_BELIEVED, "warning")
-        if remark and not problem.startswith("forged"):
+            one, problem = open_head(known, keys, outside.policy)
+        doubt = _doubt(known, problem, outside, ledger)
+        if doubt:
+            told.add(f"not believed: {doubt}", known.where, _NOT_BELIEVED, "warning")
+        if doubt and not problem.startswith("forged"):
             continue  # the log's own signature is missing or bad: the head binds nothing
-        _one(told, one, outside, ledger)
-        if problem and not remark and known.seal.origin == ledger.origin:
+        _compare_one(told, one, outside, ledger)
+        if problem and not doubt and known.seal.origin == ledger.origin:
             problems.append((problem, known.where))
     for problem, where in problems:
         told.add(problem, where, _FORGED if problem.startswith("forged") else _UNSEALED)
-    _sealed(told, outside, ledger)
+    _check_sealed(told, outside, ledger)
     return told
 
 
 def trusted(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[VerifierKey]:
     """The keys that may have sealed the log ``origin``: the policy's, or else those ``keys``."""
-    named = [log.key for log in outside.policy.logs] if outside.policy is not None else []
-    ours = [key for key in named if key.name == origin]
-    return ours or [key for key in keys if key.name == origin]
+    return outside.keys_of(origin) or [key for key in keys if key.name == origin]
 
 
 def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]:
@@ -306,12 +309,11 @@ def _vouched(outside: Outside, ledger: Ledger, origin: str) -> list[VerifierKey]
 
     A ledger can name any key, so a head remembered outside is never set aside on its word.
     """
-    named = [log.key for log in outside.policy.logs] if outside.policy is not None else []
-    named = named if POLICY in outside.given else []
-    return [key for key in (*named, *ledger.given) if key.name == origin]
+    named = outside.keys_of(origin) if POLICY in outside.given else []
+    return named + [key for key in ledger.given if key.name == origin]
 
 
-def _remark(known: KnownHead, problem: str, outside: Outside, ledger: Ledger) -> str:
+def _doubt(known: KnownHead, problem: str, outside: Outside, ledger: Ledger) -> str:
     """Why a head in git binds nothing, or '': anybody who can commit can commit three lines.
 
     A head that nobody signed counts for a team without a key, where its policy says that such
@@ -331,56 +333,47 @@ def _remark(known: KnownHead, problem: str, outside: Outside, ledger: Ledger) ->
     return problem or "nobody signed it, and the key of this ledger was given"
 
 
-def _one(told: HeadComparison, known: KnownHead, outside: Outside, ledger: Ledger) -> None:
+def _compare_one(told: HeadComparison, known: KnownHead, outside: Outside, ledger: Ledger) -> None:
     seal, where = known.seal, known.where
     left = next((fork for fork in ledger.forks if fork.origin == seal.origin), None)
     given_up = seal.origin in outside.rules.given_up and seal.origin != ledger.origin
-    if given_up and RULES in outside.given:
-        told.add(
-            f"given up: it remembers {seal.origin} with {seal.size} entries, which the policy from "
-            "outside gives up",
-            where,
-            "a copy of that ledger can still show what it held",
-            "warning",
-        )
-        return
-    if seal.origin != ledger.origin and left is None:
-        told.add(
-            f"unknown log: it remembers {seal.origin} with {seal.size} entries, and this ledger is "
-            f"{ledger.origin}",
-            where,
-            _GIVEN_UP if given_up else _UNKNOWN,
-        )
-        return
-    if left is not None and seal.size > left.size:
-        told.add(
-            f"left behind: it remembers {seal.size} entries of {seal.origin}, and entry {left.seq} "
-            f"says that this ledger left that line at {left.size}",
-            where,
-            _LEFT,
-            "warning" if _may_leave(left, known, outside, ledger) else "failure",
-        )
-        return
-    if seal.size > ledger.size:
-        told.add(
-            f"rollback: it remembers {seal.size} entries, and the ledger has {ledger.size}",
-            where,
-            _ROLLBACK,
-            "failure" if known.binding else "warning",
-        )
-        return
     root = ledger.roots.get(seal.size)
-    if root is None:
-        told.untold.append(f"{where}: entries before it are missing here")
-    elif root != seal.root:
-        told.add(
-            f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries, "
-            f"and here they have {root.hex()[:16]}…",
-            where,
-            _FORK,
+    severity: Severity = "failure"
+    if given_up and RULES in outside.given:
+        what = (
+            f"given up: it remembers {seal.origin} with {seal.size} entries, which the policy from "
+            "outside gives up"
         )
+        help_, severity = "a copy of that ledger can still show what it held", "warning"
+    elif seal.origin != ledger.origin and left is None:
+        what = (
+            f"unknown log: it remembers {seal.origin} with {seal.size} entries, and this ledger is "
+            f"{ledger.origin}"
+        )
+        help_ = _GIVEN_UP if given_up else _UNKNOWN
+    elif left is not None and seal.size > left.size:
+        what = (
+            f"left behind: it remembers {seal.size} entries of {seal.origin}, and entry {left.seq} "
+            f"says that this ledger left that line at {left.size}"
+        )
+        help_ = _LEFT
+        severity = "warning" if _may_leave(left, known, outside, ledger) else "failure"
+    elif seal.size > ledger.size:
+        what = f"rollback: it remembers {seal.size} entries, and the ledger has {ledger.size}"
+        help_, severity = _ROLLBACK, "failure" if known.binding else "warning"
+    elif root is None:
+        told.untold.append(f"{where}: entries before it are missing here")
+        return
+    elif root != seal.root:
+        what = (
+            f"fork: it remembers root {seal.root.hex()[:16]}… of the first {seal.size} entries, "
+            f"and here they have {root.hex()[:16]}…"
+        )
+        help_ = _FORK
     else:
         told.agreeing.append(known)
+        return
+    told.add(what, where, help_, severity)
 
 
 def _may_leave(fork: Fork, known: KnownHead, outside: Outside, ledger: Ledger) -> bool:
@@ -389,13 +382,13 @@ def _may_leave(fork: Fork, known: KnownHead, outside: Outside, ledger: Ledger) -
     It is the key that signed what is remembered, or one that was given: a ledger
     made anew can put any key in force, and sign anything with it.
     """
-    if known.note is not None and not opened(known, fork.signers, None)[1]:
+    if known.note is not None and not open_head(known, fork.signers, None)[1]:
         return True
     given = _vouched(outside, ledger, fork.origin)
     return any(key in given for key in fork.signers)
 
 
-def _sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> None:
+def _check_sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> None:
     """A ledger that was sealed once, or whose key the policy names, has a seal.
 
     One that is kept outside and agrees is as good as one that it holds: a ledger that was restored
@@ -426,14 +419,9 @@ def _sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> None:
 def wanted_size(rules: Rules, anchored: Anchored) -> int:
     """Up to which size every level that the rules ask for is reached; without one, any level."""
     sizes = {name: size for name, (size, _) in anchored.sizes.items()}
-    if not rules.level:
-        return max(sizes.values(), default=0)
-    return min(_reached(sizes, name) for name in rules.level)
-
-
-def _reached(sizes: Mapping[str, int], level: str) -> int:
-    """Up to which size a level is reached; nobody outside is needed for SELF."""
-    return max(sizes.values(), default=0) if level == SELF else sizes.get(level, 0)
+    most = max(sizes.values(), default=0)  # nobody outside is needed for SELF
+    reached = (most if name == SELF else sizes.get(name, 0) for name in rules.level)
+    return min(reached, default=most)
 
 
 def demanded(told: HeadComparison, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:

@@ -250,13 +250,13 @@ def _untold(run: Review, erased: int) -> Iterator[str]:
     if not run.level:
         yield f"{_named(run)}: no entry says how it was kept from the chat"
     elif run.level != "namespace":
-        why = f" ({run.apart})" if run.apart else ""
+        why = f" ({run.gap})" if run.gap else ""
         yield (
             f"{_named(run)} ran in a folder, not in a namespace{why}: what it was given holds no "
             "chat, and nothing kept it from reading the files by their path"
         )
-    elif run.bare:
-        yield f"{_named(run)}: nothing says that {', '.join(run.bare)} did not exist where it ran"
+    elif run.gap:
+        yield f"{_named(run)}: nothing says that {run.gap} did not exist where it ran"
     if erased:
         what = "1 message was" if erased == 1 else f"{erased} messages were"
         yield f"{_named(run)}: {what} erased, and cannot be compared"

@@ -12,6 +12,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from tripod.ledger import LOGS
@@ -110,11 +111,8 @@ def _told(text: str) -> bool:
         return False
     if _commands(text):
         return True
-    places = [
-        *_places(text),
-        *((*match.span(), match.start()) for match in _THE_CHAT.finditer(text)),
-    ]
-    places.sort(key=lambda place: place[2])
+    mentions = ((*match.span(), match.start()) for match in _THE_CHAT.finditer(text))
+    places = sorted([*_places(text), *mentions], key=itemgetter(2))
     number, stop, at = 0, -1, 0
     while (verb := _TOLD.search(text, at)) is not None:
         end = verb.end()
@@ -325,10 +323,13 @@ def logs_of(worker: ReviewerWorker) -> tuple[str, ...]:
 def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Breach]]:
     """How many logs there were, and each reading of the chat that the worker's files show."""
     name, elsewhere = worker.name, usually(evidence.places)
+
+    def reads_chat(line: str) -> bool:
+        return read_of_chat(as_usual(line, elsewhere))
+
+    message = f"the task of {name} tells the reviewer to read the chat"
     found = [
-        Breach(
-            f"the task of {name} tells the reviewer to read the chat", worker.path, sentence, seq
-        )
+        Breach(message, worker.path, sentence, seq)
         for seq, text in worker.told
         for sentence in _CHAT_SENTENCE.split(text)
         if told_to_read(as_usual(sentence, elsewhere))
@@ -336,13 +337,13 @@ def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Brea
     found += [
         Breach(f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
         for seq, line in _command_lines(evidence, worker)
-        if read_of_chat(as_usual(line, elsewhere))
+        if reads_chat(line)
     ]
     found += [
         Breach(f"{name} read the chat", worker.path, line.strip(), seq)
         for seq, text in _noted(evidence, worker)
         for _, line in _shown(text.split("\n"))
-        if read_of_chat(as_usual(line, elsewhere))
+        if reads_chat(line)
     ]
     logs = 0
     for path in logs_of(worker):
@@ -352,7 +353,7 @@ def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Brea
         old = data[:grown].count(b"\n")
         lines = (line.decode("utf-8", "replace") for line in data.split(b"\n"))
         for number, text in _shown(lines):
-            if read_of_chat(as_usual(text, elsewhere)):
+            if reads_chat(text):
                 at = newest if old < number and newest is not None else worker.seq
                 where = f"{path}:{number}"
                 found.append(Breach(f"{name} read the chat", where, text.strip(), at))
@@ -387,7 +388,6 @@ def _command_lines(evidence: Evidence, worker: ReviewerWorker) -> Iterator[tuple
         return
     sql = "SELECT seq FROM agents WHERE role = 'worker' AND subject = ? ORDER BY seq"
     for (seq,) in evidence.query(sql, worker.name):
-        order: Any = None
         try:
             order = json.loads(content_bytes(evidence.source, evidence.body(seq)["spec"]))
         except evidence.unreadable:

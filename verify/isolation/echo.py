@@ -53,11 +53,6 @@ def codes_of(text: str) -> set[str]:
     return codes | {code.strip("+/") for code in _BASE64.findall(text)}
 
 
-def has_word(text: str, start: int, stop: int) -> bool:
-    """Whether a word stands in a part of a text."""
-    return bool(words_of(text[start:stop]))
-
-
 def runs_of(words: Sequence[str]) -> list[int]:
     """The hash of each run of words, by its first word. It holds within one process alone."""
     return list(map(hash, zip(*(words[start:] for start in range(RUN)), strict=False)))
@@ -79,8 +74,7 @@ class VisiblePhrases:
 
     def before(self, seq: int) -> Callable[[int], bool]:
         """Whether a run was known before an entry."""
-        since = self._since
-        return lambda run: since.get(run, seq) < seq
+        return lambda run: self._since.get(run, seq) < seq
 
 
 class PhraseIndex:
@@ -139,9 +133,6 @@ class PhraseIndex:
         return self._long.get(tokens[0]) if len(tokens) == 1 else None
 
 
-# Chat side --------------------------------------------------------------------------------------
-
-
 QUOTES = ("chat-message", "chat-mention", "chat-query", "chat-interrupt", "human-input")
 """Types of events whose payload quotes a message."""
 
@@ -165,7 +156,11 @@ class DecisionLogText:
             seqs = [seq for (seq,) in rows[start : start + TOGETHER]]
             bodies = evidence.source.bodies(seqs)
             for seq in seqs:
-                text = _piece(evidence, bodies.get(seq) or evidence.body(seq))
+                try:
+                    body = bodies.get(seq) or evidence.body(seq)
+                    text = piece_bytes(evidence.source, body).decode("utf-8", "replace")
+                except evidence.unreadable:
+                    text = ""  # `bodies-present` and `kinds-known` name it
                 self.known.add(seq, text, follows=bool(self._pieces))
                 self._pieces[seq] = text.strip()
 
@@ -196,17 +191,10 @@ class DecisionLogText:
                     break
                 continue
             misses = 0
-            if has_word(text, at, start):
+            if words_of(text[at:start]):
                 yield text[max(0, at - _CONTEXT) : start + _CONTEXT]
             at = start + len(piece)
         yield text[max(0, at - _CONTEXT) :]
-
-
-def _piece(evidence: Evidence, body: dict[str, Any]) -> str:
-    try:
-        return piece_bytes(evidence.source, body).decode("utf-8", "replace")
-    except evidence.unreadable:
-        return ""  # `bodies-present` and `kinds-known` name it
 
 
 # What Pythia may not see -------------------------------------------------------------------------
@@ -238,15 +226,13 @@ def hidden_among(
 def _header(evidence: Evidence, seq: int) -> tuple[str, int | None]:
     """The kind of an entry, and the entry that it follows from."""
     ledger = evidence.ledger
-    if ledger is None:
-        return "", None
     try:
-        header = parse_header(ledger.header(seq) or b"")
+        header = parse_header(ledger.header(seq) or b"") if ledger is not None else None
     except (LedgerError, TypeError):
+        header = None
+    if header is None or ledger is None:
         return "", None
-    if header.cause is None:
-        return header.kind, None
-    return header.kind, ledger.seq_of(header.cause)
+    return header.kind, None if header.cause is None else ledger.seq_of(header.cause)
 
 
 def _place(evidence: Evidence, seq: int) -> str:
@@ -405,7 +391,7 @@ def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> 
             seqs = holders.pop(hash(tuple(words.split(" "))), ())
             echoed.quoting.update(seq for seq in seqs if spoken.seq < seq)
         code = held.find_code(spoken.code) if spoken.code else None
-        hits += [] if code is None else [(code, shown(spoken), True)]
+        hits += [] if code is None else [(code, " ".join(spoken.words[:RUN]), True)]
         for number, words, line in hits:
             text = texts[number][1]
             early = spoken.seq < text.seq or 0 < spoken.claimed < text.time
@@ -420,8 +406,10 @@ def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> 
             echoed.found.append(
                 Echo(run, text, spoken, words, line, len(others[number] - {spoken.seq}))
             )
-    kinds = "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
-    echoed.erased = [seq for (seq,) in evidence.query(kinds)]
+    gone = evidence.query(
+        "SELECT seq FROM redactions WHERE kind IN ('chat.sent', 'chat.unreadable')"
+    )
+    echoed.erased = [seq for (seq,) in gone]
     return echoed
 
 
@@ -433,11 +421,6 @@ def _deciding(log: DecisionLogText) -> tuple[PhraseIndex, dict[int, list[int]]]:
         for run in runs_of(words):
             holders.setdefault(run, []).append(seq)
     return decisions, holders
-
-
-def shown(one: ChatText) -> str:
-    """The beginning of a text of the chat."""
-    return " ".join(one.words[:RUN])
 
 
 def _own(evidence: Evidence) -> set[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -53,20 +54,18 @@ class ReviewText:
 class Review:
     """A run. ``event`` is the entry of the checkpoint event that it is about, if that is known.
 
-    ``level`` is how far it was kept from the chat, '' where nothing says so; ``apart`` says in
-    words why it was not kept further, ``bare`` what it is not said to have been kept from.
-    ``network``: it could reach the network. ``assessed`` is the entry of its assessment, None where
-    none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is not so,
-    ``exceptions`` what it had in its namespace that nobody looked at. ``looked_at`` are digests of
-    the texts that it was given, ``servers`` are tool servers that what it wrote shows.
+    ``level`` is how far it was kept from the chat, '' where nothing says so. ``gap`` says in words
+    what lacks in that: in a namespace, what it is not said to have been kept from; else why it was
+    in none. ``network``: it could reach the network. ``assessed`` is the entry of its assessment,
+    None where none came of it. ``unread`` says what of it cannot be looked at, ``false`` what is
+    not so, ``exceptions`` what it had in its namespace that nobody looked at.
     """
 
     spawn: str
     seq: int
     event: int | None
     level: str = ""
-    apart: str = ""
-    bare: tuple[str, ...] = ()
+    gap: str = ""
     network: bool = False
     assessed: int | None = None
     given: list[ReviewText] = field(default_factory=list)
@@ -74,8 +73,6 @@ class Review:
     unread: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
-    looked_at: set[str] = field(default_factory=set)
-    servers: set[str] = field(default_factory=set)
 
     @property
     def sources(self) -> tuple[int, ...]:
@@ -109,19 +106,19 @@ def reviews(evidence: Evidence) -> Iterator[Review]:
         _level(evidence, one, isolated, order)
         if event is not None and _event(evidence, subject) != event:
             one.false.append("it was about another checkpoint event than its assessment answers")
-        _given(evidence, one, order)
+        searched = _given(evidence, one, order)
         if one.level == "namespace":
-            one.exceptions += dict.fromkeys(exceptions_in(order, one.looked_at))
+            one.exceptions += dict.fromkeys(exceptions_in(order, searched))
+        shown: set[str] = set()
         if state == "ended":
-            _wrote(evidence, one, ended)
-            _left(evidence, one, ended)
+            shown = _wrote(evidence, one, ended) | _left(evidence, one, ended)
         elif assessed is not None:
             one.false.append(f"it is {state}, and an assessment is said to be its own")
         servers = order.get("mcp_servers")
         known = set(servers) if isinstance(servers, dict) else set()
         one.unread += [
             f"its stream shows tools of the server {name[:40]!r}, which its order does not name"
-            for name in sorted(one.servers - known)
+            for name in sorted(shown - known)
         ]
         yield one
 
@@ -134,7 +131,7 @@ def erased(evidence: Evidence, seq: int) -> bool:
 def assessed_text(evidence: Evidence, seq: int) -> str | None:
     """The assessment that an entry holds; None where it cannot be read."""
     body = evidence.body(seq)
-    data = None if erased(evidence, seq) else _bytes(evidence, body.get("content"))
+    data = _content(evidence, seq, body.get("content"))
     if data is None or sha256(data).hexdigest() != body.get("sha256"):
         return None
     return data.decode("utf-8", "replace")
@@ -149,9 +146,10 @@ def _event(evidence: Evidence, subject: str) -> int | None:
     return rows[0][0] if rows else None
 
 
-def _bytes(evidence: Evidence, content: Any) -> bytes | None:
+def _content(evidence: Evidence, seq: int, content: Any) -> bytes | None:
+    """A text that entry ``seq`` holds; None where it was erased, or cannot be read."""
     try:
-        return content_bytes(evidence.source, content)
+        return None if erased(evidence, seq) else content_bytes(evidence.source, content)
     except evidence.unreadable:
         return None
 
@@ -164,7 +162,7 @@ def _list(value: Any) -> list[Any]:
 def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
     """What it was ordered by; empty where that cannot be read."""
     body = evidence.body(one.seq)
-    data = None if erased(evidence, one.seq) else _bytes(evidence, body.get("spec"))
+    data = _content(evidence, one.seq, body.get("spec"))
     try:
         value = json.loads(data or b"")
     except (ValueError, RecursionError):
@@ -183,8 +181,9 @@ def _order(evidence: Evidence, one: Review) -> dict[str, Any]:
 def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, Any]) -> None:
     body = {} if seq is None else evidence.body(seq)
     one.level = str(body.get("level", ""))
-    one.apart = str(body.get("problem") or "")
-    one.bare = tuple(name for name in HIDDEN if name not in _list(body.get("hidden")))
+    one.gap = str(body.get("problem") or "")
+    if one.level == "namespace":
+        one.gap = ", ".join(name for name in HIDDEN if name not in _list(body.get("hidden")))
     # Of an order that cannot be read that is said already.
     argv = _list(order.get("argv")) if order else [_WRAPPED]
     one.network = one.level != "namespace" or _NETWORK in argv
@@ -195,22 +194,22 @@ def _level(evidence: Evidence, one: Review, seq: int | None, order: dict[str, An
         one.false.append(f"another program than {made.get('path')} is said to make its namespace")
 
 
-def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
-    """What was delivered to it, by whichever channel."""
-    prompts = []
+def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> set[str]:
+    """Add what was delivered to it, by whichever channel; give the digests of what is searched."""
+    prompts, searched = [], set()
     for (seq,) in evidence.query("SELECT seq FROM handed WHERE spawn = ? ORDER BY seq", one.spawn):
         body = evidence.body(seq)
-        what = _GIVEN.get(str(body.get("channel")), "what it was given")
+        what, digest = _GIVEN.get(str(body.get("channel")), "what it was given"), body.get("sha256")
         if erased(evidence, seq):
             one.unread.append(f"{what} (entry {seq}) was erased")
             continue
-        data = _bytes(evidence, body.get("content"))
-        text = _checked(one, f"{what} (entry {seq})", data, body.get("sha256"))
+        data = _content(evidence, seq, body.get("content"))
+        text = _checked(one, f"{what} (entry {seq})", data, digest)
         if text is None:
             continue
-        prompts += [body.get("sha256")] if body.get("channel") == "prompt" else []
+        prompts += [digest] if body.get("channel") == "prompt" else []
         if data is not None and _is_text(data):
-            one.looked_at.add(str(body.get("sha256")))
+            searched.add(str(digest))
         sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
         one.given.append(ReviewText(what, seq, _second(evidence, seq), plain(text), sources))
     asked = order.get("stdin")
@@ -219,42 +218,58 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> None:
         one.unread.append("no entry holds its prompt")
     elif prompts and asked is not None and asked not in prompts:
         one.false.append("its order gives it another prompt than the recorded one")
+    return searched
 
 
-def _wrote(evidence: Evidence, one: Review, seq: int) -> None:
-    """What it wrote, as far as that was kept."""
+def _wrote(evidence: Evidence, one: Review, seq: int) -> set[str]:
+    """Add what it wrote, as far as that was kept; give the tool servers that this shows."""
     body = evidence.body(seq)
     if erased(evidence, seq):
         one.unread.append(f"what it wrote (entry {seq}) was erased")
-        return
+        return set()
+    shown: set[str] = set()
     for name, what in (("stdout", "its output"), ("stderr", "its error output")):
         kept = body.get(name)
         kept = kept if isinstance(kept, dict) else {}
         if "content" not in kept:
             one.unread.append(f"{what} (entry {seq}) was not kept: {kept.get('bytes')} bytes")
             continue
-        data = _bytes(evidence, kept["content"])
+        data = _content(evidence, seq, kept["content"])
         text = _checked(one, f"{what} (entry {seq})", data, kept.get("digest"))
-        if text:
-            said, calls = _lines(text)
-            one.servers.update(_servers(text))
-            time = _second(evidence, seq)
-            one.wrote.append(ReviewText(what, seq, time, said, None, tuple(calls), text))
+        shown |= _add_written(one, what, seq, _second(evidence, seq), text)
+    return shown
 
 
-def _left(evidence: Evidence, one: Review, ended: int) -> None:
-    """Transcripts that its program left of its own session, kept when it ended."""
+def _left(evidence: Evidence, one: Review, ended: int) -> set[str]:
+    """Add transcripts that its program left of its own session, kept when it ended."""
+    shown: set[str] = set()
     front = f"workers/{ROLE}-{one.spawn[:12]}-"
     sql = "SELECT path, seq FROM files WHERE path GLOB ? AND seq < ? ORDER BY path"
     for path, seq in evidence.query(sql, f"{front}[0-9]*.log", evidence.size):
         body = evidence.body(seq)
-        data = None if erased(evidence, seq) else _bytes(evidence, body.get("content"))
+        data = _content(evidence, seq, body.get("content"))
         text = _checked(one, f"{TRANSCRIPT} {path}", data, body.get("sha256"))
-        if text is not None:
-            said, calls = _lines(text)
-            one.servers.update(_servers(text))
-            time = _second(evidence, ended)
-            one.wrote.append(ReviewText(TRANSCRIPT, ended, time, said, None, tuple(calls), text))
+        shown |= _add_written(one, TRANSCRIPT, ended, _second(evidence, ended), text)
+    return shown
+
+
+def _add_written(one: Review, what: str, seq: int, time: int, text: str | None) -> set[str]:
+    """Add a text that it wrote, texts of JSON lines put in their place; give its tool servers."""
+    if text is None:
+        return set()
+    said: list[str] = []
+    calls: list[str] = []
+    servers: set[str] = set()
+    shown = plain(text)
+    is_value = calls_in(shown) is not None  # one JSON value, on one line or on many
+    for part in [shown] if is_value else shown.split("\n"):
+        found = calls_in(part)
+        said += [part] if found is None else found[0]
+        calls += [part] if found is None else found[1]
+        servers.update(servers_in(part))
+    if text or what == TRANSCRIPT:
+        one.wrote.append(ReviewText(what, seq, time, "\n".join(said), None, tuple(calls), text))
+    return servers
 
 
 def _checked(one: Review, what: str, data: bytes | None, digest: Any) -> str | None:
@@ -276,27 +291,6 @@ def _is_text(data: bytes) -> bool:
         return "\0" not in data.decode()
     except UnicodeDecodeError:
         return False
-
-
-def _lines(text: str) -> tuple[str, list[str]]:
-    """A text that it wrote, the texts of JSON lines put in their place; and what may be calls."""
-    text = plain(text)
-    whole = calls_in(text)  # one JSON value, on one line or on many
-    if whole is not None:
-        return "\n".join(whole[0]), whole[1]
-    said, calls = [], []
-    for line in text.split("\n"):
-        found = calls_in(line)
-        said += [line] if found is None else found[0]
-        calls += [line] if found is None else found[1]
-    return "\n".join(said), calls
-
-
-def _servers(text: str) -> Iterator[str]:
-    """Tool servers that a stream of lines shows, or one JSON value on many lines."""
-    text = plain(text)
-    for part in (text, *text.split("\n")):
-        yield from servers_in(part)
 
 
 def _second(evidence: Evidence, seq: int) -> int:
@@ -450,24 +444,13 @@ def asked(evidence: Evidence) -> list[Checkpoint]:
     for (seq,) in evidence.query("SELECT seq FROM asked ORDER BY seq"):
         body = evidence.body(seq)
         parsed = None
-        try:
+        with suppress(LookupError, TypeError, ValueError):  # without a payload it asks for the new
             text = content_bytes(evidence.source, body["payload"]).decode()
             parsed = parse_checkpoint_payload(text)
-        except (LookupError, TypeError, ValueError):
-            pass  # an event without a payload asks for what is new
         count, *span = parsed or (None,)
-        us = body.get("us", 0)
-        scribe = body.get("source") in named
-        events.append(
-            Checkpoint(
-                seq,
-                us // 1_000_000,
-                "observed" in body,
-                (span[0], span[1]) if span else None,
-                scribe,
-                count,
-            )
-        )
+        scribe, time = body.get("source") in named, body.get("us", 0) // 1_000_000
+        limits = (span[0], span[1]) if span else None
+        events.append(Checkpoint(seq, time, "observed" in body, limits, scribe, count))
     return events
 
 

@@ -16,7 +16,7 @@ from tripod.ledger.tlog.policy import Policy, format_policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.verify.anchors.heads import Bound, KnownHead, bounds, opened, times
+from tripod.verify.anchors.heads import Bound, KnownHead, bounds, open_head, times
 
 ROOT = b"r" * 32
 
@@ -33,7 +33,7 @@ def known(size: int, seconds: int | None = None, **fields: object) -> KnownHead:
 
 def looked(one: KnownHead, policy: Policy | None) -> KnownHead:
     """A head with the cosignatures that the policy lets count."""
-    opening, problem = opened(one, [LOG.verifier()], policy)
+    opening, problem = open_head(one, [LOG.verifier()], policy)
     assert problem == ""
     return opening
 

@@ -13,7 +13,6 @@ from tripod.verify.isolation.echo import (
     PhraseIndex,
     VisiblePhrases,
     codes_of,
-    has_word,
     runs_of,
 )
 
@@ -113,8 +112,8 @@ def test_words(text: str, words: list[str]) -> None:
 
 
 def test_a_part_of_a_text_has_words_or_none() -> None:
-    assert has_word("-- a --", 0, 7)
-    assert not has_word("-- a --", 4, 7)
+    assert words_of("-- a --"[0:7])
+    assert not words_of("-- a --"[4:7])
 
 
 def test_a_line_of_a_file_is_found_as_it_stands() -> None:
