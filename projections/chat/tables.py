@@ -6,7 +6,7 @@ from the file. A reference counts lines from the top of a file (``chat-refs``), 
 messages from 0, as the original tool does; lines that are gone have neither.
 
 A read position is absolute: the newest entry on it replaces all earlier ones. It is a table alone;
-``tripod.team.act`` writes as much of it to ``chat/*.chat.cursors`` as that file can hold.
+``tripod.team.intake`` writes as much of it to ``chat/*.chat.cursors`` as that file can hold.
 
 Source: spec nbs-compat C1, C2.
 """

@@ -154,7 +154,7 @@ def _look_at_positions(team: Team, channel: str) -> None:
         return
     known = load(team.store.db).get(path)
     if known is None or known.stat != stat:
-        from tripod.team.act import take_positions
+        from tripod.team.intake import take_positions
 
         with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], joins=True) as act:
             take_positions(act, channel)

@@ -17,7 +17,8 @@ from tripod.projections import CHAT
 from tripod.projections.chat import format as format_
 from tripod.projections.chat.format import EVENTS, MAX_MENTIONS, TEAM, How, ParsedMention, mentions
 from tripod.projections.chat.tables import ReadPosition, Span, count_lines, position, span_of
-from tripod.team.act import Act, draft_event, show_positions, take_positions
+from tripod.team.act import Act, draft_event
+from tripod.team.intake import show_positions, take_positions
 from tripod.team.team import Team
 
 MAX_SIGNAL = 2_047  # bytes of a payload that tells of a message, as in the original

@@ -2,20 +2,13 @@
 
 ``tripod.team.team`` makes an ``Act``; the acts of the domains (``tripod.bus``, ``tripod.chat`` and
 so on) work with it. The trust commands need no more than a ``Context``.
-
-Read positions: the ledger holds them, and ``chat/*.chat.cursors`` is shared with the original tool,
-which knows no ledger. In every act on a chat, under the chat's own lock, what the tool moved is
-taken in. After the COMMIT the file is written as far as its format allows: the last message before
-the first unread one. It is not waited for: lost in a power cut, it is written again, in any case
-with the chat that it belongs to, since an index in it means another message as soon as the lines of
-that chat moved.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -26,14 +19,10 @@ from tripod.ledger.kinds.team import DISPLACED
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
 from tripod.projections import (
     BUS,
-    CHAT,
     COUNTS,
-    CURSORS,
     PROJECTIONS,
-    RACY_NS,
     UNMERGED_CURE,
     Disk,
-    File,
     Source,
     Stat,
     UnreadableError,
@@ -54,8 +43,6 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_word,
 )
-from tripod.projections.chat.format import format_cursors, parse_cursors
-from tripod.projections.chat.tables import index_of
 
 if TYPE_CHECKING:
     from tripod.projections import Conflict
@@ -67,7 +54,7 @@ Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
 READ_LIMIT = 2**30
 MAX_DISPLACED = 16 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024  # bytes
-_MARKER = "is a conflict marker of a merge that is not finished"
+MARKER = "is a conflict marker of a merge that is not finished"
 
 
 def touched_by(entries: Iterable[Entry], source: Source) -> dict[str, None]:
@@ -305,7 +292,7 @@ class Act:
         want = desired(self.source, path)
         line = merge_marker(path, data, b"" if want is None else want.data)
         if line is not None:
-            self._refuse_unmerged(path, f"line {line} {_MARKER}")
+            self._refuse_unmerged(path, f"line {line} {MARKER}")
         from tripod.projections.erasure import withhold
 
         shown, places = withhold(self.source, path, data)
@@ -461,118 +448,3 @@ def draft_event(
         }
     )
     return draft if cause is None else draft._replace(actor=cause.actor, cause=cause.id)
-
-
-# Read positions --------------------------------------------------------------------------------
-
-
-def _cursors_of(channel: str) -> str:
-    return f"{CHAT.folder}/{channel}.chat.cursors"
-
-
-def take_positions(act: Act, channel: str, *, locked: bool = True) -> None:
-    """Append what the original tool moved since we last looked.
-
-    ``locked``: the act holds the chat's lock, and may write the file after the COMMIT.
-    """
-    path = _cursors_of(channel)
-    stat = act.disk.stat(path)
-    known = act.writer.known.get(path)
-    if stat is None or (
-        known is not None and known.stat == stat and known.noted_ns - stat.mtime_ns > RACY_NS
-    ):
-        return
-    data = _read_cursors(act, path)
-    if data is None:
-        return
-    digest = sha256(data).hexdigest()
-    if known is not None and known.digest == digest:
-        return
-    from tripod.projections.chat.intake import seen_positions
-
-    if not act.writer.is_accounted(path, digest):  # else another part of this act took it in
-        act.writer.account(path, digest)
-        files = act.transaction.cursors().files
-        draft = seen_positions(act.source, act.disk, channel, data, files=files)
-        if draft is not None:
-            act.append([draft])
-    if locked:
-        show_positions(act, channel)
-
-
-def show_positions(act: Act, channel: str, handles: Collection[str] | None = None) -> None:
-    """After the COMMIT, write where ``handles`` stand now; None: all that the file has."""
-    key = ("cursors", channel) if handles is None else ("cursors", channel, "", *handles)
-    act.later[key] = lambda: _show_locked(act, channel, handles)
-
-
-def _show_locked(act: Act, channel: str, handles: Collection[str] | None) -> None:
-    """Write the file under the chat's lock, which an act that joined another may not have.
-
-    The lock is not waited for: where another program has it, or moved a position since we looked,
-    the next command that reads or sends writes the file. All positions cannot wait: then the chat
-    is written again.
-    """
-    chat = f"{CHAT.folder}/{channel}.chat"
-    if chat in act.writer.held:
-        is_shown = _show(act, channel, handles)
-    else:
-        try:
-            with act.disk.foreign_lock(chat, wait=False) as is_ours:
-                is_shown = is_ours and _show(act, channel, handles)
-        except OSError as error:
-            act.warn(f"{_cursors_of(channel)}: not written: {error.strerror}")
-            return
-    if not is_shown and handles is None:
-        act.writer.late[chat] = None
-
-
-def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
-    """False where others moved a position that is not in the ledger."""
-    path = _cursors_of(channel)
-    data = _read_cursors(act, path)
-    if data is None and act.disk.stands(path):
-        return True
-    if data is not None and not act.writer.is_accounted(path, sha256(data).hexdigest()):
-        return False
-    before = parse_cursors(data or b"")
-    if handles is None:
-        rows = act.source.db.execute("SELECT handle FROM cursors WHERE channel = ?", (channel,))
-        handles = [*before, *(handle for (handle,) in rows.fetchall())]
-    after = dict(before)
-    for handle in handles:
-        index = index_of(act.source, channel, handle)
-        if index is None:
-            after.pop(handle, None)
-        elif "=" not in handle and "\n" not in handle and not handle.startswith("#"):
-            after[handle] = index
-    if after == before:
-        stat = act.disk.stat(path)
-    else:
-        data = format_cursors(after)
-        try:
-            stat = act.disk.write(path, File(data, CURSORS.mode), durable=False)
-        except OSError as error:
-            act.warn(f"{path}: not written: {error.strerror}; the original tool shows more as new")
-            return True
-    if stat is not None and data is not None:
-        digest = sha256(data).hexdigest()
-        act.writer.account(path, digest)
-        act.writer.written[path] = (stat, digest)
-    return True
-
-
-def _read_cursors(act: Act, path: str) -> bytes | None:
-    try:
-        data = act.disk.read(path, CURSORS.limit)
-    except UnreadableError as error:
-        act.warn(f"{error}; the read positions in it are left alone")
-        return None
-    line = None if data is None else merge_marker(path, data)
-    if line is not None:
-        act.warn(
-            f"{path}: line {line} {_MARKER}; the read positions in it are left alone: "
-            f"{UNMERGED_CURE}"
-        )
-        return None
-    return data

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tripod.bus.events import settings
 from tripod.bus.reader import Watch
-from tripod.errors import LedgerError, TripodError
+from tripod.errors import TripodError
 from tripod.team.adoption import sync
 from tripod.team.team import Team
 
@@ -45,13 +45,8 @@ class Stop:
     """Ends a watch between two looks, never in one: by signals, or when ``asked`` is set."""
 
     def __init__(self) -> None:
-        """Nobody asked yet."""
         self.asked = False
         self._waiting = False
-
-    def is_asked(self) -> bool:
-        """Whether the watch is to end."""
-        return self.asked
 
     @contextmanager
     def by_signals(self) -> Iterator[None]:
@@ -93,32 +88,52 @@ def watch(
     """Take in all that is there, then what comes, until ``stop`` or for ``timeout`` seconds.
 
     Args:
-        team: whose files are watched.
-        report: is told of each take-in, also where another command was faster than we.
-        warn: is told what a command would warn of, each thing once.
-        ready: is told once that all that was there is taken in, and whether the system wakes us.
+        team: the team whose files are watched.
+        report: gets each take-in, also where another command was faster than we.
+        warn: gets what a command would warn of, each thing once.
+        ready: called once that all that was there is taken in, with whether the system wakes us.
         stop: ends the watch.
         timeout: seconds; None is for ever.
     """
     until = inf if timeout is None else time.monotonic() + timeout
-    state = _State(team, report, warn)
-    state.look(lambda: sync(team))
-    first = True
-    while not stop.is_asked():
+    shown = team.store.size
+    said: set[str] = set()
+
+    def look(work: Callable[[], object]) -> None:
+        """Take in, and report what is new; a team that cannot be written now may be later."""
+        nonlocal shown
+        try:
+            work()
+            size = team.store.size
+            kinds = Counter(e.kind for e in team.store.read(shown, size) if "observed" in e.data)
+            shown = size
+            if kinds:
+                report(TakenIn(dict(sorted(kinds.items())), size))
+        except TripodError as error:
+            team.warnings.append(str(error))
+        for warning in team.warnings:
+            if warning not in said:
+                said.add(warning)
+                warn(warning)
+        team.warnings.clear()
+
+    look(lambda: sync(team))
+    is_ready = False
+    while not stop.asked:
         there = _there(team)
         config = settings(team)
         told = config["notify"] != "poll"
         with Watch([path for path, _ in there], every=config["poll_interval"], told=told) as watch:
-            state.look(team.refresh)
-            if first:
+            look(team.refresh)
+            if not is_ready:
                 ready(watch.is_told)
-                first = False
+                is_ready = True
             while _there(team) == there:
                 left = until - time.monotonic()
-                if left <= 0 or stop.is_asked():
+                if left <= 0 or stop.asked:
                     return
                 stop.wait(watch, left)
-                state.look(team.refresh)
+                look(team.refresh)
 
 
 def _there(team: Team) -> list[tuple[str, int]]:
@@ -131,34 +146,3 @@ def _there(team: Team) -> list[tuple[str, int]]:
         except OSError:
             continue
     return found
-
-
-class _State:
-    """What was told already."""
-
-    def __init__(
-        self, team: Team, report: Callable[[TakenIn], None], warn: Callable[[str], None]
-    ) -> None:
-        self.team = team
-        self.report = report
-        self.warn = warn
-        self.size = team.store.head().size
-        self.said: set[str] = set()
-
-    def look(self, work: Callable[[], object]) -> None:
-        """Take in, and tell of what is new; a team that cannot be written now may be later."""
-        try:
-            work()
-            size = self.team.store.head().size
-            new = self.team.store.read(self.size, size)
-            kinds = Counter(e.kind for e in new if "observed" in e.data)
-            self.size = size
-            if kinds:
-                self.report(TakenIn(dict(sorted(kinds.items())), size))
-        except (TripodError, LedgerError) as error:
-            self.team.warnings.append(str(error))
-        for warning in self.team.warnings:
-            if warning not in self.said:
-                self.said.add(warning)
-                self.warn(warning)
-        self.team.warnings.clear()
