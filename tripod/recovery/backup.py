@@ -22,10 +22,9 @@ from tripod.errors import (
     LedgerError,
     NoTeamError,
     RefusedError,
-    TripodError,
     UnwritableError,
 )
-from tripod.ledger import DATABASE, RECORD, Head, LedgerReader, root_of
+from tripod.ledger import DATABASE, RECORD, Head, root_of
 from tripod.ledger.files import hold_file, rename_file, sync_name, sync_path
 from tripod.ledger.ids import fresh_ids
 from tripod.ledger.kinds.trust import FORKED_FROM
@@ -33,7 +32,6 @@ from tripod.ledger.locator import FOLDER, named, nearest, team_of
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.sqlite.schema import check_ours, put_back
 from tripod.ledger.tlog.note import VerifierKey
-from tripod.ledger.tlog.seal import sign_fork as sign_fork_note
 from tripod.projections import (
     CHAT,
     LOG,
@@ -48,7 +46,6 @@ from tripod.projections import (
 from tripod.projections.engine import ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
-from tripod.trust import keys
 from tripod.trust import seal as sealing
 from tripod.trust.seal import continues, last_note, last_seal
 
@@ -176,7 +173,7 @@ def restore(
     with Team(root) as team:
         done = recover.rebuild(team, discard=discard)
         if fork.new != fork.old:
-            _rekey(team, fork.old)
+            sealing.seal_fork(team, fork.old)
         return RestoredBackup(
             root,
             size,
@@ -205,7 +202,7 @@ def _take(path: str, fresh: str) -> None:
     Raises:
         RefusedError: it is no ledger, holds nothing, or does not verify.
     """
-    from tripod.verify.checks import LEDGER_CHECKS, seals_open
+    from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import collect
     from tripod.verify.run import run
 
@@ -217,7 +214,7 @@ def _take(path: str, fresh: str) -> None:
     except (LedgerError, sqlite3.Error) as error:
         raise RefusedError(f"{path} cannot be restored: {error}") from error
     with collect(fresh) as evidence:
-        report = run(evidence, {check.NAME for check in (*LEDGER_CHECKS, seals_open)})
+        report = run(evidence, {"seals-open", *(check.NAME for check in LEDGER_CHECKS)})
     if report.exit_code or not report.head or not report.head[0]:
         every = (finding for o in report.outcomes for finding in o.findings)
         found = [finding.message for finding in every if finding.severity == "failure"]
@@ -290,19 +287,11 @@ def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
                     "root": head.root.hex(),
                     "reason": fork.reason,
                     "seal": fork.seal,
-                    "note": _signed(store, head, fork.new) if sign_fork else None,
+                    "note": sealing.sign_fork(store, head, fork.new) if sign_fork else None,
                 }
             )
             transaction.fork(fork.new, draft)
     return head.size
-
-
-def _signed(ledger: LedgerReader, head: Head, new: str) -> str:
-    """The note by which the old line's key leaves it (RefusedError: there is no such key here)."""
-    vkey = sealing.in_force(ledger)
-    if vkey is None:
-        raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
-    return sign_fork_note(keys.settle(vkey, keys.from_file), head.size, head.root, new)
 
 
 def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
@@ -330,22 +319,6 @@ def _put_record_aside(root: str) -> None:
         number += 1
     if os.path.lexists(f"{root}/{RECORD}"):
         rename_file(f"{root}/{RECORD}", f"{root}/{RECORD}.replaced-{number}")
-
-
-def _rekey(team: Team, old: str) -> None:
-    """A line that was sealed goes on being sealed, by a key of its own."""
-    if not team.store.db.execute("SELECT 1 FROM keys").fetchone():
-        return
-    try:
-        before = keys.key_path(old)
-        passphrase = None
-        if os.path.exists(before) and keys.is_encrypted(before):
-            passphrase = keys.from_file()
-            if passphrase is None:
-                raise RefusedError("the old key was encrypted: `tripod key new --passphrase`")
-        sealing.new_key(team, passphrase)
-    except (TripodError, LedgerError, OSError) as error:
-        team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")
 
 
 # From the record -------------------------------------------------------------------------------
@@ -389,7 +362,7 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
 
 
 def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
-    from tripod.verify.checks import LEDGER_CHECKS, record_agrees
+    from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import Database, OpenEvidence
     from tripod.verify.export.files import load
     from tripod.verify.run import run
@@ -402,7 +375,7 @@ def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
     database = Database(scratch, source=f"{root}/{RECORD}")
     with OpenEvidence(root, database=database, record=loaded.judged()) as evidence:
         evidence.problem = database.open()
-        chosen = {record_agrees.NAME, *(check.NAME for check in LEDGER_CHECKS)}
+        chosen = {"record-agrees", *(check.NAME for check in LEDGER_CHECKS)}
         report = run(evidence, select=chosen)
     found = [f for o in report.outcomes for f in o.findings if f.severity == "failure"]
     if found or not loaded.entries:

@@ -338,3 +338,39 @@ def sign_head(key: SigningKey, head: Head, nodes: Nodes) -> str:
         note = format_note(Note(format_seal(seal), (sign_seal(seal, key),)))
         write_private(path, note)
     return note.decode()
+
+
+# Forks -----------------------------------------------------------------------------------------
+
+
+def sign_fork(ledger: LedgerReader, head: Head, new: str) -> str:
+    """The note by which the ledger's key ends its line at ``head``, to go on as ``new``.
+
+    Raises:
+        RefusedError: there is no such key here.
+    """
+    from tripod.ledger.tlog.seal import sign_fork
+    from tripod.trust import keys
+
+    vkey = in_force(ledger)
+    if vkey is None:
+        raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
+    return sign_fork(keys.settle(vkey, keys.from_file), head.size, head.root, new)
+
+
+def seal_fork(team: Context, old: str) -> None:
+    """A line that was sealed goes on being sealed, by a key of its own; trouble is a warning."""
+    from tripod.trust import keys
+
+    if not team.store.db.execute("SELECT 1 FROM keys").fetchone():
+        return
+    try:
+        before = keys.key_path(old)
+        passphrase = None
+        if os.path.exists(before) and keys.is_encrypted(before):
+            passphrase = keys.from_file()
+            if passphrase is None:
+                raise RefusedError("the old key was encrypted: `tripod key new --passphrase`")
+        new_key(team, passphrase)
+    except (TripodError, LedgerError, OSError) as error:
+        team.warnings.append(f"the new line has no key yet, so nothing is sealed: {error}")
