@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from types import MappingProxyType
 from typing import cast
@@ -171,7 +171,12 @@ def init_at(
                         _same_as_recorded(team, names, places)
                     ignore(team)
                     return sync(team)
-        _check_not_ahead(root)
+        ahead = ahead_of(None, Disk(root))
+        if ahead is not None:
+            raise RefusedError(
+                f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
+                f"files as somebody else's, move {root}/{COUNTS.path} away first"
+            )
         _check_log(root)
         _check_unmerged(root, places)
         opened = _opening(root, names, places)
@@ -207,14 +212,12 @@ def _begin(
         ignore(team)  # before there is anything that must not be committed
         # In one transaction: a ledger that is begun has its whole past, or it does not exist yet.
         with team.act(full=True, opened=opened) as act:
-            taken = _taken(act)
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
             left = _shortened(act.look.left_alone)
             act.append([ADOPTED.draft({"files": act.look.files, "left_alone": left})])
             act.rewrite.add(COUNTS.path)
-        settings(team)  # says what it could not take of the configuration
-        key_made = _first_key(team) if key else ""
-        return _adoption(team, act, taken, begun=True, key=key_made)
+        done = _taken_in(team, act, begun=True)
+        return replace(done, key=_first_key(team)) if key else done
 
 
 def sync(team: Team) -> Adoption:
@@ -225,20 +228,15 @@ def sync(team: Team) -> Adoption:
         UnwritableError: the disk refuses; nothing was recorded.
     """
     with team.act(full=True) as act:
-        taken = _taken(act)
+        pass
+    return _taken_in(team, act, begun=False)
+
+
+def _taken_in(team: Team, act: Act, *, begun: bool) -> Adoption:
     settings(team)  # says what it could not take of the configuration
-    return _adoption(team, act, taken, begun=False)
-
-
-def _taken(act: Act) -> dict[str, int]:
-    return dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
-
-
-def _adoption(
-    team: Team, act: Act, taken: dict[str, int], *, begun: bool, key: str = ""
-) -> Adoption:
+    kinds = dict(Counter(entry.kind for entry in act.entries if "observed" in entry.data))
     look = act.look
-    return Adoption(team.root, begun, look.files, taken, look.left_alone, team.warnings, key)
+    return Adoption(team.root, begun, look.files, kinds, look.left_alone, team.warnings)
 
 
 def _shortened(paths: list[str]) -> list[str]:
@@ -268,16 +266,6 @@ def _first_key(team: Team) -> str:
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"no key was made, so nothing is sealed: {error}; `tripod key new`")
         return ""
-
-
-def _check_not_ahead(root: str) -> None:
-    """Refuse to begin anew over files of ours that show a ledger which is gone."""
-    ahead = ahead_of(None, Disk(root))
-    if ahead is not None:
-        raise RefusedError(
-            f"{root} had a ledger: {ahead}. Put its ledger.db back; or, to begin anew with the "
-            f"files as somebody else's, move {root}/{COUNTS.path} away first"
-        )
 
 
 def _check_log(root: str) -> None:
@@ -320,10 +308,9 @@ def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
     places: dict[str, str] = {}
     for front, given in ((BUS.folder, events), (CHAT.folder, chat)):
         if given is not None:
-            place, problem = recordable(os.path.realpath(root), given)
+            places[front], problem = recordable(os.path.realpath(root), given)
             if problem is not None:
                 raise BadArgumentError(f"--{front}: {problem}")
-            places[front] = place
     whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
     problem = places_problem(whole[BUS.folder], whole[CHAT.folder])
     if problem is not None:
@@ -407,19 +394,14 @@ def free_name(folder: str, taken: set[str]) -> str:
 
 def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[str, str]) -> None:
     """Refuse to be told of other names and folders than those recorded once and for all."""
-    have = team.source.body(0)
-    for option, name in names.items():
-        if name is not None and have.get(option) != name:
+    body, folders = team.source.body(0), recorded(team.store)
+    for option, value in (*names.items(), *places.items()):
+        have = (folders if option in places else body).get(option)
+        if value is not None and have != value:
+            more = ", and put the folder where it was" if option in places else ""
             raise RefusedError(
-                f"--{option}: this ledger records {have.get(option)!r}, which cannot change: "
-                "leave the option out"
-            )
-    folders = recorded(team.store)
-    for front, place in places.items():
-        if folders.get(front) != place:
-            raise RefusedError(
-                f"--{front}: this ledger records {folders.get(front)!r}, which cannot change: "
-                "leave the option out, and put the folder where it was"
+                f"--{option}: this ledger records {have!r}, which cannot change: leave the option "
+                f"out{more}"
             )
 
 
