@@ -35,6 +35,9 @@ from tripod.ledger import LOGS, added_problem
 from tripod.projections import text as moments
 
 STATUSES = ("decided", "accepted-risk", "mitigated", "superseded", "reversed")
+CHANGES = ("mitigated", "superseded", "reversed")
+"""Statuses that say what became of another decision."""
+
 NONE_YET = "—"
 """What an empty ``Chat ref`` or ``Artefacts`` shows."""
 

@@ -37,7 +37,6 @@ WIDE_CLASSES: dict[str, int] = {
     "projections/chat/channel.py:Channel": 16,
     "tripod/agents/spec.py:SpawnResult": 15,
     "tripod/agents/spec.py:SpawnSpec": 17,
-    "tripod/decisions/reader.py:Decision": 13,
 }
 """Classes with more than 12 attributes, and how many they may have. Target: none but ``WIDER``."""
 

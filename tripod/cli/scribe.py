@@ -32,7 +32,7 @@ from tripod.projections.decisions.tables import LIVE
 from tripod.team.team import Team
 
 if TYPE_CHECKING:
-    from tripod.decisions.worklist import Item
+    from tripod.decisions.reader import Item
 
 MAX_LAST = 2**31 - 1
 SHOWN = 160  # characters of a payload
@@ -190,16 +190,14 @@ def _summary(call: Call) -> None:
 
 
 def _inbox(call: Call) -> None:
-    from tripod.decisions import worklist as scribe_inbox
-
     with call.team() as team:
         if call.done is not None:
-            scribe_inbox.handled(team, call.done, call.as_)
-            left = len(scribe_inbox.inbox(team, call.as_))
+            acts.handled(team, call.done, call.as_)
+            left = len(reading.inbox(team, call.as_))
             call.answer({"done": call.done, "left": left}, [])
             return
         team.refresh()
-        items = scribe_inbox.inbox(team, call.as_)
+        items = reading.inbox(team, call.as_)
     now_us = time.time_ns() // 1000
     call.answers((item._asdict() for item in items), _inbox_lines(items, now_us))
     if items and not call.json:

@@ -1,4 +1,4 @@
-"""The decision logs: log, read, search, and the worklist of the Scribe.
+"""The decision logs: log, read, search, and the Scribe's inbox.
 
 What reads, reads the ledger as it is: call ``team.refresh()`` first to take in what other programs
 wrote to the files.
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
         Decision,
         DecisionHistory,
         Filters,
+        Item,
         Ref,
         Standing,
         count,
         find,
+        inbox,
         query,
         standing,
         summary,
     )
-    from tripod.decisions.worklist import Item, handled, inbox
-    from tripod.decisions.writer import DecisionRequest, LoggedDecision, log
+    from tripod.decisions.writer import DecisionRequest, LoggedDecision, handled, log
 
 __all__ = [
     "Decision", "DecisionHistory", "DecisionRequest", "Filters", "Item", "LoggedDecision", "Ref",
@@ -31,4 +32,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader", "worklist"))
+    __getattr__, __dir__ = lazy(__name__, __all__, ("writer", "reader"))

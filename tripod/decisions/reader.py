@@ -1,4 +1,4 @@
-"""Reading the decision logs: find decisions, count them, show one with its whole history.
+"""Reading the decision logs, and the Scribe's inbox of events that may hold decisions.
 
 Source: seeds nbs-scribe and tripod-architecture ("Scribe Operations"); spec nbs-compat B11, C6.
 Nothing here changes anything.
@@ -13,22 +13,28 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tripod.errors import NotFoundError
+from tripod.ledger import parse_header
 from tripod.projections import LOG, content_bytes
-from tripod.projections.decisions.format import entry_text
+from tripod.projections.bus.format import PRIORITIES
+from tripod.projections.decisions.format import CHANGES, entry_text
 from tripod.projections.decisions.tables import piece_bytes
 from tripod.team.team import Team
 
-CHANGES = ("mitigated", "superseded", "reversed")
-"""Statuses that say what became of another decision."""
-
 _WORD = r'"([^"]+)"|(\S+)'
+
+
+class Change(NamedTuple):
+    """What a later decision made of one: its status since, and the later one's id and entry."""
+
+    status: str
+    id: str
+    seq: int
 
 
 class Decision(NamedTuple):
     """A decision as read. ``supersedes`` is what it refers to; ``status`` says how.
 
-    ``became`` is what a later decision made of it, ``by`` is the id of that one; both are None
-    where nothing refers to it.
+    ``change`` is what a later decision made of it; None where nothing refers to it.
     """
 
     seq: int
@@ -42,13 +48,17 @@ class Decision(NamedTuple):
     chat_ref: str
     rationale: str
     supersedes: str | None
-    became: str | None = None
-    by: str | None = None
+    change: Change | None = None
 
     @property
     def stands(self) -> str:
         """Its status today: what became of it, else the one that it was logged with."""
-        return self.became or self.status
+        return self.status if self.change is None else self.change.status
+
+    @property
+    def by(self) -> str | None:
+        """The id of the decision that changed it."""
+        return None if self.change is None else self.change.id
 
     @property
     def second(self) -> int:
@@ -113,14 +123,18 @@ class DecisionHistory(NamedTuple):
 
 
 def plain(decision: Decision) -> dict[str, object]:
-    """What JSON says of a decision: its status of today, and the one that it was logged with."""
+    """A decision for JSON: its status of today, and the one that it was logged with."""
     value = decision._asdict()
-    value.pop("became")
-    return value | {"status": decision.stands, "logged_status": decision.status}
+    del value["change"]
+    return value | {
+        "by": decision.by,
+        "status": decision.stands,
+        "logged_status": decision.status,
+    }
 
 
 def as_plain(history: DecisionHistory) -> dict[str, object]:
-    """What JSON says of a decision's history."""
+    """A decision's history for JSON."""
     refs = [
         {"file": ref.file, "line": ref.line, "seq": ref.seq}
         | (dict(zip(("handle", "time", "text"), ref.message, strict=True)) if ref.message else {})
@@ -139,13 +153,13 @@ def as_plain(history: DecisionHistory) -> dict[str, object]:
 
 
 def _decisions(team: Team, seqs: Sequence[int]) -> Iterator[Decision]:
-    became = _became(team)
+    changes = _changes(team)
     for seq, body in zip(seqs, team.source.each_body(seqs), strict=True):
-        yield _decision(seq, body, became)
+        yield _decision(seq, body, changes)
 
 
-def _became(team: Team) -> dict[str, tuple[str, str, int]]:
-    """Of each decision that a later one refers to: what became of it, by which, and its entry.
+def _changes(team: Team) -> dict[str, Change]:
+    """Of each decision that a later one refers to: what became of it.
 
     Where several refer to one, as in an adopted log, the newest says what stands.
     """
@@ -154,28 +168,23 @@ def _became(team: Team) -> dict[str, tuple[str, str, int]]:
         " WHERE supersedes IS NOT NULL AND id IS NOT NULL ORDER BY seq"
     )
     return {
-        target: (status if status in CHANGES else "superseded", id_, seq)
+        target: Change(status if status in CHANGES else "superseded", id_, seq)
         for target, status, id_, seq in rows
     }
 
 
-def _decision(seq: int, body: dict[str, Any], became: dict[str, tuple[str, str, int]]) -> Decision:
-    what, by, later = became.get(body["id"], (None, None, seq))
-    return Decision(
-        seq,
-        body["number"],
-        body["id"],
-        body["title"],
-        body["status"],
-        body["participants"],
-        body["risk_tags"],
-        body["artefacts"],
-        body["chat_ref"],
-        body["rationale"],
-        body.get("supersedes"),
-        what if later != seq else None,  # a decision that names itself changes nothing
-        by if later != seq else None,
-    )
+_FIELDS = (
+    "number", "id", "title", "status", "participants", "risk_tags", "artefacts", "chat_ref",
+    "rationale",
+)  # fmt: skip
+
+
+def _decision(seq: int, body: dict[str, Any], changes: dict[str, Change]) -> Decision:
+    change = changes.get(body["id"])
+    if change is not None and change.seq == seq:
+        change = None  # a decision that names itself changes nothing
+    fields = {name: body[name] for name in _FIELDS}
+    return Decision(seq, **fields, supersedes=body.get("supersedes"), change=change)
 
 
 def _items(text: str) -> list[str]:
@@ -190,9 +199,16 @@ def _has_log(team: Team, log: str | None = None) -> None:
         raise NotFoundError(f"no decision log {log}; the team's logs are {', '.join(logs)}")
 
 
-def _seqs(team: Team, rest: str = "ORDER BY seq", values: Sequence[object] = ()) -> list[int]:
-    rows = team.store.db.execute(f"SELECT seq FROM pieces WHERE id IS NOT NULL {rest}", values)
-    return [seq for (seq,) in rows]
+def _seqs(
+    team: Team, *, log: str | None = None, id_: str | None = None, last: int = -1
+) -> list[int]:
+    """The entries of decisions in order: of one log, of one id, the newest; of all by default."""
+    rows = team.store.db.execute(
+        "SELECT seq FROM pieces WHERE id IS NOT NULL AND (?1 IS NULL OR log = ?1)"
+        " AND (?2 IS NULL OR id = ?2) ORDER BY seq DESC LIMIT ?3",
+        (log, id_, last),
+    )
+    return [seq for (seq,) in rows][::-1]
 
 
 def words_of(text: str) -> list[str]:
@@ -232,7 +248,7 @@ def query(
         texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
         seqs = likely(team.store, team.store.path, seqs, words, texts)
     if log is not None:
-        of_it = set(_seqs(team, "AND log = ?", (log,)))
+        of_it = set(_seqs(team, log=log))
         seqs = [seq for seq in seqs if seq in of_it]
     for decision in _decisions(team, seqs):
         if filters.fit(decision):
@@ -250,10 +266,8 @@ def count(team: Team, log: str | None = None) -> int:
         NotFoundError: there is no log yet, or none of that name.
     """
     _has_log(team, log)
-    sql = "SELECT count(*) FROM pieces WHERE id IS NOT NULL"
-    if log is None:
-        return int(team.store.db.execute(sql).fetchone()[0])
-    return int(team.store.db.execute(f"{sql} AND log = ?", (log,)).fetchone()[0])
+    sql = "SELECT count(*) FROM pieces WHERE id IS NOT NULL AND (?1 IS NULL OR log = ?1)"
+    return int(team.store.db.execute(sql, (log,)).fetchone()[0])
 
 
 def summary(team: Team, last: int, log: str | None = None) -> list[Decision]:
@@ -263,9 +277,7 @@ def summary(team: Team, last: int, log: str | None = None) -> list[Decision]:
         NotFoundError: there is no log yet, or none of that name.
     """
     _has_log(team, log)
-    of_it, values = ("", ()) if log is None else ("AND log = ? ", (log,))
-    seqs = _seqs(team, f"{of_it}ORDER BY seq DESC LIMIT ?", (*values, last))
-    return list(_decisions(team, seqs[::-1]))
+    return list(_decisions(team, _seqs(team, log=log, last=last)))
 
 
 class Standing(NamedTuple):
@@ -293,10 +305,10 @@ def standing(
         f" AND (?1 IS NULL OR log IN (SELECT value FROM json_each(?1))) ORDER BY seq DESC{rest}",
         (None if logs is None else json.dumps(logs),),
     ).fetchall()[::-1]
-    bodies, became = team.source.each_body([seq for seq, _ in rows]), _became(team)
+    bodies, changes = team.source.each_body([seq for seq, _ in rows]), _changes(team)
     for (seq, file), body in zip(rows, bodies, strict=True):
         yield Standing(
-            _decision(seq, body, became), file, entry_text(piece_bytes(team.source, body))
+            _decision(seq, body, changes), file, entry_text(piece_bytes(team.source, body))
         )
 
 
@@ -310,14 +322,14 @@ def find(team: Team, decision: str) -> list[DecisionHistory]:
         NotFoundError: there is no log yet.
     """
     _has_log(team)
-    return [_history(team, seq) for seq in _seqs(team, "AND id = ? ORDER BY seq", (decision,))]
+    return [_history(team, seq) for seq in _seqs(team, id_=decision)]
 
 
 def _history(team: Team, seq: int) -> DecisionHistory:
     body = team.source.body(seq)
     (entry,) = team.store.read(seq, seq + 1)
     (file,) = team.store.db.execute("SELECT file FROM pieces WHERE seq = ?", (seq,)).fetchone()
-    found = _decision(seq, body, _became(team))
+    found = _decision(seq, body, _changes(team))
     return DecisionHistory(
         found,
         file,
@@ -370,3 +382,72 @@ def _later(team: Team, decision: Decision) -> list[int]:
                 found.add(seq)
                 todo.append(id_)
     return sorted(found)
+
+
+# The Scribe's inbox ----------------------------------------------------------------------------
+#
+# What it subscribes to on the bus and has not handled yet (seeds nbs-scribe, "Bus Integration").
+# The events stay on the bus for all others, and an acknowledgement by others takes none out of the
+# inbox: as a reader of the bus (``tripod.bus.reader``) the Scribe has a place in the ledger, which
+# ``tripod.decisions.writer.handled`` moves. A Scribe that stops between reading and logging finds
+# the same events again.
+
+SUBSCRIBED = ("chat-message", "chat-mention", "task-complete", "assessment-posted")
+"""The types of events that the Scribe subscribes to."""
+
+_ITEMS = """
+SELECT seq, priority, name, us, source, type, handle, acked
+FROM events LEFT JOIN addressed USING (seq)
+WHERE seq > :place AND type IN (SELECT value FROM json_each(:types))
+AND (acked IS NULL OR acked > (SELECT coalesce(adopted, -1) FROM team))
+ORDER BY priority, handle IS NOT :who, us, name
+"""
+
+
+class Item(NamedTuple):
+    """An event of the inbox; ``seq`` is its entry, ``to`` the handle that it addresses.
+
+    ``us`` is the time in its file's name (µs since 1970), ``acked`` whether another reader has
+    acknowledged it.
+    """
+
+    seq: int
+    priority: str
+    name: str
+    us: int
+    source: str
+    type: str
+    to: str | None
+    acked: bool
+    payload: str
+
+
+def inbox(team: Team, who: str | None = None) -> list[Item]:
+    """The Scribe's open events: most urgent first, of those what addresses it, then oldest.
+
+    Not in it: what ``handled`` was told of, what the Scribe acknowledged itself, and what was
+    acknowledged before the ledger began. ``who`` is whose inbox; by default the team's scribe's.
+    """
+    who = who or team.scribe or ""
+    place = inbox_place(team, who)[1]
+    values = {"place": place, "who": who, "types": json.dumps(SUBSCRIBED)}
+    rows = team.store.db.execute(_ITEMS, values).fetchall()
+    acks = [acked for *_, acked in rows if acked is not None]
+    own = {ack.seq for ack in team.store.raw_of(acks) if parse_header(ack.header).actor == who}
+    rows = [row for row in rows if row[-1] not in own]
+    items = []
+    for row, body in zip(rows, team.source.each_body([row[0] for row in rows]), strict=True):
+        seq, priority, name, us, source, type_, to, acked = row
+        payload = content_bytes(team.source, body["payload"]) if "payload" in body else b""
+        text = payload.decode("utf-8", "replace")
+        rank = PRIORITIES[priority]
+        items.append(Item(seq, rank, name, us, source, type_, to, acked is not None, text))
+    return items
+
+
+def inbox_place(team: Team, who: str) -> tuple[str, int]:
+    """The reader's name under which an inbox has its place, and the entry up to which it is."""
+    # No handle holds a slash: what `bus check --reader` shows the same agent is another matter.
+    reader = f"{who}/inbox"
+    row = team.store.db.execute("SELECT up_to FROM readers WHERE reader = ?", (reader,)).fetchone()
+    return reader, -1 if row is None else int(row[0])

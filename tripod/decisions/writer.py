@@ -1,7 +1,6 @@
-"""Acts of the Scribe: log a decision with its events.
+"""Acts of the Scribe: log a decision with its events, note what was handled of the inbox.
 
 Source: spec nbs-compat B10, C6; seeds: nbs-scribe, tripod-architecture "Flow"; design section 7.
-All that is done with decisions has its name here: ``tripod.decisions.reader`` only reads.
 """
 
 import re
@@ -13,7 +12,6 @@ from typing import NamedTuple
 import orjson
 
 from tripod.bus.events import settings
-from tripod.decisions.reader import CHANGES
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import Draft, leaf_hash
 from tripod.ledger.ids import fresh_ids
@@ -22,6 +20,7 @@ from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import last_line, line_at, span_of
 from tripod.projections.decisions.format import (
+    CHANGES,
     NONE_YET,
     STATUSES,
     format_decision,
@@ -382,3 +381,22 @@ def _checkpoint(team: Team, act: Act, decision: Draft, file: str) -> list[Draft]
     ).fetchone()
     payload = format_checkpoint_payload(number, newest if row is None else row[0], newest)
     return [draft_event(act, "scribe", "pythia-checkpoint", "high", payload, cause=decision)]
+
+
+def handled(team: Team, up_to: int, who: str | None = None) -> None:
+    """Note that the Scribe handled its inbox up to the entry ``up_to``; it never moves back.
+
+    Raises:
+        BadArgumentError: the ledger has no such entry yet.
+    """
+    from tripod.decisions.reader import inbox_place
+    from tripod.ledger.kinds.bus import SEEN
+
+    who = who or team.scribe or ""
+    with team.act(hasty=True, joins=True, by=who) as act:
+        size = act.transaction.size
+        if up_to >= size:
+            raise BadArgumentError(f"--done {up_to}: the ledger has entries 0 to {size - 1}")
+        reader, place = inbox_place(team, who)
+        if up_to > place:
+            act.append([SEEN.draft({"reader": reader, "up_to": up_to}, who)])

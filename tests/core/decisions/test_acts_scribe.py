@@ -145,7 +145,7 @@ def test_a_decision_has_the_status_that_a_later_one_gave_it(story: Story, status
         for found in (list(decisions_read.query(team)), decisions_read.summary(team, 9)):
             (old, new) = found
             assert (old.id, old.stands, old.by, old.status) == (first, status, second, "decided")
-            assert (new.id, new.by, new.became) == (second, None, None)
+            assert (new.id, new.by, new.change) == (second, None, None)
         assert first in {
             d.id for d in decisions_read.query(team, "", decisions_read.Filters(status=status))
         }

@@ -7,7 +7,8 @@ from story import Clock, Original, Story, folder
 
 from tripod.bus import events
 from tripod.chat import writer as chat_send
-from tripod.decisions.worklist import TYPES, handled, inbox
+from tripod.decisions.reader import SUBSCRIBED, inbox
+from tripod.decisions.writer import handled
 from tripod.errors import BadArgumentError
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -28,9 +29,9 @@ def listed(team: Team, who: str | None = None) -> list[tuple[str, str]]:
 def test_it_holds_what_the_seeds_name_and_nothing_else(story: Story) -> None:
     with story.team() as team:
         assert inbox(team) == []
-        for type_ in (*TYPES, "heartbeat", "decision-logged", "pythia-checkpoint"):
+        for type_ in (*SUBSCRIBED, "heartbeat", "decision-logged", "pythia-checkpoint"):
             events.publish(team, "ann", type_, "normal")
-        assert sorted(item.type for item in inbox(team)) == sorted(TYPES)
+        assert sorted(item.type for item in inbox(team)) == sorted(SUBSCRIBED)
 
 
 def test_what_is_urgent_comes_first_and_of_that_what_addresses_the_scribe(story: Story) -> None:
