@@ -4,15 +4,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# A worker that has nothing left takes tests from one that has.
+PYTEST := $(BIN)/pytest -n auto --dist worksteal -q
 # Pages with generated parts; a page opts in by an opening cog marker at the start of a line.
 GENERATED = grep -rl --include='*.md' '^<!-- \[\[\[cog' README.md docs
 HEADING = @printf '\n== %s ==\n'
 
-.PHONY: help demo test check bench deep docs soak
+.PHONY: help demo test fast check bench deep docs soak
 
 help:
 	@echo 'make demo    show the tool at work on a real team'
 	@echo 'make test    run every test'
+	@echo 'make fast    run the tests of functions and formats: under three minutes'
 	@echo 'make check   what CI runs: format, lint, types, generated docs, every test'
 	@echo 'make bench   measure, beside the floors of this machine'
 	@echo 'make deep    the property tests again, with many more examples'
@@ -30,7 +33,10 @@ demo: $(READY)
 	@$(BIN)/tripod demo
 
 test: $(READY)
-	$(BIN)/pytest -n auto -q tests
+	$(PYTEST) tests
+
+fast: $(READY)
+	$(PYTEST) tests/core
 
 check: $(READY)
 	$(HEADING) 'format'
@@ -42,17 +48,17 @@ check: $(READY)
 	$(HEADING) 'generated documentation is up to date'
 	$(GENERATED) | xargs -r $(BIN)/cog --check
 	$(HEADING) 'tests'
-	$(BIN)/pytest -n auto -q tests
+	$(PYTEST) tests
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 deep: $(READY)
-	$(BIN)/pytest -n auto -q --hypothesis-profile=deep tests/core tests/deep
+	$(PYTEST) --hypothesis-profile=deep tests/core tests/deep
 
 docs: $(READY)
 	$(GENERATED) | xargs -r $(BIN)/cog -r
 
 soak: $(READY)
 	TRIPOD_TRIALS=10000 $(BIN)/pytest -n0 -q tests/deep/verify/test_exports_mutated.py
-	TRIPOD_TRIALS=60 $(BIN)/pytest -n auto -q tests/deep/verify/test_attacks.py
+	TRIPOD_TRIALS=60 $(PYTEST) tests/deep/verify/test_attacks.py

@@ -4,10 +4,15 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, settings
+from specimens import build
+from story import Story, folder
+
+from tripod.ledger.locator import LEDGER
 
 # A slow machine is no failure, so no profile has a deadline. On CI the same commit gives the same
 # examples; `make deep` looks further, anew each time.
@@ -25,7 +30,7 @@ _MEMORY = "/dev/shm"  # noqa: S108 - each folder in it is made by tempfile
 if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK):
     _room = os.statvfs(_MEMORY)
     if _room.f_bavail * _room.f_frsize >= 2**31 and not _room.f_flag & os.ST_NOEXEC:
-        os.environ["TMPDIR"] = _MEMORY
+        os.environ["TMPDIR"] = tempfile.tempdir = _MEMORY
 # Keys and last seals lie in the signer's home: never in that of whoever runs the tests, and each
 # test has one of its own, since a copy of a team must not be sealed after its twin was.
 _HOMES = tempfile.mkdtemp(prefix="tripod-home-")
@@ -40,6 +45,31 @@ def signers_home(monkeypatch: pytest.MonkeyPatch) -> str:
     home = f"{_HOMES}/{next(_numbers)}"
     monkeypatch.setenv("TRIPOD_HOME", home)
     return home
+
+
+@pytest.fixture(autouse=True)
+def _no_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No ledger and no actor that the person who runs the tests has set."""
+    monkeypatch.delenv(LEDGER, raising=False)
+    monkeypatch.delenv("NBS_HANDLE", raising=False)
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    """A team directory where nothing has happened yet."""
+    with folder() as root:
+        yield Story(root)
+
+
+@pytest.fixture(scope="session")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The team directory of the specimens, made once: tests change copies of it."""
+    return build(str(tmp_path_factory.mktemp("sound")))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: begun last, one of them would keep a worker busy while the others wait."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

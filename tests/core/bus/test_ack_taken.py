@@ -1,12 +1,12 @@
 """An acknowledgement takes the event's file before it is final: the rename has one winner."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
-from story import Story, folder
+from story import Story
 
 from tripod.bus import events as bus
 from tripod.errors import NotFoundError
@@ -17,12 +17,6 @@ from tripod.team import adoption
 from tripod.team.act import Act
 from tripod.team.files import MANY, EventMoves
 from tripod.team.team import Team
-
-
-@pytest.fixture
-def story() -> Iterator[Story]:
-    with folder() as root:
-        yield Story(root)
 
 
 def publish(story: Story, count: int = 1) -> list[str]:

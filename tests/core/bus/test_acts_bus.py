@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -16,12 +15,6 @@ from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, DuplicateDroppedError, NotFoundError
 from tripod.projections.bus.format import Event, parse_event
 from tripod.team.team import Team
-
-
-@pytest.fixture
-def story() -> Iterator[Story]:
-    with folder() as root:
-        yield Story(root)
 
 
 def publish(

@@ -1,7 +1,5 @@
 """Claims: one consumer at a time, leases that end, and an agent that starts anew."""
 
-from collections.abc import Iterator
-
 import pytest
 from story import BEGIN, Story, folder
 
@@ -11,12 +9,6 @@ from tripod.errors import BadArgumentError, NotFoundError, RefusedError
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
-
-
-@pytest.fixture
-def story() -> Iterator[Story]:
-    with folder() as root:
-        yield Story(root)
 
 
 def publish(story: Story, type_: str = "work", priority: str = "normal") -> str:

@@ -1,7 +1,6 @@
 """Readers: every event once, whoever acknowledged it; and waiting that wakes at once."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -17,12 +16,6 @@ from tripod.bus.reader import Watch
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.team.team import Team
 from tripod.trust import actors, keys
-
-
-@pytest.fixture
-def story() -> Iterator[Story]:
-    with folder() as root:
-        yield Story(root)
 
 
 def publish(story: Story, type_: str = "work", priority: str = "normal") -> str:

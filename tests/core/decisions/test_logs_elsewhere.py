@@ -31,11 +31,6 @@ SAID = ("--participants=ann", "--rationale=because", "--chat-ref=live.chat:~L7")
 DOC = "# Handbook\n\nSee D-1.\n"
 
 
-@pytest.fixture(autouse=True)
-def _no_ledger_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEDGER, raising=False)
-
-
 def entry(second: int, title: str) -> str:
     """A decision of so many seconds after the chat's first message."""
     return (

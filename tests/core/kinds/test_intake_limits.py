@@ -3,7 +3,6 @@
 import errno
 import os
 from base64 import b64encode
-from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
@@ -22,12 +21,6 @@ from tripod.projections.engine import differences
 from tripod.projections.pieces import BODY_ROOM, fits, names_in_bodies
 from tripod.projections.projection import File
 from tripod.team import adoption
-
-
-@pytest.fixture
-def story() -> Iterator[Story]:
-    with folder() as root:
-        yield Story(root)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=255), max_size=40))

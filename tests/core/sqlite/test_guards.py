@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from specimens import build, copy, database
+from specimens import copy, database
 
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
@@ -13,12 +13,6 @@ from tripod.team.team import Team
 from tripod.verify.check import Finding
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A sound team directory, made once."""
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 @pytest.fixture

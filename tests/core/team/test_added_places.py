@@ -29,11 +29,6 @@ EVENT = format_event(Event("ann", "done", "low", "2020-09-13T12:26:40Z", "ann:do
 NAME = "1600000000000000-ann-done-7.event"
 
 
-@pytest.fixture(autouse=True)
-def _no_ledger_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEDGER, raising=False)
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """A repository with a file of the user's own that git ignores nothing by."""

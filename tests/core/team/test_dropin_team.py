@@ -26,11 +26,6 @@ MESSAGE = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _no_ledger_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEDGER, raising=False)
-
-
 def events_of(front: str, folder: Path) -> list[str]:
     with team_of(front, str(folder)) as team:
         return [event.name for event in bus.check(team)]

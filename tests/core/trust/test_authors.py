@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from plain_export import files_of, read_files
-from specimens import authored, build, copy, database, private
+from specimens import authored, copy, database, private
 
 from tripod.bus import events
 from tripod.chat import writer as chat_send
@@ -37,12 +37,6 @@ from tripod.verify.export.proof import judge_proof
 from tripod.verify.run import open_evidence, run
 
 PASSPHRASE = b"correct horse"
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A sound team directory, made once."""
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from specimens import SPECIMENS, build, copy, database, unguarded
+from specimens import SPECIMENS, copy, database, unguarded
 
 from tripod.bus import events as bus
 from tripod.projections.bus.tables import BUS
@@ -21,12 +21,6 @@ from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.fold import Compared, compare_own
 from tripod.verify.run import run
 from tripod.verify.scan import database as storage
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A sound team directory, made once."""
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 def _pending(root: str) -> Path:

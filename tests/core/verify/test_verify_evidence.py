@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from drafts import opened, sent
 from nbs_team import files
-from specimens import build, copy, database, unguarded
+from specimens import copy, database, unguarded
 from team_files import Decision, Said, outcome, write_chat, write_log
 
 from tripod.ledger.entry import Draft
@@ -34,12 +34,6 @@ def judge(path: str | Path, *, no_ledger: bool = False) -> Report:
     """The report on a path."""
     with collect(str(path), no_ledger=no_ledger) as evidence:
         return run(evidence)
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A sound team directory, made once."""
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from specimens import Row, build, database, forge, read, unguarded
+from specimens import Row, database, forge, read, unguarded
 
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree
@@ -26,11 +26,6 @@ TRIALS = 60
 NAMES = tuple(check.NAME for check in CHECKS if not needs(check, TABLES, RECORD))
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 def _head(root: str, size: int) -> Seal:

@@ -13,15 +13,7 @@ from docs.pages import fits
 from doors.bus.bus_rows import BUSY, OTHERS, OURS, PAST, PUBLISH, SLIPS, TEXT, USAGES, Row
 from doors.inside import Done, run_as
 
-from tripod.ledger.locator import LEDGER
-
 ROWS = [*PUBLISH, *OTHERS, *OURS, *SLIPS]
-
-
-@pytest.fixture(autouse=True)
-def _no_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEDGER, raising=False)
-    monkeypatch.delenv("NBS_HANDLE", raising=False)
 
 
 def event(source: str, type_: str, priority: str, payload: str = "") -> str:

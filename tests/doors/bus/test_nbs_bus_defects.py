@@ -17,17 +17,10 @@ from hypothesis import strategies as st
 from story import Clock, Original, folder
 from strategies import FEWER
 
-from tripod.ledger.locator import LEDGER
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.projections.bus.format import MAX_WORD
 
 PROGRAM = Path(sys.executable).with_name("nbs-bus")
-
-
-@pytest.fixture(autouse=True)
-def _no_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEDGER, raising=False)
-    monkeypatch.delenv("NBS_HANDLE", raising=False)
 
 
 @pytest.fixture

@@ -305,12 +305,6 @@ OPERATIONS = [
 ROWS = [*LOGS, *QUERIES, *OPERATIONS]
 
 
-@pytest.fixture(autouse=True)
-def _no_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEDGER, raising=False)
-    monkeypatch.delenv("NBS_HANDLE", raising=False)
-
-
 def log_of_the_original(*entries: str) -> str:
     head = "# Decision Log\n\nCreated: 2020-09-13T12:26:40Z\nDecision count: 0\n\n---\n"
     return head + "".join(f"\n---\n\n{entry}" for entry in entries)

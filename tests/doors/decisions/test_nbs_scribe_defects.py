@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from story import BEGIN, Clock, Original, folder
 from strategies import FEWER
 
-from tripod.ledger.locator import LEDGER
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.projections.decisions.format import STATUSES, count_headings, parse_decision, split_log
 
@@ -27,12 +26,6 @@ LOG = ".nbs/scribe/log.md"
 CHAT = "--chat=.nbs/chat/live.chat"
 WHO = ("--participants=ann", "--rationale=why")
 CONTROLS = ("\r", "\x0b", "\x0c", "\x1b", "\x85", "\u2028", "\x7f")
-
-
-@pytest.fixture(autouse=True)
-def _no_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LEDGER, raising=False)
-    monkeypatch.delenv("NBS_HANDLE", raising=False)
 
 
 class Desk:

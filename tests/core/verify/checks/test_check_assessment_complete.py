@@ -6,7 +6,7 @@ from pathlib import Path
 import drafts
 import pytest
 from recorded_review import answer, asked_for, review
-from specimens import build, copy, forge, read
+from specimens import copy, forge, read
 from team_files import Decision, Said, judge, outcome, write_chat, write_event, write_log
 
 from tripod.chat import writer as chat_send
@@ -15,11 +15,6 @@ from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from specimens import build, copy, database, forge, read
+from specimens import copy, database, forge, read
 from team_files import outcome
 
 from tripod.chat import writer as chat_send
@@ -16,12 +16,6 @@ from tripod.projections.chat.tables import ref_to
 from tripod.team.team import Team
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A sound team directory, made once."""
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 def _first(rows: list[Any], kind: str) -> int:

@@ -134,12 +134,6 @@ def test_bodies_of_any_shape_are_no_changes() -> None:
 # Entries ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A sound team directory, made once."""
-    return build(str(tmp_path_factory.mktemp("sound")))
-
-
 @pytest.fixture
 def root(sound: str, tmp_path: Path) -> str:
     """A team in which bench and alex sign; their keys are in the home of this test."""

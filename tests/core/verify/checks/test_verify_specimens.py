@@ -3,18 +3,12 @@
 from pathlib import Path
 
 import pytest
-from specimens import ADVISED, SPECIMENS, Specimen, build, copy
+from specimens import ADVISED, SPECIMENS, Specimen, copy
 
 from tripod.verify.check import CANNOT_TELL, Report, advises
 from tripod.verify.checks import CHECKS
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A sound team directory, made once."""
-    return build(str(tmp_path_factory.mktemp("sound")))
 
 
 def judge(root: str, without: str = "") -> Report:
