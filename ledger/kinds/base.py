@@ -16,7 +16,6 @@ from typing import (
     Any,
     Generic,
     Literal,
-    NamedTuple,
     NotRequired,
     TypeAlias,
     TypedDict,
@@ -32,12 +31,17 @@ MARK = "[redacted]"
 INLINE_LIMIT = 16 * 1024  # bytes of UTF-8; a longer text is a blob
 
 
-class Limits(NamedTuple):
+# The classes below are plain ones: each command makes them anew, and a dataclass costs a
+# millisecond, a named tuple a tenth of one.
+
+
+class Limits:
     """The bounds of a field: of an integer its value, of a text its length in characters."""
 
-    low: int | None = None
-    high: int | None = None
-    pattern: str | None = None
+    def __init__(
+        self, low: int | None = None, high: int | None = None, pattern: str | None = None
+    ) -> None:
+        self.low, self.high, self.pattern = low, high, pattern
 
 
 Name = Annotated[str, Limits(1, 4096)]
@@ -103,7 +107,7 @@ def content(data: bytes, blobs: list[bytes]) -> Content:
 B = TypeVar("B", bound=Mapping[str, object])
 
 
-class Erasure(NamedTuple, Generic[B]):
+class Erasure(Generic[B]):
     """What a redaction erases of a body; everything else of it stays.
 
     ``marks`` gives for each erased field what stands for it: a value, or None where the field is
@@ -114,10 +118,15 @@ class Erasure(NamedTuple, Generic[B]):
     holds a copy of a text that other entries hold, and is erased with them.
     """
 
-    marks: Mapping[str, Any]
-    place: Callable[[B], str]
-    texts: tuple[str, ...] | None = None
-    is_copy: bool = False
+    def __init__(
+        self,
+        marks: Mapping[str, Any],
+        place: Callable[[B], str],
+        texts: tuple[str, ...] | None = None,
+        *,
+        is_copy: bool = False,
+    ) -> None:
+        self.marks, self.place, self.texts, self.is_copy = marks, place, texts, is_copy
 
     def searched(self) -> tuple[str, ...]:
         """The erased fields of which copies are looked for elsewhere."""
@@ -154,7 +163,6 @@ class Kind(Generic[B]):
         erasure: Erasure[B] | None = None,
         is_placed: bool = False,
     ) -> None:
-        # No dataclass: making one costs each command a millisecond.
         self.name, self.body, self.stream, self.within = name, body, stream, within
         self.actor, self.is_speech, self.id, self.rule = actor, is_speech, id, rule
         self.observed, self.erasure, self.is_placed = observed, erasure, is_placed

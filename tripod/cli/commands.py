@@ -28,7 +28,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tripod.cli.params import FLAG, HANDLE, RAW, TEXT, Number, ValueKind
 from tripod.output import emit, emit_json
@@ -58,16 +58,25 @@ _ITEM = r"(?:(nbs|says|without): ?|(-\S*(?: \S+)*)  +)(.*)"
 _RULE = r" \[(required|env|default)(?:: ([^\]]*))?\]"
 
 
-class Param(NamedTuple):
+class Param:
     """An argument or option; ``spelling`` is as in the table, ``name`` what the work calls it."""
 
-    spelling: str
-    name: str
-    help: str
-    kind: ValueKind
-    default: Any = None
-    required: bool = False
-    env: str | None = None
+    def __init__(self, spelling: str, text: str, kinds: Mapping[str, ValueKind]) -> None:
+        self.spelling = spelling
+        word = spelling.rsplit(maxsplit=1)[-1]
+        self.metavar = "" if word.startswith("-") else word.removesuffix("...").strip("[]")
+        long = re.findall(r"--([a-z-]+)", spelling)
+        self.kind: ValueKind = FLAG
+        if self.metavar:
+            own = kinds.get(f"--{long[0]}") if long else None
+            self.kind = own or kinds.get(self.metavar) or KINDS.get(self.metavar, TEXT)
+        self.name = (long[0] if long else self.metavar.lower()).replace("-", "_")
+        self.help = re.sub(_RULE, "", text)
+        rules = dict(re.findall(_RULE, text))
+        self.required = "required" in rules
+        self.env: str | None = rules.get("env")
+        default = rules.get("default")
+        self.default: Any = default if default is None else self.kind.read(default)
 
     @property
     def names(self) -> list[str]:
@@ -75,19 +84,9 @@ class Param(NamedTuple):
         return [word.rstrip(",") for word in self.spelling.split() if word.startswith("-")]
 
     @property
-    def metavar(self) -> str:
-        """The word that stands for the value."""
-        return _metavar(self.spelling)
-
-    @property
     def many(self) -> bool:
         """Whether it takes several values."""
         return self.spelling.endswith("...")
-
-
-def _metavar(spelling: str) -> str:
-    word = spelling.rsplit(maxsplit=1)[-1]
-    return "" if word.startswith("-") else word.removesuffix("...").strip("[]")
 
 
 class Verb:
@@ -148,27 +147,8 @@ class Verb:
             items.insert(0, TEAM)
         if "--json" not in without and "--json" not in dict(items):
             items.append(("--json", "One JSON object."))
-        return tuple(self._param(*item) for item in [*((a, "") for a in self._arguments), *items])
-
-    def _param(self, spelling: str, text: str) -> Param:
-        long = re.findall(r"--([a-z-]+)", spelling)
-        metavar = _metavar(spelling)
-        kind = FLAG
-        if metavar:
-            own = self._kinds.get(f"--{long[0]}") if long else None
-            kind = own or self._kinds.get(metavar) or KINDS.get(metavar, TEXT)
-        rules = dict(re.findall(_RULE, text))
-        default: Any = rules.get("default")
-        name = long[0] if long else metavar.lower()
-        return Param(
-            spelling,
-            name.replace("-", "_"),
-            re.sub(_RULE, "", text),
-            kind,
-            default if default is None else kind.read(default),
-            "required" in rules,
-            rules.get("env"),
-        )
+        items = [*((word, "") for word in self._arguments), *items]
+        return tuple(Param(spelling, text, self._kinds) for spelling, text in items)
 
 
 TEAM = (
@@ -177,11 +157,11 @@ TEAM = (
 )
 
 
-class CommandGroup(NamedTuple):
+class CommandGroup:
     """A group of commands; ``page`` is its page of help below the line of ``TOP``."""
 
-    page: str
-    verbs: tuple[Verb, ...]
+    def __init__(self, page: str, verbs: tuple[Verb, ...]) -> None:
+        self.page, self.verbs = page, verbs
 
 
 def group_of(
@@ -209,7 +189,7 @@ def _none(_: Any) -> None:
     """Do nothing: a group has no work."""
 
 
-class NbsProgram(NamedTuple):
+class NbsProgram:
     """An ``nbs-*`` program, with what its original does otherwise than the others.
 
     Attributes:
@@ -227,17 +207,24 @@ class NbsProgram(NamedTuple):
         text_at: at which place a command takes a text whatever it looks like.
     """
 
-    name: str
-    codes: str
-    verbs: tuple[Verb, ...]
-    usage: str
-    asks: tuple[str, ...] = ("help", "--help", "-h")
-    alone: bool = False
-    short: str = ""
-    lost: str = "names"
-    help_to_stdout: bool = False
-    by_name: bool = False
-    text_at: Mapping[str, int] = {}
+    def __init__(
+        self,
+        name: str,
+        codes: str,
+        verbs: tuple[Verb, ...],
+        usage: str,
+        *,
+        asks: tuple[str, ...] = ("help", "--help", "-h"),
+        alone: bool = False,
+        short: str = "",
+        lost: str = "names",
+        help_to_stdout: bool = False,
+        by_name: bool = False,
+        text_at: Mapping[str, int] | None = None,
+    ) -> None:
+        self.name, self.codes, self.verbs, self.usage = name, codes, verbs, usage
+        self.asks, self.alone, self.short, self.lost = asks, alone, short, lost
+        self.help_to_stdout, self.by_name, self.text_at = help_to_stdout, by_name, text_at or {}
 
 
 class Call:
@@ -312,13 +299,11 @@ Work = Callable[[Any], int | None]
 # The first level of tripod ---------------------------------------------------------------------
 
 
-class Top(NamedTuple):
+class Top:
     """A command or group of the first level: its section of the help, its module, its line."""
 
-    section: str
-    name: str
-    module: str
-    line: str
+    def __init__(self, row: str) -> None:
+        self.section, self.name, self.module, self.line = row.split(maxsplit=3)
 
 
 SECTIONS = {
@@ -354,5 +339,5 @@ prove witness anchor Keep a witness in a folder: it cosigns seals, and refuses f
 prove prove export Prove that entry SEQ stands in the sealed log, to somebody who has only its key.
 prove export export Write the sealed ledger into DIRECTORY, as files that any C2SP tool can check.
 """
-TOP = {top.name: top for top in (Top(*line.split(maxsplit=3)) for line in _TOP.splitlines())}
+TOP = {top.name: top for top in map(Top, _TOP.splitlines())}
 """The first level of ``tripod`` by name, in the order of its help."""

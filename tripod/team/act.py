@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger import DATABASE, REDACTED, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
-from tripod.ledger.kinds.team import DISPLACED
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
 from tripod.projections import (
     BUS,
@@ -52,6 +51,8 @@ Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
 """Gives drafts, those of actors with a key signed."""
 
 READ_LIMIT = 2**30
+from tripod.ledger.kinds.team import DISPLACED  # seldom needed, and dear to import
+
 MAX_DISPLACED = 16 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024  # bytes
 MARKER = "is a conflict marker of a merge that is not finished"

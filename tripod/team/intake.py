@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 from tripod.errors import RefusedError
 from tripod.ledger import Draft
-from tripod.ledger.kinds.team import DISPLACED
 from tripod.projections import (
     BUS,
     CHAT,
@@ -225,6 +224,7 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     """
     if not gone:
         return
+    from tripod.ledger.kinds.team import DISPLACED
     from tripod.projections.pieces import CHECKPOINT_GONE
 
     folders: dict[str, list[str]] = {}
