@@ -51,8 +51,6 @@ Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]
 """Gives drafts, those of actors with a key signed."""
 
 READ_LIMIT = 2**30
-from tripod.ledger.kinds.team import DISPLACED  # seldom needed, and dear to import
-
 MAX_DISPLACED = 16 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024  # bytes
 MARKER = "is a conflict marker of a merge that is not finished"
@@ -300,6 +298,8 @@ class Act:
         if places:
             reason += f" (it showed {places} redacted places, which were not kept)"
         if not self._is_kept(path, shown):
+            from tripod.ledger.kinds.team import DISPLACED  # dear to import, seldom needed
+
             self.append([DISPLACED.draft({"path": path, "reason": reason, "content": shown})])
         digest = sha256(data).hexdigest()
         self.writer.account(path, digest)
