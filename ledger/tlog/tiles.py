@@ -12,8 +12,7 @@ for each *full* tile below. Beside level 0 lie the entries themselves, in bundle
 >>> [format_path(tile) for tile in tiles_of(257)]
 ['tile/0/000', 'tile/0/001.p/1', 'tile/1/000.p/1']
 
-A partial tile is never hashed into the level above. A caller that reads a tree passes a function
-from tile to bytes.
+A partial tile is never hashed into the level above.
 
 A bundle of bodies holds the bodies of the entries of one entry bundle, in their order::
 
@@ -44,14 +43,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import orjson
 
 from tripod.ledger.actors import MAX_RECORD
 from tripod.ledger.entry import MAX_BODY, leaf_hash, named_blobs
 from tripod.ledger.errors import MalformedError, TooLargeError
-from tripod.ledger.merkle import Nodes, Tree, node_hash
 from tripod.ledger.store import RawEntry
 from tripod.ledger.tlog.note import MAX_SIZE
 
@@ -62,7 +60,6 @@ ENTRIES = -1  # the level of a bundle: below the leaves
 SEAL = "checkpoint"  # the name that the format gives the seal's file
 FOLDERS = TILES, BODIES, BLOBS = "tile", "bodies", "blobs"
 
-_HASH = 32
 _MAX_LEVEL = 63
 _PATH = re.compile(
     r"tile/(entries|0|[1-9][0-9]?)/((?:x[0-9]{3}/){0,6}[0-9]{3})(?:\.p/([1-9][0-9]{0,2}))?"
@@ -77,50 +74,39 @@ class Tile(NamedTuple):
     width: int
 
 
-ReadTile: TypeAlias = Callable[[Tile], bytes]
-"""``read(tile)``: the bytes of that tile, exactly ``tile.width`` hashes or entries wide."""
-
-
 # Which tiles there are, and how they are named --------------------------------------------------
 
 
-def tiles_of(size: int, since: int = 0) -> Iterator[Tile]:
-    """The hash tiles of a tree of ``size`` leaves that one of ``since`` leaves has not.
-
-    By level, then by number. The partial tiles of the smaller tree that are not among them are
-    what may be deleted once a full one stands in their place.
+def tiles_of(size: int) -> Iterator[Tile]:
+    """The hash tiles of a tree of ``size`` leaves, by level, then by number.
 
     Raises:
-        ValueError: the tree does not grow from ``since`` to ``size``, or is too large.
+        ValueError: no log has that size.
     """
-    _check_growth(since, size)
+    _check_size(size)
     level = 0
     while size:
-        yield from _level_tiles(level, since, size)
-        level, since, size = level + 1, since // WIDTH, size // WIDTH
+        yield from _level_tiles(level, size)
+        level, size = level + 1, size // WIDTH
 
 
-def bundles_of(size: int, since: int = 0) -> Iterator[Tile]:
-    """The bundles of a log of ``size`` entries that one of ``since`` entries has not.
-
-    Raises:
-        ValueError: the log does not grow from ``since`` to ``size``, or is too large.
-    """
-    _check_growth(since, size)
-    yield from _level_tiles(ENTRIES, since, size)
+def bundles_of(size: int) -> Iterator[Tile]:
+    """The bundles of a log of ``size`` entries (ValueError: no log has that size)."""
+    _check_size(size)
+    yield from _level_tiles(ENTRIES, size)
 
 
-def _level_tiles(level: int, since: int, size: int) -> Iterator[Tile]:
+def _level_tiles(level: int, size: int) -> Iterator[Tile]:
     full, partial = divmod(size, WIDTH)
-    for number in range(since // WIDTH, full):
+    for number in range(full):
         yield Tile(level, number, WIDTH)
-    if partial and size != since:
+    if partial:
         yield Tile(level, full, partial)
 
 
-def _check_growth(since: int, size: int) -> None:
-    if not 0 <= since <= size <= MAX_SIZE:
-        raise ValueError(f"no log grows from {since} to {size} entries")
+def _check_size(size: int) -> None:
+    if not 0 <= size <= MAX_SIZE:
+        raise ValueError(f"no log has {size} entries")
 
 
 def format_path(tile: Tile) -> str:
@@ -160,36 +146,6 @@ def parse_path(path: str) -> Tile:
 
 
 # What is in them -------------------------------------------------------------------------------
-
-
-def format_tile(hashes: Sequence[bytes]) -> bytes:
-    """Write a tile of 1 to 256 hashes (ValueError: another number, or not 32 bytes each)."""
-    if not 1 <= len(hashes) <= WIDTH or any(len(digest) != _HASH for digest in hashes):
-        raise ValueError(f"a tile holds from 1 to {WIDTH} hashes of {_HASH} bytes")
-    return b"".join(hashes)
-
-
-def parse_tile(data: bytes, width: int) -> list[bytes]:
-    """Read the ``width`` hashes of a tile.
-
-    Raises:
-        MalformedError: there are more or fewer.
-    """
-    _check_width(data, width)
-    return [data[at : at + _HASH] for at in range(0, len(data), _HASH)]
-
-
-def _check_width(data: bytes, width: int) -> None:
-    if len(data) != width * _HASH:
-        raise MalformedError(
-            f"a tile of {width} hashes takes {width * _HASH} bytes, not {len(data)}"
-        )
-
-
-def tile_hashes(nodes: Nodes, tile: Tile) -> list[bytes]:
-    """The hashes of a tile of level 0 or above, from the nodes of the tree."""
-    height, first = 8 * tile.level, tile.number * WIDTH
-    return [nodes(height, first + at) for at in range(tile.width)]
 
 
 def format_bundle(entries: Sequence[bytes]) -> bytes:
@@ -232,57 +188,6 @@ def parse_bundle(data: bytes, width: int) -> list[bytes]:
             f"a bundle of {width} entries holds {'more' if entries[width:] else len(entries)}"
         )
     return entries
-
-
-# A tree read from them --------------------------------------------------------------------------
-
-
-def tile_nodes(read: ReadTile, size: int) -> Nodes:
-    """Serve the nodes of the tree of ``size`` leaves from its tiles.
-
-    Each node reads one tile; proofs ask for a tile more than once, so ``read`` does well to keep
-    what it read. Nothing is believed for its place alone: what comes out is good for a proof or
-    a root that is then compared with a head.
-
-    Raises (when called):
-        ValueError: the tree has no such node.
-        MalformedError: a tile has not the width that it should.
-    """
-
-    def nodes(height: int, index: int) -> bytes:
-        if height < 0 or index < 0 or (index + 1) << height > size:
-            raise ValueError(f"a tree of {size} leaves has no node {index} at height {height}")
-        level, rest = divmod(height, 8)
-        number, first = divmod(index << rest, WIDTH)
-        width = min(WIDTH, (size >> 8 * level) - number * WIDTH)
-        data = read(Tile(level, number, width))
-        _check_width(data, width)
-        stop = first + (1 << rest)
-        hashes = [data[at * _HASH : (at + 1) * _HASH] for at in range(first, stop)]
-        while len(hashes) > 1:
-            pairs = zip(hashes[::2], hashes[1::2], strict=True)
-            hashes = [node_hash(left, right) for left, right in pairs]
-        return hashes[0]
-
-    return nodes
-
-
-def tree_from_tiles(read: ReadTile, size: int) -> Tree:
-    """Grow the tree of ``size`` leaves from the tiles of level 0 alone.
-
-    Its ``root()`` is to be compared with a head, and its ``full`` with the tiles above, which
-    nothing vouches for otherwise.
-
-    Raises:
-        MalformedError: a tile has not the width that it should.
-        ValueError: the size is invalid.
-    """
-    _check_growth(0, size)
-    tree = Tree()
-    for tile in _level_tiles(0, 0, size):
-        for leaf in parse_tile(read(tile), tile.width):
-            tree.append(leaf)
-    return tree
 
 
 # Bodies -----------------------------------------------------------------------------------------

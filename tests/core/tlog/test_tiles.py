@@ -3,7 +3,6 @@
 import doctest
 from hashlib import sha256
 
-import naive_tree as naive
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,14 +11,7 @@ from sealed import VECTORS, leaves_of
 from tripod.ledger.entry import MAX_HEADER
 from tripod.ledger.errors import MalformedError, TooLargeError
 from tripod.ledger.merkle import (
-    EMPTY_ROOT,
-    Nodes,
-    check_consistency,
-    check_inclusion,
-    consistency_proof,
-    inclusion_proof,
     list_nodes,
-    node_hash,
     root_of,
 )
 from tripod.ledger.tlog import tiles
@@ -28,19 +20,13 @@ from tripod.ledger.tlog.tiles import (
     ENTRIES,
     MAX_ENTRY,
     WIDTH,
-    ReadTile,
     Tile,
     bundles_of,
     format_bundle,
     format_path,
-    format_tile,
     parse_bundle,
     parse_path,
-    parse_tile,
-    tile_hashes,
-    tile_nodes,
     tiles_of,
-    tree_from_tiles,
 )
 
 VECTOR = VECTORS["tiles"]
@@ -52,16 +38,6 @@ TILES = st.builds(
     st.integers(1, WIDTH),
 )
 SIZES = st.integers(0, 70_000) | st.integers(0, 2**40) | st.sampled_from([256, 65_536, 2**24])
-
-
-def written(size: int) -> dict[Tile, bytes]:
-    """The tiles of a log of the first leaves."""
-    nodes = list_nodes(LEAVES)
-    return {tile: format_tile(tile_hashes(nodes, tile)) for tile in tiles_of(size)}
-
-
-def reader(size: int) -> ReadTile:
-    return written(size).__getitem__
 
 
 def test_the_examples_of_the_docstring() -> None:
@@ -90,7 +66,7 @@ def test_the_vectors_of_seven_entries() -> None:
     assert sha256(bundle).hexdigest() == vector["bundle sha256"]
     assert parse_bundle(bundle, 7) == entries
     (tile,) = tiles_of(7)
-    data = format_tile(leaves_of(entries))
+    data = b"".join(leaves_of(entries))
     assert sha256(data).hexdigest() == vector[f"{format_path(tile)} sha256"]
 
 
@@ -107,15 +83,13 @@ def test_the_vectors_of_seventy_thousand_entries() -> None:
     for tile in tiles_of(70_000):
         first = tile.number * WIDTH
         hashes = levels[tile.level][first : first + tile.width]
-        data[tile] = format_tile(hashes)
-        assert hashes == parse_tile(data[tile], tile.width)
+        data[tile] = b"".join(hashes)
     paths = {format_path(tile): tile for tile in data}
     assert {path: sha256(data[paths[path]]).hexdigest() for path in vector} == vector
     assert len(paths) == 273 + 1 + 1 + 1 + 1
     assert "tile/0/273.p/112" in paths
     root = "25735e70044e819669e77e020eca1ab493220ca44b5fa7645b024c9f3de59aa7"
-    assert tree_from_tiles(data.__getitem__, 70_000).root().hex() == root
-    assert root_of(tile_nodes(data.__getitem__, 70_000), 0, 70_000).hex() == root
+    assert root_of(list_nodes(leaves), 0, 70_000).hex() == root
 
 
 # Which tiles there are --------------------------------------------------------------------------
@@ -131,43 +105,29 @@ def test_the_tiles_of_sizes_at_the_edges() -> None:
     ]
     last = [format_path(tile) for tile in tiles_of(70_000)][-4:]
     assert last == ["tile/0/273.p/112", "tile/1/000", "tile/1/001.p/17", "tile/2/000.p/1"]
-    assert [format_path(tile) for tile in tiles_of(MAX_SIZE, MAX_SIZE - 1)][-1] == (
-        "tile/0/x036/x028/x797/x018/x963/967.p/255"
+    largest = Tile(0, MAX_SIZE // WIDTH, MAX_SIZE % WIDTH)
+    assert format_path(largest) == "tile/0/x036/x028/x797/x018/x963/967.p/255"
+
+
+@given(SIZES)
+@example(65_535)
+def test_the_tiles_of_a_level_hold_what_is_full_below(size: int) -> None:
+    size %= 2**21
+    found = list(tiles_of(size))
+    assert [tile._replace(level=ENTRIES) for tile in found if not tile.level] == list(
+        bundles_of(size)
     )
+    for level in range(9):
+        widths = [tile.width for tile in found if tile.level == level]
+        assert sum(widths) == size >> 8 * level
+        assert set(widths[:-1]) <= {WIDTH}
 
 
-@given(st.integers(0, 70_000), st.integers(0, 70_000))
-@example(256, 256)
-@example(512, 256)
-@example(65_536, 65_535)
-def test_the_tiles_that_change_are_those_that_the_smaller_tree_has_not(a: int, b: int) -> None:
-    since, size = sorted((a, b))
-    before = set(tiles_of(since))
-    assert list(tiles_of(size, since)) == [tile for tile in tiles_of(size) if tile not in before]
-    assert list(bundles_of(size, since)) == [
-        tile._replace(level=ENTRIES) for tile in tiles_of(size, since) if tile.level == 0
-    ]
-
-
-@given(SIZES, st.integers(0, 1_000))
-def test_a_large_log_that_grows_a_little_changes_few_tiles(size: int, more: int) -> None:
-    changed = list(tiles_of(size + more, size))
-    assert len(changed) <= more // 256 + more // 65_536 + 12
-    assert len(set(changed)) == len(changed)
-    for level, number, width in changed:
-        count = (size + more) >> 8 * level
-        assert number * WIDTH + width <= count
-        assert width == WIDTH or number * WIDTH + width == count
-
-
-@pytest.mark.parametrize(("size", "since"), [(-1, 0), (4, -1), (4, 5), (MAX_SIZE + 1, 0)])
-def test_no_log_shrinks(size: int, since: int) -> None:
+@pytest.mark.parametrize("size", [-1, MAX_SIZE + 1])
+def test_no_log_has_such_a_size(size: int) -> None:
     for listing in (tiles_of, bundles_of):
-        with pytest.raises(ValueError, match="no log grows"):
-            list(listing(size, since))
-    if since == 0:
-        with pytest.raises(ValueError, match="no log grows"):
-            tree_from_tiles(reader(0), size)
+        with pytest.raises(ValueError, match="no log has"):
+            list(listing(size))
 
 
 # Paths -----------------------------------------------------------------------------------------
@@ -238,23 +198,6 @@ def test_there_is_no_such_tile(tile: Tile) -> None:
 # Bytes -----------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=WIDTH))
-def test_a_tile_comes_back(hashes: list[bytes]) -> None:
-    data = format_tile(hashes)
-    assert parse_tile(data, len(hashes)) == hashes
-    for width in (0, len(hashes) - 1, len(hashes) + 1):
-        with pytest.raises(MalformedError, match=f"a tile of {width} hashes takes"):
-            parse_tile(data, width)
-    with pytest.raises(MalformedError, match="bytes, not"):
-        parse_tile(data[:-1], len(hashes))
-
-
-@pytest.mark.parametrize("hashes", [[], [bytes(32)] * 257, [bytes(31)], [bytes(31), bytes(33)]])
-def test_what_is_no_tile(hashes: list[bytes]) -> None:
-    with pytest.raises(ValueError, match="a tile holds from 1 to 256 hashes of 32 bytes"):
-        format_tile(hashes)
-
-
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=WIDTH))
 def test_a_bundle_comes_back(entries: list[bytes]) -> None:
     data = format_bundle(entries)
@@ -291,89 +234,3 @@ def test_the_caps_of_a_bundle() -> None:
         parse_bundle(bytes(6), 2)
     with pytest.raises(MalformedError, match="holds 0"):
         parse_bundle(b"", 2)
-
-
-# A tree read from tiles -------------------------------------------------------------------------
-
-
-def agree(nodes: Nodes, size: int) -> None:
-    root = naive.root(LEAVES[:size])
-    assert root_of(nodes, 0, size) == root
-    for seq in {0, 1, size // 3, size - 1} & set(range(size)):
-        proof = inclusion_proof(nodes, seq, size)
-        assert proof == inclusion_proof(list_nodes(LEAVES), seq, size)
-        assert check_inclusion(LEAVES[seq], seq, size, proof, root)
-    for old in {0, min(1, size), size // 2, size}:
-        proof = consistency_proof(nodes, old, size)
-        assert check_consistency(old, naive.root(LEAVES[:old]), size, root, proof)
-
-
-@given(st.integers(0, 1_100))
-@example(0)
-@example(1)
-@example(255)
-@example(256)
-@example(257)
-@example(1_024)
-def test_tiles_recompute_the_root_and_every_proof(size: int) -> None:
-    read = reader(size)
-    agree(tile_nodes(read, size), size)
-    tree = tree_from_tiles(read, size)
-    assert (tree.size, tree.root()) == (size, naive.root(LEAVES[:size]))
-    above = [
-        digest
-        for tile in tiles_of(size)
-        if tile.level == 1
-        for digest in parse_tile(read(tile), tile.width)
-    ]
-    assert above == [digest for level, _, digest in tree.full if level == 1]
-
-
-def test_an_empty_tree_reads_no_tile() -> None:
-    assert tree_from_tiles(reader(0), 0).root() == EMPTY_ROOT
-
-
-def test_a_proof_in_a_large_tree_reads_few_tiles() -> None:
-    read: list[Tile] = []
-
-    def zeros(tile: Tile) -> bytes:
-        read.append(tile)
-        return bytes(32 * tile.width)
-
-    inclusion_proof(tile_nodes(zeros, MAX_SIZE), 12_345_678_901, MAX_SIZE)
-    # Seven on the way up from the leaf, and as many at the ragged right edge.
-    assert {tile.level for tile in read} == set(range(8))
-    assert len(set(read)) <= 16
-
-
-def test_no_node_beyond_the_tree_and_no_partial_tile_hashed_upward() -> None:
-    nodes = tile_nodes(reader(1_000), 1_000)
-    assert nodes(8, 2) == root_of(list_nodes(LEAVES), 512, 768)
-    assert nodes(9, 0) == node_hash(nodes(8, 0), nodes(8, 1))
-    for height, index in [(0, 1_000), (8, 3), (9, 1), (10, 0), (-1, 0), (0, -1)]:
-        with pytest.raises(ValueError, match="a tree of 1000 leaves has no node"):
-            nodes(height, index)
-    # Who hashes a partial tile upward writes one hash too many above, and is found out.
-    wrong = written(1_000)
-    wrong[Tile(1, 0, 3)] += root_of(list_nodes(LEAVES), 768, 1_000)
-    with pytest.raises(MalformedError, match="a tile of 3 hashes takes 96 bytes, not 128"):
-        tile_nodes(wrong.__getitem__, 1_000)(8, 0)
-
-
-def test_a_tile_of_another_width_is_refused() -> None:
-    cut = {tile: data[:-32] for tile, data in written(300).items()}
-    with pytest.raises(MalformedError, match="a tile of 256 hashes takes 8192 bytes, not 8160"):
-        tree_from_tiles(cut.__getitem__, 300)
-    with pytest.raises(MalformedError, match="a tile of 44 hashes takes 1408 bytes, not 1376"):
-        tile_nodes(cut.__getitem__, 300)(0, 299)
-
-
-@given(st.integers(1, 300), st.data())
-def test_any_byte_of_a_leaf_tile_counts(size: int, data: st.DataObject) -> None:
-    damaged = written(size)
-    tile = data.draw(st.sampled_from([tile for tile in damaged if tile.level == 0]))
-    at = data.draw(st.integers(0, 32 * tile.width - 1))
-    changed = bytearray(damaged[tile])
-    changed[at] ^= data.draw(st.integers(1, 255))
-    damaged[tile] = bytes(changed)
-    assert tree_from_tiles(damaged.__getitem__, size).root() != naive.root(LEAVES[:size])

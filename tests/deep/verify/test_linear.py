@@ -24,7 +24,7 @@ from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.proof import parse_proof
 from tripod.ledger.tlog.seal import parse_seal
-from tripod.ledger.tlog.tiles import parse_bundle, parse_lines, parse_path, parse_tile
+from tripod.ledger.tlog.tiles import parse_bundle, parse_lines, parse_path
 from tripod.ledger.tlog.witness import parse_request, parse_signatures
 from tripod.projections.bus.format import parse_event
 from tripod.projections.chat.format import mentions, parse_archive_name, parse_cursors, split_file
@@ -160,7 +160,6 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
     "signatures": (parse_signatures, (b"\xe2\x80\x94 a b\n",)),
     "policy": (parse_policy, (b"group a all b\n", b"quorum none\n", b"log a+b\n", b"group a all ")),
     "vkey": (text(VerifierKey.parse), (b"a+", b"a+00000000+", b"+")),
-    "tile": (lambda data: parse_tile(data, 256), ()),
     "bundle": (lambda data: parse_bundle(data, 256), (b"\0\1x", b"\0\0")),
     "bodies": (lambda data: parse_lines(data, 0, 256), (b'{"body":', b'","salt":"')),
     "tile path": (path(parse_path), (b"x001/", b"tile/", b"tile/0/x001/")),
