@@ -27,10 +27,10 @@ from tripod.projections.chat import format as chats
 from tripod.projections.chat.format import EVENTS, mentions
 from tripod.projections.chat.tables import line_size
 from tripod.projections.decisions.format import format_log_header
-from tripod.projections.engine import renders
+from tripod.projections.engine import desired, renders
+from tripod.projections.manifest import Reader
 from tripod.projections.pieces import Found, sort_pieces
 from tripod.projections.pythia.format import format_checkpoint_payload
-from tripod.projections.reader import Reader
 from tripod.projections.team.intake import take_inputs
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -391,7 +391,7 @@ class Life:
         self.flush()
         _configure(self.team.root, self.scale, self.size)
         found = Found()
-        take_inputs(Reader(self.team.source, self.team.disk, {}, full=False, found=found))
+        take_inputs(Reader(self.team.source, self.team.disk, found, desired, {}, full=False))
         for draft in sort_pieces(found.pieces):
             self._put(draft)
         self._publish("nbs-bus", "config-change", "normal", f"{BUS.folder}/config.yaml changed")

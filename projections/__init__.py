@@ -37,6 +37,7 @@ from tripod.projections.engine import (
     differences,
     fold_into,
     folded_before,
+    is_quiet,
     own_files,
     recorded,
     refold,
@@ -59,7 +60,7 @@ from tripod.projections.layout import (
     WORKER_LOG,
     class_of,
 )
-from tripod.projections.manifest import Manifest, is_quiet, load
+from tripod.projections.manifest import Manifest, load
 from tripod.projections.pieces import (
     FILE_LIMIT,
     UNMERGED,
@@ -82,7 +83,6 @@ __all__ = [
     "Found", "Manifest", "Places", "Render", "Source", "Stat", "TooBigError", "UnmergedError",
     "UnreadableError", "agreed_chats", "batches", "bulk", "class_of", "compare", "content_bytes",
     "create_tables", "desired", "differences", "fold_into", "folded_before", "in_the_way",
-    "is_quiet", "load", "merge_marker", "move_all", "names_in_bodies", "own_files",
-    "recorded", "refold", "renders", "sort_pieces", "source_of", "tables_current",
-    "versions", "write_missing",
+    "is_quiet", "load", "merge_marker", "move_all", "names_in_bodies", "own_files", "recorded",
+    "refold", "renders", "sort_pieces", "source_of", "tables_current", "versions", "write_missing",
 ]  # fmt: skip

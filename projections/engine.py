@@ -32,13 +32,12 @@ from tripod.ledger import (
     places_problem,
 )
 from tripod.ledger.progress import over
-from tripod.projections import manifest
-from tripod.projections.bus.tables import BUS, CLAIMS
+from tripod.projections import layout, manifest
+from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING
 from tripod.projections.decisions.tables import LOG
-from tripod.projections.disk import RACY_NS, Disk, UnreadableError
-from tripod.projections.layout import COUNTS_FILE
-from tripod.projections.manifest import Manifest, ManifestEntry
+from tripod.projections.disk import KEPT, RACY_NS, Disk, UnreadableError
+from tripod.projections.manifest import Manifest, ManifestEntry, watched_logs
 from tripod.projections.projection import File, Op, Projection, Render, Source
 from tripod.projections.pythia.tables import PYTHIA
 from tripod.projections.team.tables import COUNTS, FILES, REDACTIONS, TRUST, counted_entry
@@ -246,7 +245,7 @@ def refold(transaction: Transaction, entries: Iterable[Entry]) -> None:
     db = transaction.tables
     drop_tables(db)
     create_tables(db)
-    manifest.forget(db)
+    db.execute("DELETE FROM manifest")
     entries = over(entries, "folding entries", transaction.size)
     with bulk(db):
         for batch in batches(entries, BATCH):
@@ -462,7 +461,7 @@ def restore(disk: Disk, found: Iterable[Difference]) -> int:
 def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
     """Say which entry the files show that the ledger (None: no ledger) does not hold."""
     try:
-        data = disk.read(COUNTS_FILE.path, COUNTS_FILE.limit)
+        data = disk.read(layout.COUNTS_FILE.path, layout.COUNTS_FILE.limit)
     except UnreadableError:
         return None
     counted = None if data is None else counted_entry(data)
@@ -472,4 +471,101 @@ def ahead_of(ledger: LedgerReader | None, disk: Disk) -> str | None:
     if ledger is not None and ledger.seq_of(entry_id) == seq:
         return None
     where = "there is no ledger here" if ledger is None else "this ledger does not hold it"
-    return f"{COUNTS_FILE.path} counts entry {seq} ({entry_id}), and {where}"
+    return f"{layout.COUNTS_FILE.path} counts entry {seq} ({entry_id}), and {where}"
+
+
+# Quiet ------------------------------------------------------------------------------------------
+
+
+_READ_LIMIT = 64 * 1024 * 1024
+
+
+def is_quiet(
+    db: sqlite3.Connection,
+    disk: Disk,
+    known: Manifest,
+    *,
+    looked: list[str] | None = None,
+    uncounted: list[str] | None = None,
+) -> bool:
+    """Whether all that is watched looks as it did when it last agreed with the ledger.
+
+    A few stats answer it, without parsing; it errs towards looking, which is the intake's work.
+
+    Args:
+        db: the ledger's tables.
+        disk: the team directory.
+        known: the manifest.
+        looked: collects the paths that their stat did not settle: noted anew, it will.
+        uncounted: where it is given, collects the queue's folders that nothing but a count would
+            settle: they are left to the next that counts.
+    """
+    seen: list[str] = [] if looked is None else looked
+    for folder in disk.places.queue_folders():
+        stat, noted = disk.stat(folder), known.get(folder)
+        if stat is None and noted is None:
+            continue
+        if stat is None or noted is None or noted.stat != stat:
+            return False
+        if noted.settles(stat):
+            continue
+        if uncounted is not None:
+            uncounted.append(folder)
+        elif _counted(db, disk, folder):
+            seen.append(folder)
+        else:
+            return False
+    expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
+    paths = watched_logs(db, disk)
+    for one, folders in (
+        (layout.CHAT_FILE, disk.places.chat_folders()),
+        (layout.WORKER, [layout.WORKER.folder]),
+    ):
+        paths += [f"{at}/{name}" for at in folders for name in disk.names(at) if one.holds(name)]
+    if expected - set(paths):
+        return False
+    (name,) = layout.CONFIG.names
+    paths += [f"{layout.CONFIG.folder}/{queue}{name}" for queue in disk.places.queues()]
+    paths += [layout.SUPERVISOR.path, COUNTS.path]
+    paths += [name for name in disk.names("") if layout.POLICY.holds(name)]
+    # A name among the events that is watched as a file could not be read when it was taken in.
+    # A file that was replaced while others had it open may still grow.
+    paths += [
+        path
+        for path in known
+        if path.startswith("policy") or path.endswith(".event") or f"/{KEPT}" in path
+    ]
+    return all(_file_quiet(disk, known, seen, path) for path in paths)
+
+
+def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bool:
+    stat = disk.stat(path)
+    noted = known.get(path)
+    if stat is None or noted is None:
+        return stat is None and noted is None
+    if noted.settles(stat):
+        return True
+    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _READ_LIMIT:
+        return False
+    try:
+        data = disk.read(path, _READ_LIMIT)
+    except UnreadableError:
+        return False
+    if noted.stat == stat:
+        looked.append(path)
+    return data is not None and sha256(data).hexdigest() == noted.digest
+
+
+def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:
+    """Whether as many event files stand in a folder as the ledger has there.
+
+    A foreign file that came and another that went within one tick of the file clock escape this
+    look; the next command that finds the folder changed sees them, and ``sync`` and ``verify`` do.
+    """
+    where, values = in_folder(folder, alone=not disk.places.added)
+    expected: int = db.execute(f"SELECT count(*) FROM events WHERE {where}", values).fetchone()[0]
+    unread: int = db.execute(
+        "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?",
+        (f"{folder}/%", f"{folder}/%/%"),
+    ).fetchone()[0]
+    return disk.count(folder, ".event") == expected + unread

@@ -46,6 +46,7 @@ from tripod.projections.decisions.format import (
 )
 from tripod.projections.decisions.tables import piece_bytes
 from tripod.projections.projection import Source
+from tripod.projections.team.tables import redacted_at
 
 Body: TypeAlias = "dict[str, Any]"
 
@@ -182,36 +183,21 @@ def places(source: Source, kind: str, body: dict[str, Any]) -> Iterator[str]:
     # What agents were given and said stands in no file of ours.
 
 
-def holds_erased(source: Source, path: str) -> bool:
-    """Whether an event or a file of this path was erased: its bytes are not taken in again."""
-    return bool(_rows(source, _place(path)))
-
-
-def _place(path: str) -> str:
-    """The place that an entry names: that of an event does not change when it is processed."""
-    return f"{_QUEUE}/{path.removeprefix(f'{_DONE}/')}" if path.startswith(f"{_DONE}/") else path
-
-
 def withhold(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
     """The bytes of a file without what stands at redacted places, and at how many it stood."""
     front, _, name = path.partition("/")
     if front == _QUEUE and name.endswith(".event"):
-        return _event(source, _place(path), data)
+        return _event(source, path, data)
     if front == _CHAT and name.endswith(".chat"):
         return _chat(source, name.removesuffix(".chat"), data)
     if front == _LOG and name.endswith(".md"):
         return _log(source, name, data)
-    gone = data != _GONE and bool(_rows(source, path))
+    gone = data != _GONE and bool(redacted_at(source, path))
     return (_GONE, 1) if gone else (data, 0)
 
 
-def _rows(source: Source, place: str) -> list[tuple[int, str]]:
-    sql = "SELECT seq, kind FROM redactions WHERE place = ? AND kind <> 'file.displaced'"
-    return list(source.db.execute(sql, (place,)))
-
-
-def _event(source: Source, place: str, data: bytes) -> tuple[bytes, int]:
-    for seq, kind in _rows(source, place):
+def _event(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
+    for seq, kind in redacted_at(source, path):
         ours = event_bytes(source, source.body(seq)) if kind == "bus.published" else _GONE
         return ours, int(ours != data)
     return data, 0
@@ -224,7 +210,7 @@ def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
     channel = row[0] if row is not None else stem
     if row is None and split is not None:
         channel = split[0]
-    found = _rows(source, f"{_CHAT}/{channel}.chat")
+    found = redacted_at(source, f"{_CHAT}/{channel}.chat")
     bodies = [(kind, source.body(seq)) for seq, kind in found]
     said = {(b["handle"], b["time"]): line_bytes(source, b) for k, b in bodies if k == "chat.sent"}
     unreadable = any(kind == "chat.unreadable" for kind, _ in bodies)
@@ -260,7 +246,7 @@ def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
     split = parse_log_archive_name(name)
     row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
     log = row[0] if row is not None else name if split is None else f"{split[0]}.md"
-    bodies = [(kind, source.body(seq)) for seq, kind in _rows(source, f"{_LOG}/{log}")]
+    bodies = [(kind, source.body(seq)) for seq, kind in redacted_at(source, f"{_LOG}/{log}")]
     decided = {b["id"]: piece_bytes(source, b) for k, b in bodies if k == "decision.logged"}
     kinds = {kind for kind, _ in bodies}
     header, pieces = split_log(data)

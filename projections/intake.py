@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 from tripod.ledger import LedgerError
 from tripod.ledger.progress import tell
@@ -20,56 +21,33 @@ from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.intake import take_chats
 from tripod.projections.decisions.intake import take_log
 from tripod.projections.disk import Disk, in_the_way
-from tripod.projections.engine import PROJECTIONS
-from tripod.projections.manifest import Manifest
+from tripod.projections.engine import PROJECTIONS, desired, own_files
+from tripod.projections.manifest import Manifest, Reader
 from tripod.projections.pieces import BLOCKED, STAYS, Found
 from tripod.projections.projection import Source
-from tripod.projections.reader import Reader
 from tripod.projections.team.intake import config_of, take_inputs, take_others
 
-
-def take_blocked(reader: Reader) -> None:
-    """Look at the place of each file that grows; an event's file is replaced by none of ours."""
-    for projection in PROJECTIONS:
-        for path in () if projection is BUS else projection.paths(reader.source):
-            odd = in_the_way(reader.disk, path)
-            if odd is not None:
-                reader.conflict(path, BLOCKED, f"it is {odd}, and no file")
-
-
-# Intake -----------------------------------------------------------------------------------------
-
-
 Broken: TypeAlias = Callable[[str, Exception], None]
-"""Told which part of the intake could not be done, and why."""
+"""Called with the part of the intake that could not be done, and why."""
 
 
 def take_in(
-    source: Source,
-    disk: Disk,
-    manifest: Manifest,
-    *,
-    full: bool,
-    files: int = 2**62,
-    size: int = 0,
-    pruned: frozenset[str] = frozenset(),
-    restored: frozenset[str] = frozenset(),
-    broken: Broken | None = None,
+    source: Source, disk: Disk, manifest: Manifest, *, broken: Broken | None = None, **more: Any
 ) -> Found:
     """Look at the team directory once.
 
-    ``files`` of the ledger's ``size`` entries are known to be written to the files, and among the
-    others are entries that pruned the processed events ``pruned``, and such that tell of files, or
-    of folders, at ``restored``, which are to be written again.
-
-    ``manifest`` says what files looked like when they last agreed with the ledger; an empty one
-    makes every file be read. ``full`` also looks at evidence, read positions and unknown files.
-
-    With ``broken`` a part of the intake that a damaged ledger makes fail is named to it and the
-    others go on (the verifier); without, the error is raised (no ledger of ours causes it).
+    Args:
+        source: the ledger's tables and its entries.
+        disk: the team directory.
+        manifest: what files looked like when they last agreed with the ledger; an empty one makes
+            every file be read.
+        broken: called for a part of the intake that a damaged ledger makes fail; the others go on
+            (the verifier). Without it the error is raised (no ledger of ours causes it).
+        more: ``full``, ``files``, ``size``, ``pruned`` and ``restored`` of the ``Reader``.
     """
     found = Found()
-    reader = Reader(source, disk, manifest, full, found, files, size, pruned, restored)
+    own = frozenset(path for path, _ in own_files(source))
+    reader = Reader(source, disk, found, desired, manifest, own=own, **more)
     for name, part in _PARTS:
         tell(f"reading {name}")
         try:
@@ -84,7 +62,16 @@ def take_in(
 
 
 def _take_queue(reader: Reader) -> None:
-    take_events(reader, lambda queue: _restores(reader.source, queue))
+    take_events(reader, partial(_restores, reader.source))
+
+
+def _take_blocked(reader: Reader) -> None:
+    """Look at the place of each file that grows; an event's file is replaced by none of ours."""
+    for projection in PROJECTIONS:
+        for path in () if projection is BUS else projection.paths(reader.source):
+            odd = in_the_way(reader.disk, path)
+            if odd is not None:
+                reader.conflict(path, BLOCKED, f"it is {odd}, and no file")
 
 
 _PARTS = (
@@ -93,7 +80,7 @@ _PARTS = (
     ("chats", take_chats),
     ("events", _take_queue),
     ("workers and others", take_others),
-    ("places", take_blocked),
+    ("places", _take_blocked),
 )
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 

@@ -1,24 +1,31 @@
-"""The manifest: what each file looked like when it last agreed with the ledger.
-
-Every command first asks whether anything on disk may have changed, by a few stats and without
-parsing. A "no" lets the hot commands skip the intake; a "yes" costs a full look. It errs towards
-looking.
+"""The manifest: what each file looked like when it last agreed with the ledger; its reader.
 
 The manifest saves reading and proves nothing: an equal stat is trusted only when it was noted well
 after the file's own time, else the bytes are hashed (the "racy" rule of git's index). Each row has
 a digest over its columns, so that ``drift`` sees an altered one; it is derived data and ``rebuild``
-makes it anew.
+makes it anew. ``Reader`` gives the intake the files that do not look as noted.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tripod.projections import layout
-from tripod.projections.bus.tables import in_folder
-from tripod.projections.decisions.tables import DecisionLog, archived_log
-from tripod.projections.disk import KEPT, RACY_NS, Disk, Stat, UnreadableError
+from tripod.ledger import LOGS
+from tripod.ledger.kinds.base import Kind
+from tripod.ledger.progress import EACH, tell
+from tripod.projections.decisions.format import archived_log
+from tripod.projections.disk import RACY_NS, Disk, Stat, UnmergedError, UnreadableError
+from tripod.projections.pieces import (
+    FILE_LIMIT,
+    UNMERGED,
+    Conflict,
+    Found,
+    Piece,
+    draft_of,
+    merge_marker,
+)
+from tripod.projections.projection import File, Source
 
 DDL = """
 CREATE TABLE IF NOT EXISTS manifest (
@@ -40,6 +47,10 @@ class ManifestEntry(NamedTuple):
     stat: Stat
     digest: str
     noted_ns: int
+
+    def settles(self, stat: Stat) -> bool:
+        """Whether a stat alone shows that nothing changed (it never does when it is racy)."""
+        return self.stat == stat and self.noted_ns - stat.mtime_ns > RACY_NS
 
 
 Manifest = dict[str, ManifestEntry]
@@ -66,9 +77,7 @@ def load_any(db: sqlite3.Connection) -> Manifest:
     """Load the manifest of a database that may lack the table, or has a view in its place."""
     try:
         sql = "SELECT type FROM sqlite_schema WHERE lower(name) = 'manifest'"
-        if db.execute(sql).fetchone() != ("table",):
-            return {}
-        return load(db)
+        return load(db) if db.execute(sql).fetchone() == ("table",) else {}
     except sqlite3.OperationalError:
         return {}
 
@@ -85,113 +94,6 @@ def save(db: sqlite3.Connection, known: Manifest, gone: Iterable[str] = ()) -> N
     db.executemany("DELETE FROM manifest WHERE path = ?", [(path,) for path in gone])
 
 
-def forget(db: sqlite3.Connection) -> None:
-    """Trust no file until it was read again."""
-    db.execute("DELETE FROM manifest")
-
-
-# Quiet ------------------------------------------------------------------------------------------
-
-
-_SINGLE = (*layout.SUPERVISOR.names, *layout.COUNTS_FILE.names)
-_READ_LIMIT = 64 * 1024 * 1024
-
-
-def is_quiet(
-    db: sqlite3.Connection,
-    disk: Disk,
-    known: Manifest,
-    *,
-    looked: list[str] | None = None,
-    uncounted: list[str] | None = None,
-) -> bool:
-    """Whether all that is watched looks as it did when it last agreed with the ledger.
-
-    ``looked`` collects the paths whose stat did not settle it and that were looked into: noted
-    anew, they will be settled by their stat. ``uncounted``, where it is given, collects the
-    queue's folders that nothing but a count would settle: they are left to the next that counts.
-    """
-    seen: list[str] = [] if looked is None else looked
-    for folder in disk.places.queue_folders():
-        racy = _folder_racy(disk, known, folder)
-        if racy and uncounted is not None:
-            uncounted.append(folder)
-            continue
-        if racy is None or (racy and not _counted(db, disk, folder)):
-            return False
-        if racy:
-            seen.append(folder)
-    expected = {path for path in known if path.endswith((".chat", ".md")) and "/" in path}
-    paths = [
-        f"{folder}/{name}"
-        for folder, ends in (
-            *((folder, layout.CHAT_FILE.ends) for folder in disk.places.chat_folders()),
-            (layout.WORKER.folder, layout.WORKER.ends),
-        )
-        for name in disk.names(folder)
-        if name.endswith(ends)
-    ]
-    paths += watched_logs(db, disk)
-    if expected - set(paths):
-        return False
-    (name,) = layout.CONFIG.names
-    configs = [f"{layout.CONFIG.folder}/{queue}{name}" for queue in disk.places.queues()]
-    inputs = [*configs, *_SINGLE, *(name for name in disk.names("") if layout.POLICY.holds(name))]
-    # A name among the events that is watched as a file could not be read when it was taken in.
-    # A file that was replaced while others had it open may still grow.
-    inputs += [
-        path
-        for path in known
-        if path.startswith("policy") or path.endswith(".event") or f"/{KEPT}" in path
-    ]
-    return all(_file_quiet(disk, known, seen, path) for path in (*paths, *inputs))
-
-
-def _file_quiet(disk: Disk, known: Manifest, looked: list[str], path: str) -> bool:
-    stat = disk.stat(path)
-    noted = known.get(path)
-    if stat is None or noted is None:
-        return stat is None and noted is None
-    if noted.stat == stat and noted.noted_ns - stat.mtime_ns > RACY_NS:
-        return True
-    if stat.size != noted.stat.size or stat.mode != noted.stat.mode or stat.size > _READ_LIMIT:
-        return False
-    try:
-        data = disk.read(path, _READ_LIMIT)
-    except UnreadableError:
-        return False
-    if noted.stat == stat:
-        looked.append(path)
-    return data is not None and sha256(data).hexdigest() == noted.digest
-
-
-def _folder_racy(disk: Disk, known: Manifest, folder: str) -> bool | None:
-    """None where the folder changed; else whether its equal stat settles nothing yet."""
-    stat = disk.stat(folder)
-    noted = known.get(folder)
-    if stat is None or noted is None:
-        return False if stat is None and noted is None else None
-    if noted.stat != stat:
-        return None
-    return noted.noted_ns - stat.mtime_ns <= RACY_NS
-
-
-def _counted(db: sqlite3.Connection, disk: Disk, folder: str) -> bool:
-    """Whether as many event files stand in a folder as the ledger has there.
-
-    A foreign file that came and another that went within one tick of the file clock escape this
-    look; the next command that finds the folder changed sees them, and ``sync`` and ``verify`` do.
-    """
-    where, values = in_folder(folder, alone=not disk.places.added)
-    sql = f"SELECT count(*) FROM events WHERE {where}"
-    expected: int = db.execute(sql, values).fetchone()[0]
-    unread: int = db.execute(
-        "SELECT count(*) FROM files WHERE class = 'seen' AND path LIKE ? AND path NOT LIKE ?",
-        (f"{folder}/%", f"{folder}/%/%"),
-    ).fetchone()[0]
-    return disk.count(folder, ".event") == expected + unread
-
-
 def log_files(disk: Disk, known: Collection[str]) -> list[str]:
     """The names within ``scribe/`` of the markdown files that are a log or an archive, or may be.
 
@@ -200,7 +102,7 @@ def log_files(disk: Disk, known: Collection[str]) -> list[str]:
     """
     found = []
     for front in disk.places.logs():
-        for name in disk.names(f"{DecisionLog.folder}/{front}".rstrip("/")):
+        for name in disk.names(f"{LOGS}/{front}".rstrip("/")):
             full = front + name
             if name.endswith(".md") and (not front or full in known or archived_log(full) in known):
                 found.append(full)
@@ -212,4 +114,128 @@ def watched_logs(db: sqlite3.Connection, disk: Disk) -> list[str]:
     known: set[str] = set()
     if len(disk.places.logs()) > 1:
         known = {name for (name,) in db.execute("SELECT file FROM logs")}
-    return [f"{DecisionLog.folder}/{name}" for name in log_files(disk, known)]
+    return [f"{LOGS}/{name}" for name in log_files(disk, known)]
+
+
+# Reading ----------------------------------------------------------------------------------------
+
+
+class Reader(NamedTuple):
+    """What every part of the intake looks at, and where it puts what it finds."""
+
+    source: Source
+    disk: Disk
+    found: Found
+    rendered: Callable[[Source, str], File | None]
+    """The file that the ledger has at a path, or None."""
+    manifest: Manifest
+    full: bool = True
+    """Look at evidence and unknown files, too, which daily commands pass over."""
+    files: int = 2**62
+    """How many of the ledger's entries the files are known to show. Where that is less than
+    ``size``, a writer died between its commit and its files: what they lack is not missing."""
+    size: int = 0
+    pruned: frozenset[str] = frozenset()
+    """The processed events whose files that writer should have deleted."""
+    restored: frozenset[str] = frozenset()
+    """The files and folders that it should have written again."""
+    own: frozenset[str] = frozenset()
+    """The files that we alone write: nothing is read back from them."""
+
+    def load(self, path: str, limit: int = FILE_LIMIT, *, fresh: bool = False) -> bytes | None:
+        """The bytes of a file, None if absent; ``fresh``: also None if they are as the ledger has.
+
+        The digest is kept, but not of an unmerged file: nobody may write over these bytes.
+
+        Raises:
+            TooBigError: the file is larger than ``limit``.
+            UnmergedError: it holds conflict markers; that is a conflict already.
+            UnreadableError: the system refuses.
+        """
+        known = self.manifest.get(path)
+        if fresh and ((stat := self.disk.stat(path)) is None or self.unchanged(path, stat)):
+            return None
+        data = self.disk.read(path, limit)
+        if data is None:
+            return None
+        if merge_marker(path, data) is not None:
+            want = self.rendered(self.source, path)
+            line = merge_marker(path, data, b"" if want is None else want.data)
+            if line is not None:
+                detail = f"line {line} is a conflict marker of a merge that is not finished"
+                self.conflict(path, UNMERGED, detail)
+                raise UnmergedError(f"{path}: {detail}")
+        digest = self.found.digests[path] = sha256(data).hexdigest()
+        return None if fresh and known is not None and known.digest == digest else data
+
+    def read(self, path: str, limit: int = FILE_LIMIT, *, fresh: bool = False) -> bytes | None:
+        """What ``load`` gives; None and a conflict where it raises."""
+        try:
+            return self.load(path, limit, fresh=fresh)
+        except UnreadableError as error:
+            self.conflict(path, "unreadable", str(error))
+            return None
+
+    def check(self, path: str, problem: str) -> None:
+        """Report a file that never changes, where it is not as the ledger has it."""
+        data = self.read(path, fresh=True)
+        want = None if data is None else self.rendered(self.source, path)
+        if data is not None and (want is None or want.data != data):
+            self.conflict(path, "edited", problem)
+
+    def unwritten(self, seq: int) -> bool:
+        """Whether the files are not known to show the entry ``seq`` yet."""
+        return self.files < self.size and seq >= self.files
+
+    def unchanged(self, path: str, stat: Stat) -> bool:
+        """Whether the stat alone settles that nothing changed."""
+        known = self.manifest.get(path)
+        return known is not None and known.settles(stat)
+
+    def conflict(self, path: str, what: str, detail: str) -> None:
+        """Report what is not taken in."""
+        self.found.conflicts.append(Conflict(path, what, detail))
+
+    def is_kept(self, path: str) -> bool:
+        """Whether the bytes that were read at a path are kept already, as no file of the team."""
+        sql = "SELECT sha256 FROM files WHERE path = ?"
+        held = self.source.db.execute(sql, (path,)).fetchone()
+        return held is not None and held[0] == self.found.digests.get(path)
+
+    def add(
+        self, kind: Kind[Any], body: dict[str, Any], path: str, data: bytes, when: int, **more: Any
+    ) -> None:
+        """Add a piece to what was found; ``more`` as ``pieces.draft_of`` takes it."""
+        pieces = self.found.pieces
+        pieces.append(Piece(when, draft_of(kind, body, path, data, **more)))
+        if not len(pieces) % EACH:
+            tell("reading the team's files", len(pieces))
+
+    def keep(self, kind: Kind[Any], path: str, data: bytes, problem: str | None = None) -> None:
+        """Keep a state of a file whole."""
+        stat = self.disk.stat(path)
+        if stat is None:
+            return
+        self.found.files += 1
+        body = {"content": data, "path": path, "sha256": sha256(data).hexdigest()}
+        sql = "SELECT seq FROM files WHERE path = ?"
+        last = self.source.db.execute(sql, (path,)).fetchone()
+        self.add(
+            kind,
+            {**body, "size": len(data), "problem": problem},
+            path,
+            data,
+            stat.mtime_us,
+            ordinal=last[0] if last else 0,
+            claim="mtime",
+            mtime_us=stat.mtime_us,
+            mode=stat.mode,
+        )
+
+    def erased_since(self, place: str, kinds: Sequence[str]) -> list[int]:
+        """Entries that were erased, and of which the file at ``place`` may still show the text."""
+        if self.files >= self.size:
+            return []
+        sql = "SELECT seq, kind FROM redactions WHERE place = ? AND entry >= ?"
+        rows = self.source.db.execute(sql, (place, self.files))
+        return [seq for seq, kind in rows if kind in kinds]

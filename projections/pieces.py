@@ -1,32 +1,30 @@
-"""What taking in yields: drafts of observed entries, and what was found that is not taken in."""
+"""What the intake finds: pieces that become entries, and conflicts that are not taken in. Pure."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tripod.ledger import MAX_BODY, Draft, format_value
-from tripod.ledger.kinds.base import Content, content
+from tripod.ledger import MAX_BODY, Draft, format_value, observed_id
+from tripod.ledger.kinds.base import Content, Kind, content
 
 FILE_LIMIT = 64 * 1024 * 1024
 BLOB_ABOVE = 2048  # bytes; as text with control characters they take six times as much
+BODY_ROOM = MAX_BODY // 2
+"""Bytes that one field of strangers may take in a body, which also holds raw bytes and a path."""
+
 UNMERGED = "unmerged"
 BLOCKED = "blocked"
 STAYS = (BLOCKED, UNMERGED)
 """Conflicts whose files are left as they are, and never written over."""
 CHECKPOINT_GONE = "a pending checkpoint event's file is gone, and only an assessment answers it"
-BODY_ROOM = MAX_BODY // 2
-"""Bytes that one field of strangers may take in a body, which also holds raw bytes and a path."""
 
 
 class Piece(NamedTuple):
-    """A draft with where it belongs in time: ``when`` in µs as its writer claims it."""
+    """A draft of something observed, and the time that its writer claims, in µs."""
 
     when: int
-    rank: int
-    path: str
-    ordinal: int
     draft: Draft
 
 
@@ -34,9 +32,8 @@ class Conflict(NamedTuple):
     """Something on disk that contradicts the ledger and is therefore not taken in.
 
     ``what`` is ``edited``, ``missing``, ``moved back``, ``unreadable``, ``blocked`` or
-    ``unmerged``; ``detail`` says more to a person. What is missing holds no byte that could be
-    lost: the next act writes it again. Where a place is blocked, a link or the like stands in it,
-    and stays there. An unmerged file holds conflict markers, and stays as it is.
+    ``unmerged``; ``detail`` says more to a person. A missing file is written again by the next act.
+    A link or the like in a blocked place stays there; so does a file with conflict markers.
     """
 
     path: str
@@ -45,24 +42,23 @@ class Conflict(NamedTuple):
 
 
 class Found:
-    """The outcome of one look at the team directory.
-
-    ``digests`` are those of the files that were read, by path: a later write in the same act may
-    replace these bytes, and no others. ``odd`` says of inputs that
-    are no regular files what they are, and what holds meanwhile. ``malformed`` says of pieces of
-    the decision log, by the ids of their drafts, what is wrong with them. ``logs`` are the names of
-    the files in the Scribe's folder that are a decision log, or an archive of one.
-    """
+    """The outcome of one look at the team directory."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self.conflicts: list[Conflict] = []
         self.left_alone: list[str] = []
+        """Files and folders that belong to no part of the team; a folder's name ends in a slash."""
         self.files = 0
         self.digests: dict[str, str] = {}
+        """Of the files that were read, by path: a later write of the act may replace these bytes,
+        and no others."""
         self.odd: dict[str, str] = {}
+        """By the path of an input that is no regular file: what it is, and what holds meanwhile."""
         self.malformed: dict[str, str] = {}
+        """By the id of its draft: what is wrong with a piece of a decision log."""
         self.logs: set[str] = set()
+        """Names of the decision logs, and of their archives, in the Scribe's folder."""
 
 
 def same_but(
@@ -112,6 +108,56 @@ def names_in_bodies(names: Sequence[str]) -> Iterator[list[str]]:
         yield part
 
 
+def draft_of(
+    kind: Kind[Any],
+    body: Mapping[str, Any],
+    path: str,
+    data: bytes,
+    *,
+    actor: str | None = None,
+    ordinal: int = 0,
+    raw: bool = False,
+    blobs: Sequence[bytes] = (),
+    identity: str = "",
+    **observed: Any,
+) -> Draft:
+    """The draft of one observed piece; the same piece of the same file always has the same id.
+
+    Args:
+        kind: what was observed; where it has no field for its actor, that is ``unknown``.
+        body: the fields of the entry.
+        path: the file that it was read from.
+        data: the piece's bytes.
+        actor: who wrote it, where that is known from elsewhere.
+        ordinal: which of equal pieces of the file this is.
+        raw: keep ``data`` whole, because our rendering would differ.
+        blobs: long texts that the body names by digest already.
+        identity: the path that enters the id, where a file may have moved.
+        observed: ``claim``, ``mtime_us`` and ``mode``; those that are None are left out, as is a
+            mode that files of this kind have from us.
+    """
+    if observed.get("mode") == (0o600 if kind.name.startswith("chat.") else 0o644):
+        del observed["mode"]
+    seen: Any = {"path": path} | {
+        name: value for name, value in observed.items() if value is not None
+    }
+    if actor is None and kind.actor is None:
+        actor = "unknown"
+    draft = kind.draft(body, actor, blobs=blobs, observed=seen)
+    if raw:
+        named = list(draft.blobs)
+        seen["raw"] = content(data, named)
+        if len(data) > BLOB_ABOVE and not fits(draft.body, MAX_BODY - 58):
+            seen["raw"] = as_blob(data, named)
+        draft = draft._replace(blobs=tuple(named))
+    entry_id = observed_id(identity or path, ordinal, kind.name.encode() + b"\x00" + data)
+    return draft._replace(id=entry_id)
+
+
+_RANKS = {"chat": 1, "decision": 2, "log": 2, "bus": 3}
+"""By the first word of a kind: of pieces of one time, which comes first."""
+
+
 def sort_pieces(pieces: list[Piece]) -> list[Draft]:
     """Put pieces in time order, each file's own order kept (its clock may have gone back).
 
@@ -119,13 +165,16 @@ def sort_pieces(pieces: list[Piece]) -> list[Draft]:
     """
     latest: dict[str, int] = {}
     dated = []
-    for number, piece in enumerate(pieces):
-        stream = piece.draft.stream
+    for number, (claimed, draft) in enumerate(pieces):
+        stream = draft.stream
         if stream == "decisions":
-            stream += f"/{piece.draft.body.get('file', '')}"
-        when = max(piece.when, latest.get(stream, 0)) if stream != "bus" else piece.when
+            stream += f"/{draft.body.get('file', '')}"
+        when = claimed if stream == "bus" else max(claimed, latest.get(stream, 0))
         latest[stream] = when
-        dated.append((when, piece.rank, number, piece.draft))
+        rank = _RANKS.get(draft.kind.partition(".")[0], 0)
+        # An event is published before it is acknowledged or pruned.
+        rank += draft.kind in ("bus.acked", "bus.pruned")
+        dated.append((when, rank, number, draft))
     dated.sort(key=lambda item: item[:3])
     return [draft for *_, draft in dated]
 

@@ -1,4 +1,4 @@
-"""Taking in replaced files that hold more than we knew when we replaced them.
+"""Intake of replaced files that hold more than we knew when we replaced them.
 
 ``tripod.projections.swap`` keeps a file that came back from an exchange with foreign bytes in it,
 or that was left by a crash. What was added after the bytes that we knew is taken in as if it stood
@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from tripod.ledger import Draft, observed_id
 from tripod.ledger.kinds.team import DISPLACED
+from tripod.ledger.kinds.workers import WRITTEN
 from tripod.projections.bus.tables import BUS
-from tripod.projections.chat.channel import Channel, cut_lines, readable
+from tripod.projections.chat.intake import Channel, cut_lines, message_of
 from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.format import split_log
 from tripod.projections.decisions.intake import LogTaker
@@ -23,42 +24,38 @@ from tripod.projections.disk import Disk, UnreadableError
 from tripod.projections.engine import PROJECTIONS, desired
 from tripod.projections.erasure import withhold
 from tripod.projections.layout import WORKER, WORKER_LOG
+from tripod.projections.manifest import Reader
 from tripod.projections.pieces import Found, merge_marker
 from tripod.projections.projection import Source
-from tripod.projections.reader import Reader
 from tripod.projections.swap import SavedName, mark_of, parse, split, take
-from tripod.projections.team.intake import keep_file
 
 
 class Stray(NamedTuple):
-    """A kept file: its path, that of the file it was ('' where none has such a name), its bytes.
-
-    ``is_open``: others may still write into it.
-    """
+    """A kept file: its path, that of the file it was ('' where none has such a name), its bytes."""
 
     kept: str
     path: str
     said: SavedName
     data: bytes
     is_open: bool
+    """Others may still write into it."""
 
 
 class Taken(NamedTuple):
-    """What one look at a kept file gives.
-
-    ``drafts`` are to be appended; ``is_news`` says that the file of today lacks what they say.
-    ``is_done``: with them all its bytes are in the ledger, and nobody writes into it any more.
-    """
+    """What one look at a kept file gives."""
 
     drafts: list[Draft]
+    """To be appended."""
     is_news: bool
+    """The file of today lacks what they say."""
     is_done: bool
+    """With them all its bytes are in the ledger, and nobody writes into it any more."""
 
 
 def find_strays(
     source: Source, disk: Disk, folders: Iterable[str], told: Callable[[str], None]
 ) -> list[Stray]:
-    """The kept files of some folders; ``told`` is why one of them cannot be read."""
+    """The kept files of some folders; ``told`` is called with why one of them cannot be read."""
     found = []
     for folder in folders:
         for kept in disk.kept(folder):
@@ -75,14 +72,11 @@ def find_strays(
 
 def _owner(source: Source, disk: Disk, folder: str, mark: str) -> str:
     """The path of the file whose name has that mark."""
-    for name in disk.names(folder):
-        if mark_of(name.encode()) == mark:
-            return f"{folder}/{name}"
-    for projection in PROJECTIONS:
-        for path in () if projection is BUS else projection.paths(source):
-            above, _, name = path.rpartition("/")
-            if above == folder and mark_of(name.encode()) == mark:
-                return path
+    projected = (path for one in PROJECTIONS if one is not BUS for path in one.paths(source))
+    for path in (*(f"{folder}/{name}" for name in disk.names(folder)), *projected):
+        above, _, name = path.rpartition("/")
+        if above == folder and mark_of(name.encode()) == mark:
+            return path
     return ""
 
 
@@ -92,20 +86,18 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     kept = disk.stat(stray.kept)
     today = disk.stat(path) if path else None
     inode = -1 if kept is None else kept.inode
-    # The exchange never came: it is ours, or (if we keep nothing) the file of today by two names.
+    # The exchange never came: it is ours, or (where there is none) the file of today by two names.
     is_none = inode == said.inode or (today is not None and inode == today.inode)
     if is_none or mark_of(stray.data) == said.whole:
         return Taken([], is_news=False, is_done=is_none or not stray.is_open)
-    reader = Reader(source, disk, {}, full=True, found=Found())
     body = split(path, stray.data)[1]
     is_merged = merge_marker(path, stray.data) is None  # else it is evidence, and kept whole
     if is_merged and said.size is not None and mark_of(body[: said.size]) == said.body and path:
-        new = body[said.size :]
-        if new:
-            done = _added(reader, stray, new)
-            if done is not None:
-                drafts_ = [piece.draft for piece in reader.found.pieces]
-                return Taken(drafts_, is_news=bool(drafts_), is_done=done and not stray.is_open)
+        reader = Reader(source, disk, Found(), desired, {})
+        done = _added(reader, stray, body[said.size :]) if body[said.size :] else None
+        if done is not None:
+            drafts = [piece.draft for piece in reader.found.pieces]
+            return Taken(drafts, is_news=bool(drafts), is_done=done and not stray.is_open)
     if stray.is_open:  # its writer may be at it: a state is kept once, whole
         return Taken([], is_news=False, is_done=False)
     entry_id = observed_id(stray.kept, 0, stray.data)
@@ -121,42 +113,37 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
 
 def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     """Take in what was added; whether that was all of it, None where this file takes nothing in."""
-    if stray.path.startswith(f"{LOG.folder}/") and _is_live(reader.source, stray.path):
-        return _pieces(reader, stray, new)
-    folder = stray.path.rpartition("/")[0]
-    if stray.path.startswith(f"{CHAT.folder}/"):
-        channel = Channel(reader, CHAT.stem(stray.path), stray.path)
-        return _lines(reader, stray, new, channel) if channel.known else None
-    if folder == WORKER.folder and not stray.is_open:
-        return _worker(reader, stray, new)
+    source, path = reader.source, stray.path
+    folder = path.rpartition("/")[0]
+    if folder == WORKER.folder:
+        return None if stray.is_open else _worker(reader, stray, new)
+    if path.startswith(f"{LOG.folder}/") and path.removeprefix(f"{LOG.folder}/") in LOG.live(
+        source
+    ):
+        taker = LogTaker(reader, path)
+        text, pieces = split_log(new)
+        parts = [text, *pieces] if text else list(pieces)
+        _take(reader, stray, parts[:-1] if stray.is_open else parts, taker.add)
+        return not stray.is_open
+    if path.startswith(f"{CHAT.folder}/"):
+        channel = Channel(reader, CHAT.stem(path))
+        if not channel.known:
+            return None
+        torn = stray.is_open and not new.endswith(b"\n")
+        lines = cut_lines(new)
+        lines = lines[:-1] if torn else lines
+        _take(reader, stray, lines, lambda line: channel.line(line, message_of(line)))
+        return not torn
     return None
 
 
-def _lines(reader: Reader, stray: Stray, new: bytes, channel: Channel) -> bool:
-    lines = cut_lines(new)
-    torn = stray.is_open and not new.endswith(b"\n")
-    for number, line in enumerate(lines[:-1] if torn else lines):
-        entry_id = observed_id(stray.kept, number, line)
-        if reader.source.ledger.seq_of(entry_id) is None:
-            channel.line(line, readable(line))
-            _identify(reader, entry_id)
-    return not torn
-
-
-def _is_live(source: Source, path: str) -> bool:
-    return path.removeprefix(f"{LOG.folder}/") in LOG.live(source)
-
-
-def _pieces(reader: Reader, stray: Stray, new: bytes) -> bool:
-    taker = LogTaker(reader, stray.path)
-    text, pieces = split_log(new)
-    parts = [text, *pieces] if text else list(pieces)
-    for number, part in enumerate(parts[:-1] if stray.is_open else parts):
+def _take(reader: Reader, stray: Stray, parts: list[bytes], add: Callable[[bytes], None]) -> None:
+    """Add each part that the ledger does not hold yet."""
+    for number, part in enumerate(parts):
         entry_id = observed_id(stray.kept, number, part)
         if reader.source.ledger.seq_of(entry_id) is None:
-            taker.add(part)
+            add(part)
             _identify(reader, entry_id)
-    return not stray.is_open
 
 
 def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
@@ -167,8 +154,7 @@ def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
     want = desired(reader.source, stray.path)
     if want is None:
         return None
-    name = stray.path.removeprefix(f"{WORKER.folder}/").removesuffix(".md")
-    keep_file(reader, "worker.written", f"{WORKER.folder}/{name}", stray.path, want.data + new)
+    reader.keep(WRITTEN, stray.path, want.data + new)
     if not reader.found.pieces:
         return None
     _identify(reader, entry_id)

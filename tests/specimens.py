@@ -34,7 +34,6 @@ from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import MIGRATIONS
 from tripod.ledger.tlog.note import Note, SigningKey, VerifierKey, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, parse_seal, sign_seal
-from tripod.projections import manifest
 from tripod.projections.decisions.format import DecisionText, format_decision
 from tripod.projections.disk import Disk
 from tripod.projections.engine import (
@@ -208,7 +207,7 @@ def forge(
         create_tables(db)
         for batch in batches(SQLiteReader(db).read(), 1000):
             fold_into(db, batch, lambda _entry, _error: None)
-        manifest.forget(db)
+        db.execute("DELETE FROM manifest")
     with closing(sqlite3.connect(database(root))) as db:
         source, disk = _unchecked(db), Disk(root)
         wanted = set(_projected(root))

@@ -28,18 +28,17 @@ from tripod.projections.projection import (
 )
 
 MODE = EVENT.mode
+IS_PENDING = "acked IS NULL AND priority IN (0, 1, 2, 3)"
+# By the four priorities the index events_pending finds them: a name index of its own would cost
+# every publish a page.
+IS_DONE = "acked IS NOT NULL"
 RANK = {name: rank for rank, name in enumerate(PRIORITIES)}
 
 _PUBLISH = (
     "INSERT INTO events (seq, name, us, priority, source, type, size, mode, acked)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)"
 )
-# Pending rows are found through the four priorities of the index events_pending: a name index
-# of its own would cost every publish a page.
-_ACK = (
-    "UPDATE events SET acked = ? WHERE acked IS NULL AND priority IN (0, 1, 2, 3)"
-    " AND us = ? AND name = ?"
-)
+_ACK = f"UPDATE events SET acked = ? WHERE {IS_PENDING} AND us = ? AND name = ?"
 # An event of a queue that was added is named ``<queue>/<file>``; '0' comes after '/'.
 _ACK_ALL = "UPDATE events SET acked = ? WHERE acked IS NULL AND instr(name, '/') = 0"
 _ACK_QUEUE = (
@@ -151,7 +150,7 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
         name = path.removeprefix(f"{self.folder}/")
         done = name.startswith("processed/")
         name = name.removeprefix("processed/")
-        where = "acked IS NOT NULL" if done else "acked IS NULL AND priority IN (0, 1, 2, 3)"
+        where = IS_DONE if done else IS_PENDING
         row = source.db.execute(
             f"SELECT seq, mode FROM events WHERE {where} AND us = ? AND name = ? ORDER BY seq DESC",
             (name_us(name), name),

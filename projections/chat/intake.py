@@ -17,75 +17,79 @@ import json
 import re
 from collections import Counter
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tripod.ledger import ARCHIVE, Draft
-from tripod.ledger.kinds.base import content
-from tripod.projections.chat.channel import (
-    FOREVER,
-    Archive,
-    Channel,
-    body_of,
-    cut_lines,
-    people_of,
-    readable,
-)
+from tripod.ledger.kinds import chat as kinds
+from tripod.ledger.kinds.team import FILE_SEEN
 from tripod.projections.chat.format import (
     ChatFile,
+    ChatHeader,
+    ChatLine,
+    format_header,
+    format_line,
+    format_time,
     join_file,
     parse_archive_name,
     parse_cursors,
+    parse_line,
+    parse_time,
     split_file,
 )
-from tripod.projections.chat.tables import CHAT, index_of, position
-from tripod.projections.disk import Disk, UnreadableError
-from tripod.projections.pieces import FILE_LIMIT, Found, fits
+from tripod.projections.chat.tables import CHAT, index_of, line_bytes, position
+from tripod.projections.disk import Disk
+from tripod.projections.manifest import Reader
+from tripod.projections.pieces import FILE_LIMIT, beside, draft_of, fits, same_but
 from tripod.projections.projection import Source
-from tripod.projections.reader import Reader, make_piece
+
+FOREVER = 2**62
+MOST_STATES = 50  # of a file that is behind, besides the oldest and the newest
+_CAME = "SELECT seq + 1 FROM lines WHERE channel = ?1 AND seq >= ?2"
+_WENT = (
+    "SELECT gone + 1 FROM lines WHERE channel = ?1 AND gone >= ?2"
+    " UNION SELECT seq + 1 FROM archives WHERE channel = ?1 AND seq >= ?2"
+)
+_ARCHIVED = "SELECT 1 FROM archives WHERE archive = ?"
 
 
 def take_chats(reader: Reader) -> None:
     """Compare every chat file with the tables of channels and lines."""
-    places = reader.disk.places
+    places, disk, db = reader.disk.places, reader.disk, reader.source.db
     fronts = places.chats()
     names = [
         CHAT.stem(f"{folder}/{name}")
         for folder in places.chat_folders()
-        for name in reader.disk.names(folder)
+        for name in disk.names(folder)
         if name.endswith(".chat")
     ]
-    db = reader.source.db
     known = dict(db.execute("SELECT channel, seq FROM channels").fetchall())
     closed = {name for (name,) in db.execute("SELECT channel FROM channels WHERE closed = 1")}
     archived = dict(db.execute("SELECT archive, seq FROM archives").fetchall())
-    names += [stem for stem in archived if _is_apart(stem) and reader.disk.is_file(_path(stem))]
+    names += [stem for stem in archived if _is_apart(stem) and disk.is_file(CHAT.file(stem))]
     fresh_archives: dict[str, list[str]] = {}
     channels = []
     for name in names:
         split = parse_archive_name(name)
         if split is not None and (split[0] in names or split[0] in known):
-            if name not in archived and not _is_kept(reader, f"{CHAT.folder}/{name}.chat"):
+            if name not in archived and not _is_kept(reader, CHAT.file(name)):
                 fresh_archives.setdefault(split[0], []).append(name)
         elif name not in archived:
             channels.append(name)
     for channel in sorted({*channels, *(known.keys() & fresh_archives.keys())}):
         if channel in closed:
-            _begin_anew(reader, Channel(reader, channel, _path(channel)))
-            continue
-        _take_channel(reader, channel, fresh_archives.get(channel, []), is_new=channel not in known)
+            _begin_anew(Channel(reader, channel))
+        else:
+            stems = fresh_archives.get(channel, [])
+            _take_channel(reader, channel, stems, is_new=channel not in known)
     known = {channel: seq for channel, seq in known.items() if channel not in closed}
     for what, files in (("the chat's file is gone", known), ("the archive is gone", archived)):
         for stem in sorted(files.keys() - set(names)):
             if reader.unwritten(files[stem]) or _front(stem) not in fronts:
                 continue
-            if files is archived or not _moved_away(reader, Channel(reader, stem, _path(stem))):
-                reader.conflict(f"{CHAT.folder}/{stem}.chat", "missing", what)
+            if files is archived or not _moved_away(Channel(reader, stem)):
+                reader.conflict(CHAT.file(stem), "missing", what)
     for stem in sorted(archived.keys() & set(names)):
-        _check_archive(reader, f"{CHAT.folder}/{stem}.chat")
-
-
-def _path(stem: str) -> str:
-    return f"{CHAT.folder}/{stem}.chat"
+        reader.check(CHAT.file(stem), "an archive never changes")
 
 
 def _is_apart(stem: str) -> bool:
@@ -99,105 +103,353 @@ def _front(stem: str) -> str:
     return front.removesuffix(f"{ARCHIVE}/") if _is_apart(stem) else front
 
 
-# Begun anew ------------------------------------------------------------------------------------
-
-
-def _moved_away(reader: Reader, taker: Channel) -> bool:
-    """Take in that a chat's file was moved into the folder ``archive`` beside it.
-
-    It is known by its lines: every one that the ledger holds of the live file, in their order, and
-    perhaps more after them. Where lines are missing the chat was cut, whatever was put there.
-    """
-    if reader.files < reader.size:
-        return False
-    held = taker.held()
-    front, _, name = taker.channel.rpartition("/")
-    folder = "/".join(filter(None, (CHAT.folder, front, ARCHIVE)))
-    pattern = re.compile(rf"{re.escape(name)}(?:[-_.].*)?\.chat", re.DOTALL)
-    sql = "SELECT 1 FROM archives WHERE archive = ?"
-    for file in reader.disk.names(folder):
-        path = f"{folder}/{file}"
-        stem = CHAT.stem(path)
-        if not pattern.fullmatch(file) or reader.source.db.execute(sql, (stem,)).fetchone():
-            continue
-        data, stat = _read(reader, path, known_size=taker.size), reader.disk.stat(path)
-        parts = None if data is None else _split(data)
-        if parts is None or stat is None or not body_of(parts).startswith(held):
-            continue
-        reader.found.files += 1
-        torn = held[held.rfind(b"\n") + 1 :]
-        taker.take(cut_lines(body_of(parts)[len(held) :]), [], torn)
-        taker.rotate(Archive(stem, path, parts, stat.mode), moved=True)
-        return True
-    return False
-
-
-def _begin_anew(reader: Reader, taker: Channel) -> None:
-    """A chat's file where the one before was moved away: all its lines are new."""
-    data = _read(reader, taker.path)
-    stat = reader.disk.stat(taker.path)
-    file = None if data is None else _split(data)
-    if data is None or stat is None:
-        return
-    if file is None:
-        _keep_apart(reader, taker.path, data)
-        return
-    reader.found.files += 1
-    lines = cut_lines(body_of(file))
-    messages = (readable(line) for line in lines)
-    first = next((m.time for m in messages if m is not None and m.time), 0)
-    taker.create_anew(first * 1_000_000 or stat.mtime_us, stat.mode)
-    taker.take(lines, [])
-    taker.check_header(file, grew=True)
-
-
 def _is_kept(reader: Reader, path: str) -> bool:
-    """Whether a file is held as it is, and as no chat."""
-    sql = "SELECT sha256 FROM files WHERE path = ?"
-    held = reader.source.db.execute(sql, (path,)).fetchone()
-    if held is None:
+    """Whether a file is kept as it is, and as no chat."""
+    sql = "SELECT 1 FROM files WHERE path = ?"
+    if reader.source.db.execute(sql, (path,)).fetchone() is None:
         return False
-    data = _read(reader, path, fresh=True)
-    return data is None or reader.found.digests[path] == held[0]
-
-
-def _check_archive(reader: Reader, path: str) -> None:
-    try:
-        data = reader.fresh(path)
-    except UnreadableError as error:
-        reader.conflict(path, "unreadable", str(error))
-        return
-    if data is not None:
-        rendered = CHAT.render(reader.source, path)
-        if rendered is None or rendered.data != data:
-            reader.conflict(path, "edited", "an archive never changes")
+    return _read(reader, path, fresh=True) is None or reader.is_kept(path)
 
 
 def _read(reader: Reader, path: str, *, known_size: int = 0, fresh: bool = False) -> bytes | None:
     """The bytes of a chat file; one that we let grow is read however large it became."""
-    limit = FILE_LIMIT + 2 * max(0, known_size)
-    try:
-        return reader.fresh(path, limit) if fresh else reader.read(path, limit)
-    except UnreadableError as error:
-        reader.conflict(path, "unreadable", str(error))
-        return None
+    return reader.read(path, FILE_LIMIT + 2 * max(0, known_size), fresh=fresh)
 
 
 def _keep_apart(reader: Reader, path: str, data: bytes) -> None:
-    """Keep a file that stands in a chat's place but is not a chat; once for each state of it."""
-    from tripod.projections.team.intake import take_unreadable
+    """Keep what stands where a chat belongs and is none; once for each state of it."""
+    if not reader.is_kept(path):
+        reader.keep(FILE_SEEN, path, data, "no chat file: its header is not one")
 
-    sql = "SELECT sha256 FROM files WHERE path = ?"
-    held = reader.source.db.execute(sql, (path,)).fetchone()
-    if held is None or held[0] != reader.found.digests[path]:
-        take_unreadable(reader, path, data, "no chat file: its header is not one")
+
+def _split(data: bytes) -> ChatFile | None:
+    """A chat file in pieces; None where its header would not fit an entry."""
+    file = split_file(data)
+    header = None if file is None else file.header
+    if header is None or fits([header.last_writer, header.last_write, *_people_of(header)]):
+        return file
+    return None
+
+
+def _people_of(header: ChatHeader) -> list[dict[str, str | int]]:
+    """A header's participants as an entry holds them."""
+    return [{"count": count, "handle": handle} for handle, count in header.participants]
+
+
+def _body_of(file: ChatFile) -> bytes:
+    """What stands behind the header."""
+    return join_file(file)[len(file.header_raw) :]
+
+
+def cut_lines(data: bytes) -> list[bytes]:
+    """Cut into lines with their line breaks; a torn last one stays without."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", data)
+
+
+def message_of(line: bytes) -> ChatLine | None:
+    """The message of a line; None where its handle would break the header in two."""
+    message = parse_line(line.removesuffix(b"\n"))
+    return None if message is not None and "\n" in message.handle else message
+
+
+def _first_time(lines: list[bytes]) -> int:
+    """The first time that a message among these lines claims, in µs; 0 where none does."""
+    messages = map(message_of, lines)
+    return next((one.time for one in messages if one is not None and one.time), 0) * 1_000_000
+
+
+# One channel ------------------------------------------------------------------------------------
+
+
+class Archive(NamedTuple):
+    """An archive file that the ledger does not know yet."""
+
+    stem: str
+    path: str
+    file: ChatFile
+    mode: int
+
+    @property
+    def written(self) -> int:
+        """When it was split off, in µs: its header's time carries the zone that its name lacks."""
+        time = parse_time(self.file.header.last_write) if self.file.header else None
+        return (time or 0) * 1_000_000
+
+
+class Channel:
+    """One channel being taken in: keeps what its header would be, as the fold does."""
+
+    def __init__(self, reader: Reader, channel: str) -> None:
+        self.reader = reader
+        self.channel = channel
+        db = reader.source.db
+        row: tuple[int, int, int, str, int, int | None] | None = db.execute(
+            "SELECT lines, live_from, live_bytes, last_writer, last_time, header FROM channels"
+            " WHERE channel = ?",
+            (channel,),
+        ).fetchone()
+        self.known = row is not None
+        """Whether the ledger has it."""
+        self.next, self.live_from, self.size, *last, header = row or (0, 0, 0, "system", 0, None)
+        self.last: tuple[Any, ...] = tuple(last)
+        """Handle and time of the last message."""
+        self.is_ours = header is None
+        """Whether the file's header is the one that follows from the messages."""
+        sql = "SELECT count(*) FROM archives WHERE channel = ?"
+        self.archives: int = db.execute(sql, (channel,)).fetchone()[0]
+        sql = "SELECT handle, count FROM participants WHERE channel = ? ORDER BY place"
+        self.people: dict[str, int] = dict(db.execute(sql, (channel,)).fetchall())
+        self.when = 0
+
+    @property
+    def path(self) -> str:
+        """The live file."""
+        return CHAT.file(self.channel)
+
+    def _add(self, kind: Any, body: dict[str, Any], data: bytes = b"", **more: Any) -> None:
+        path, when = more.pop("path", self.path), more.pop("when", self.when)
+        self.reader.add(kind, {"channel": self.channel, **body}, path, data, when, **more)
+
+    def held(self, before: int = FOREVER) -> bytes:
+        """The bytes of the lines that the live file shows, as of the entries ``before``."""
+        if not self.known:
+            return b""
+        db = self.reader.source.db
+        sql = "SELECT coalesce(max(number) + 1, 0) FROM lines WHERE channel = ? AND seq < ?"
+        stop = db.execute(sql, (self.channel, before)).fetchone()[0]
+        sql = "SELECT min(first) FROM archives WHERE channel = ? AND seq >= ?"
+        first = db.execute(sql, (self.channel, before)).fetchone()[0]
+        first = self.live_from if first is None else first
+        return CHAT.lines(self.reader.source, self.channel, first, stop, before=before)
+
+    def shown_as_of(self, body: bytes) -> tuple[bytes, int] | None:
+        """The lines of the ledger with which a file's body begins, and as of which entries.
+
+        A writer may have died between its commit and the file, or between two of its files: then
+        the file shows an earlier state. None where it shows none. What was erased since stands
+        there as it was: it is known by who said it when.
+
+        Where lines went since, by a deletion or into an archive, what is left of them may be how an
+        older file begins as well, and what stood after would look new: the state that explains most
+        of the file holds.
+        """
+        reader, since = self.reader, (self.channel, self.reader.files)
+        db = reader.source.db
+        states: Any = (FOREVER,)
+        went = False
+        if reader.files < reader.size:
+            went = db.execute(f"SELECT 1 FROM ({_WENT}) LIMIT 1", since).fetchone() is not None
+            rows = db.execute(f"{_CAME} UNION {_WENT} ORDER BY 1 DESC LIMIT {MOST_STATES}", since)
+            likely = (reader.files, FOREVER) if went else (FOREVER, reader.files)
+            states = (*likely, *(before for (before,) in rows.fetchall()))
+        seqs = reader.erased_since(self.path, ("chat.sent", "chat.unreadable"))
+        erased = {line_bytes(reader.source, body) for body in reader.source.each_body(seqs)}
+        found: tuple[bytes, int] | None = None
+        for before in states:
+            held = _begins(body, self.held(before), erased)
+            if held is not None and (found is None or len(held) > len(found[0])):
+                found = held, before
+                if held == body or not went:
+                    break
+        return found
+
+    def unshown(self, before: int) -> list[bytes]:
+        """The lines of the entries from ``before`` on, as they are rendered."""
+        sql = "SELECT seq FROM lines WHERE channel = ? AND seq >= ? ORDER BY number"
+        source = self.reader.source
+        seqs = [seq for (seq,) in source.db.execute(sql, (self.channel, before))]
+        return [line_bytes(source, body) for body in source.each_body(seqs)]
+
+    def _behind(self, count: int) -> int:
+        """The number of the line after the first ``count`` that the live file shows."""
+        sql = (
+            "SELECT number FROM lines WHERE channel = ? AND number >= ? AND gone IS NOT NULL"
+            " ORDER BY number"
+        )
+        stop = self.live_from + count
+        for (number,) in self.reader.source.db.execute(sql, (self.channel, self.live_from)):
+            stop += number < stop
+        return stop
+
+    def create(self, when: int, mode: int) -> None:
+        """The channel's first entry."""
+        self.when = when
+        self._add(kinds.CREATED, {}, mode=mode)
+
+    def create_anew(self, when: int, mode: int) -> None:
+        """The file that the channel had was moved to an archive, and another begun in its place."""
+        self.when = max(self.when, when)
+        # The ordinal grows with each file that was moved away.
+        ordinal = self.next + self.archives + 1
+        self._add(kinds.CREATED, {"first": self.next}, ordinal=ordinal, mode=mode)
+        self.size, self.last, self.is_ours, self.people = 0, ("system", 0), True, {}
+
+    def take(self, lines: list[bytes], archives: list[Archive], torn: bytes = b"") -> None:
+        """New lines in order, each rotation after the last line that it found there.
+
+        ``torn`` is what the ledger has of the first: its writer was at work when it was read.
+        """
+        waiting = list(archives)
+        stop = self._behind(len(waiting[0].file.lines)) if waiting else 0
+        for line in lines:
+            message = _continued(torn, line)
+            torn = b""
+            time = message.time * 1_000_000 if message is not None else 0
+            while waiting and self.next >= stop and time > waiting[0].written:
+                self.rotate(waiting.pop(0))
+                stop = self._behind(len(waiting[0].file.lines)) if waiting else 0
+            self.when = max(self.when, time)
+            self.line(line, message)
+        for archive in waiting:
+            self.rotate(archive)
+
+    def line(self, line: bytes, message: ChatLine | None) -> None:
+        """One line, readable or not."""
+        body: dict[str, Any] = {"index": self.next}
+        if message is None:
+            self._add(kinds.UNREADABLE, body, line, ordinal=self.next, raw=True)
+        else:
+            handle, time, text = message
+            body |= {"handle": handle, "time": time, "text": text.encode()}
+            self._add(kinds.SENT, body, line, ordinal=self.next, raw=_ours(message) != line)
+            self.people[handle] = self.people.get(handle, 0) + 1
+            self.last, self.is_ours = (handle, time), True
+        self.size += len(line)
+        self.next += 1
+
+    def rotate(self, archive: Archive, *, moved: bool = False) -> None:
+        """The original split the oldest lines off into an archive, or ``moved`` the file there."""
+        blobs: list[bytes] = []
+        size = len(_body_of(archive.file))
+        header = archive.file.header_raw
+        count = len(archive.file.lines)
+        stop = self._behind(count)
+        body = {
+            "archive": archive.stem,
+            "count": count,
+            "header": beside(header, blobs),
+            "size": size,
+            "stop": None if stop == self.live_from + count else stop,
+            "moved": moved or None,
+        }
+        when = max(self.when, archive.written)
+        place = {"path": archive.path, "when": when, "mode": archive.mode}
+        self._add(kinds.ROTATED, body, header, blobs=blobs, **place)
+        self.size -= size
+        self.live_from, self.is_ours = stop, True
+        self.archives += 1
+
+    def check_header(self, file: ChatFile, *, grew: bool) -> None:
+        """Keep a header that ours would differ from; refuse one that changed on its own."""
+        size = len(_body_of(file))
+        writer, time = self.last
+        ours = ChatHeader(writer, format_time(time), tuple(self.people.items()))
+        if self.is_ours and format_header(ours, size) == file.header_raw:
+            return
+        if not grew:
+            if self.reader.files < self.reader.size:
+                return  # ours is to be written yet
+            rendered = CHAT.header(self.reader.source, self.channel, size)
+            if rendered != file.header_raw:
+                self.reader.conflict(self.path, "edited", "its header changed without a message")
+            return
+        blobs: list[bytes] = []
+        header = file.header or ChatHeader("", "", ())
+        body = {
+            "last_write": header.last_write,
+            "last_writer": header.last_writer,
+            "participants": _people_of(header),
+            "raw": beside(file.header_raw, blobs),
+        }
+        when = max(self.when, (parse_time(header.last_write) or 0) * 1_000_000)
+        more: Any = {"when": when, "ordinal": self.next, "blobs": blobs}
+        self._add(kinds.HEADER_SEEN, body, file.header_raw, **more)
+
+
+def _begins(body: bytes, held: bytes, erased: set[bytes]) -> bytes | None:
+    """The bytes with which ``body`` begins, if these are ``held`` but for what was erased."""
+    if body.startswith(held):
+        return held
+    parts, shown = cut_lines(held), cut_lines(body)
+    if erased and same_but(erased, parts, shown, _who_and_when):
+        return b"".join(shown[: len(parts)])
+    return None
+
+
+def _who_and_when(line: bytes) -> tuple[str, int] | None:
+    message = message_of(line)
+    return None if message is None else (message.handle, message.time)
+
+
+def _continued(torn: bytes, line: bytes) -> ChatLine | None:
+    """The message that a line has become, of which ``torn`` was read before it was whole.
+
+    Two messages that nothing parts are two, though the original tool reads neither.
+    """
+    message = message_of(line)
+    parted = message is not None and message.time and message_of(torn) is not None
+    if not torn or parted or line == b"\n":
+        return message
+    return message_of(torn + line) or message
+
+
+def _ours(message: ChatLine) -> bytes:
+    """The line as we would write the message; empty where we could not."""
+    try:
+        return format_line(*message) + b"\n"
+    except ValueError:
+        return b""
+
+
+def _take_channel(reader: Reader, name: str, stems: list[str], *, is_new: bool) -> None:
+    path = CHAT.file(name)
+    stat = reader.disk.stat(path)
+    if stat is None or (not stems and not is_new and reader.unchanged(path, stat)):
+        return
+    channel = Channel(reader, name)
+    data = _read(reader, path, known_size=channel.size, fresh=not stems)
+    if data is None:
+        return
+    file = _split(data)
+    if file is None and is_new:
+        _keep_apart(reader, path, data)
+    elif file is None:
+        reader.conflict(path, "edited", "its header is no chat header any more")
+    if file is None:
+        return
+    reader.found.files += 1
+    archives = _archives(reader, stems)
+    bodies = [_body_of(part) for part in (*(a.file for a in archives), file)]
+    shown = b"".join(bodies)
+    state = channel.shown_as_of(shown)
+    if state is None:
+        if reader.files < reader.size:
+            _keep_twice_split(channel, archives)
+        elif not archives and _moved_away(channel):
+            _begin_anew(channel)
+            return
+        reader.conflict(path, "edited", _difference(channel.held(), shown))
+        return
+    held, before = state
+    lines = _new_lines(bodies, len(held))
+    torn = held[held.rfind(b"\n") + 1 :]
+    behind = before < FOREVER
+    if behind:  # a writer died before it wrote the rest
+        _keep_twice_split(channel, archives)
+        lines = _not_held(lines, channel.unshown(before))
+    if is_new:
+        channel.create(_first_time(lines) or stat.mtime_us, stat.mode)
+    channel.take(lines, archives, b"" if behind or archives else torn)
+    # Behind, the file will be written anew, with the header that is ours.
+    if not behind:
+        channel.check_header(file, grew=bool(lines) or bool(archives) or is_new)
 
 
 def _archives(reader: Reader, stems: list[str]) -> list[Archive]:
     """Archives in the order in which they were split off; their names hold one clock's time."""
     found = []
     for stem in sorted(stems):
-        path = f"{CHAT.folder}/{stem}.chat"
+        path = CHAT.file(stem)
         data = _read(reader, path)
         stat = reader.disk.stat(path)
         if data is None or stat is None:
@@ -211,59 +463,53 @@ def _archives(reader: Reader, stems: list[str]) -> list[Archive]:
     return found
 
 
-def _split(data: bytes) -> ChatFile | None:
-    """A chat file in pieces; none where its header would not fit an entry."""
-    file = split_file(data)
-    header = None if file is None else file.header
-    if header is None or fits([header.last_writer, header.last_write, *people_of(header)]):
-        return file
-    return None
+def _moved_away(channel: Channel) -> bool:
+    """Take in that a chat's file was moved into the folder ``archive`` beside it.
+
+    It is known by its lines: every one that the ledger holds of the live file, in their order, and
+    perhaps more after them. Where lines are missing the chat was cut, whatever was put there.
+    """
+    reader = channel.reader
+    if reader.files < reader.size:
+        return False
+    held = channel.held()
+    folder, _, name = channel.path.removesuffix(".chat").rpartition("/")
+    folder = f"{folder}/{ARCHIVE}"
+    pattern = re.compile(rf"{re.escape(name)}(?:[-_.].*)?\.chat", re.DOTALL)
+    for file in reader.disk.names(folder):
+        path = f"{folder}/{file}"
+        stem = CHAT.stem(path)
+        known = reader.source.db.execute(_ARCHIVED, (stem,)).fetchone()
+        if known or not pattern.fullmatch(file):
+            continue
+        data, stat = _read(reader, path, known_size=channel.size), reader.disk.stat(path)
+        parts = None if data is None else _split(data)
+        if parts is None or stat is None or not _body_of(parts).startswith(held):
+            continue
+        reader.found.files += 1
+        torn = held[held.rfind(b"\n") + 1 :]
+        channel.take(cut_lines(_body_of(parts)[len(held) :]), [], torn)
+        channel.rotate(Archive(stem, path, parts, stat.mode), moved=True)
+        return True
+    return False
 
 
-def _take_channel(reader: Reader, channel: str, stems: list[str], *, is_new: bool) -> None:
-    path = f"{CHAT.folder}/{channel}.chat"
-    stat = reader.disk.stat(path)
-    if stat is None or (not stems and not is_new and reader.unchanged(path, stat)):
-        return
-    taker = Channel(reader, channel, path)
-    data = _read(reader, path, known_size=taker.size, fresh=not stems)
-    if data is None:
+def _begin_anew(channel: Channel) -> None:
+    """A chat's file where the one before was moved away: all its lines are new."""
+    reader = channel.reader
+    data = _read(reader, channel.path)
+    stat = reader.disk.stat(channel.path)
+    if data is None or stat is None:
         return
     file = _split(data)
     if file is None:
-        if is_new:
-            _keep_apart(reader, path, data)
-        else:
-            reader.conflict(path, "edited", "its header is no chat header any more")
+        _keep_apart(reader, channel.path, data)
         return
     reader.found.files += 1
-    archives = _archives(reader, stems)
-    bodies = [body_of(part) for part in (*(a.file for a in archives), file)]
-    shown = b"".join(bodies)
-    state = taker.shown_as_of(shown)
-    if state is None:
-        if reader.files < reader.size:
-            _keep_twice_split(reader, channel, archives)
-        elif not archives and _moved_away(reader, taker):
-            _begin_anew(reader, taker)
-            return
-        reader.conflict(path, "edited", _difference(taker.held(), shown))
-        return
-    held, before = state
-    behind = before < FOREVER
-    lines = _new_lines(bodies, len(held))
-    if behind:  # a writer died before it wrote the rest
-        _keep_twice_split(reader, channel, archives)
-        lines = _not_held(lines, taker.unshown(before))
-    if is_new:
-        messages = (readable(line) for line in lines)
-        first = next((m.time for m in messages if m is not None and m.time), 0)
-        taker.create(first * 1_000_000 or stat.mtime_us, stat.mode)
-    torn = b"" if behind or archives else held[held.rfind(b"\n") + 1 :]
-    taker.take(lines, archives, torn)
-    # Behind, the file will be written anew, with the header that is ours.
-    if not behind:
-        taker.check_header(file, grew=bool(lines) or bool(archives) or is_new)
+    lines = cut_lines(_body_of(file))
+    channel.create_anew(_first_time(lines) or stat.mtime_us, stat.mode)
+    channel.take(lines, [])
+    channel.check_header(file, grew=True)
 
 
 def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
@@ -276,7 +522,7 @@ def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
 
 
 def _not_held(lines: list[bytes], held: list[bytes]) -> list[bytes]:
-    """Lines that the ledger does not hold, in whatever order they are shown."""
+    """Lines that are none of those which the ledger holds, in whatever order they are shown."""
     waiting = Counter(line.rstrip(b"\n") for line in held)
     new = []
     for line in lines:
@@ -288,33 +534,32 @@ def _not_held(lines: list[bytes], held: list[bytes]) -> list[bytes]:
     return new
 
 
-def _keep_twice_split(reader: Reader, channel: str, archives: list[Archive]) -> None:
+def _keep_twice_split(channel: Channel, archives: list[Archive]) -> None:
     """We had split lines off and died; the original, which could not know, did so as well.
 
     Its archives are kept as they are: their lines will stand in ours.
     """
+    reader = channel.reader
     sql = (
         "SELECT count(*) FROM archives a JOIN lines l ON l.channel = a.channel"
         " AND l.number >= a.first AND l.number < a.stop"
         " WHERE a.channel = ? AND a.seq >= ? AND l.gone IS NULL"
     )
-    ours = reader.source.db.execute(sql, (channel, reader.files)).fetchone()[0]
+    ours = reader.source.db.execute(sql, (channel.channel, reader.files)).fetchone()[0]
     while archives and ours >= len(archives[0].file.lines):
         archive = archives.pop(0)
         ours -= len(archive.file.lines)
         data = join_file(archive.file)
-        from tripod.projections.team.intake import take_unreadable
-
-        take_unreadable(reader, archive.path, data, "its lines had been split off already")
+        reader.keep(FILE_SEEN, archive.path, data, "its lines had been split off already")
 
 
 def _difference(held: bytes, shown: bytes) -> str:
     """Say where a file departs from the ledger, in its messages' lines."""
+    ours, theirs = cut_lines(held), cut_lines(shown)
     if held.startswith(shown):
-        there, ours = len(cut_lines(shown)), len(cut_lines(held))
-        return f"it shows {there} lines of the {ours} that the ledger holds"
-    pairs = zip(cut_lines(held), cut_lines(shown), strict=False)
-    at = next((n for n, (ours, theirs) in enumerate(pairs, 1) if ours != theirs), 0)
+        return f"it shows {len(theirs)} lines of the {len(ours)} that the ledger holds"
+    pairs = enumerate(zip(ours, theirs, strict=False), 1)
+    at = next((number for number, (one, other) in pairs if one != other), 0)
     return f"message line {at} differs from the ledger"
 
 
@@ -354,49 +599,33 @@ def seen_positions(
     ``files`` entries of the ledger are known to be shown by the files.
 
     News is a position beyond what the ledger says: a lower one may be what we wrote before others
-    spoke. Two moves of the original do not count: where it splits lines off, positions among those
+    spoke. Two moves of the original are none: where it splits lines off, positions among those
     stay at its first message; and its sender is put after its own message, over whatever others
     said before.
     """
     row = source.db.execute(
         "SELECT live_from, lines FROM channels WHERE channel = ?", (channel,)
     ).fetchone()
-    path = f"{CHAT.folder}/{channel}.chat.cursors"
+    path = f"{CHAT.file(channel)}.cursors"
     stat = disk.stat(path)
     if row is None or stat is None:
         return None
     moved = _moved(source, channel, data, _pictures(source, channel, row[0], row[1], files))
-    last = source.db.execute(
-        "SELECT sha256, seq FROM read_positions WHERE channel = ?", (channel,)
-    ).fetchone()
-    digest = sha256(data).hexdigest()
     while not fits(moved):
         moved = moved[: len(moved) // 2]  # the others are new again at the next look
     if not moved:
         return None
-    blobs: list[bytes] = []
-    found = Found()
-    make_piece(
-        Reader(source, disk, {}, full=True, found=found),
-        kind="chat.cursors-seen",
-        stream=f"chat/{channel}",
-        actor="unknown",
-        body={
-            "channel": channel,
-            "content": content(data, blobs),
-            "lines": row[1],
-            "moved": moved,
-            "sha256": digest,
-        },
-        path=path,
-        data=data,
-        when=stat.mtime_us,
-        rank=0,
-        ordinal=0 if last is None else last[1],
-        blobs=blobs,
-        mtime_us=stat.mtime_us,
-    )
-    return found.pieces[0].draft
+    sql = "SELECT seq FROM read_positions WHERE channel = ?"
+    last = source.db.execute(sql, (channel,)).fetchone()
+    body = {
+        "channel": channel,
+        "content": data,
+        "lines": row[1],
+        "moved": moved,
+        "sha256": sha256(data).hexdigest(),
+    }
+    ordinal = 0 if last is None else last[0]
+    return draft_of(kinds.CURSORS_SEEN, body, path, data, ordinal=ordinal, mtime_us=stat.mtime_us)
 
 
 def _moved(

@@ -209,6 +209,10 @@ CREATE TABLE archives (
         """What a file of a chat is called in entries: the channel, or the archive."""
         return path.removeprefix(f"{self.folder}/").removesuffix(".chat")
 
+    def file(self, stem: str) -> str:
+        """The path of the file of a channel or an archive."""
+        return f"{self.folder}/{stem}.chat"
+
     def live(self, stream: str) -> str:
         """The live file of a stream ``chat/<channel>``."""
         return f"{self.folder}/{stream.removeprefix('chat/')}.chat"

@@ -252,6 +252,12 @@ def parse_log_archive_name(name: str) -> tuple[str, str] | None:
     return (match[1], match[2] or match[3]) if match else None
 
 
+def archived_log(name: str) -> str:
+    """The log that a file is an archive of, by its name; '' if it is not one."""
+    split = parse_log_archive_name(name)
+    return "" if split is None else f"{split[0]}.md"
+
+
 def is_log(name: str, data: bytes) -> bool:
     r"""Whether a markdown file of the Scribe's folder is a decision log: by its title or a heading.
 

@@ -1,4 +1,4 @@
-"""Taking in the decision logs: appended entries, texts put in by hand, and the original's splits.
+"""Intake of the decision logs: appended entries, texts put in by hand, and the original's splits.
 
 Source: spec nbs-compat B10, D; seeds: nbs-scribe. A log is any file of the Scribe's folder that has
 a log's title or a decision's heading. What the ledger holds of it must be a prefix of what its
@@ -7,12 +7,12 @@ files show, archives first; an edited or removed entry is a conflict, never take
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from tripod.ledger.kinds.base import content
-from tripod.projections.chat.format import parse_time
+from tripod.ledger.kinds import decisions as kinds
 from tripod.projections.decisions.format import (
     DecisionText,
+    archived_log,
     entry_text,
     format_decision,
     is_log,
@@ -22,34 +22,50 @@ from tripod.projections.decisions.format import (
     parse_refs,
     split_log,
 )
-from tripod.projections.decisions.tables import LIVE, LOG, MODE, archived_log, piece_bytes
+from tripod.projections.decisions.tables import LIVE, LOG, piece_bytes
 from tripod.projections.disk import UnreadableError
-from tripod.projections.engine import own_files
-from tripod.projections.manifest import log_files
-from tripod.projections.pieces import (
-    FILE_LIMIT,
-    beside,
-    fits,
-    same_but,
-)
-from tripod.projections.reader import Reader, erased_since, make_piece
+from tripod.projections.manifest import Reader, log_files
+from tripod.projections.pieces import FILE_LIMIT, beside, fits, same_but
+from tripod.projections.text import parse as parse_time
 
-RANK = 2
-STREAM = "decisions"
 _RULE = b"\n---\n\n"
 FIELD_ROOM = 3_000  # bytes of JSON
 FIELD_CHARACTERS = 500  # a character takes at most six
 SHOWN = 200  # characters of what is wrong with a piece
 
 
+class _Part(NamedTuple):
+    """A file of a log, its archive or the live one, cut in two; ``data`` is all its bytes."""
+
+    path: str
+    header: bytes
+    pieces: bytes
+
+    @property
+    def name(self) -> str:
+        return _name(self.path)
+
+    @property
+    def data(self) -> bytes:
+        return self.header + self.pieces
+
+
+def _part(path: str, data: bytes) -> _Part:
+    header, _ = split_log(data)
+    return _Part(path, header, data[len(header) :])
+
+
+def _name(path: str) -> str:
+    """The name of a log within the Scribe's folder."""
+    return path.removeprefix(f"{LOG.folder}/")
+
+
 def take_log(reader: Reader) -> None:
     """Compare the logs of the Scribe's folder and their archives with the table of pieces."""
-    db = reader.source.db
-    rows = db.execute("SELECT file, log, seq FROM logs").fetchall()
+    rows = reader.source.db.execute("SELECT file, log, seq FROM logs").fetchall()
     known = {file: log for file, log, _ in rows}
-    ours = {path for path, _ in own_files(reader.source)}
     names = log_files(reader.disk, known.keys() | reader.disk.places.met)
-    names = [name for name in names if f"{LOG.folder}/{name}" not in ours]
+    names = [name for name in names if f"{LOG.folder}/{name}" not in reader.own]
     fronts = reader.disk.places.logs()
     reader.found.logs.update(known)
     fresh, splits = _unknown(reader, set(known.values()), [n for n in names if n not in known])
@@ -64,129 +80,108 @@ def take_log(reader: Reader) -> None:
             if not reader.unwritten(seq) and not splitting:
                 reader.conflict(path, "missing", "the log's file is gone")
         elif name != log and log in there:
-            data = _read(reader, path, fresh=True)
-            rendered = None if data is None else LOG.render(reader.source, path)
-            if data is not None and (rendered is None or rendered.data != data):
-                reader.conflict(path, "edited", "an archive never changes")
+            reader.check(path, "an archive never changes")
     for log in sorted(set(known.values()) & there):
-        archives = splits.get(log, {})
-        data = _read(reader, f"{LOG.folder}/{log}", fresh=not archives)
+        archives = splits.get(log, [])
+        data = reader.read(f"{LOG.folder}/{log}", fresh=not archives)
         if data is not None:
-            _take(reader, log, data, archives, is_new=False)
-    for log, data in fresh.items():
-        _take(reader, log, data, splits.get(log, {}), is_new=True)
+            _take(reader, _part(f"{LOG.folder}/{log}", data), archives, is_new=False)
+    for log, live in fresh.items():
+        _take(reader, live, splits.get(log, []), is_new=True)
 
 
 def _unknown(
     reader: Reader, logs: set[str], names: list[str]
-) -> tuple[dict[str, bytes], dict[str, dict[str, bytes]]]:
+) -> tuple[dict[str, _Part], dict[str, list[_Part]]]:
     """The files that the ledger does not know: new logs, and new archives by their log.
 
     An archive whose log is neither known nor there is a log by itself: its decisions were made.
     """
-    fresh: dict[str, bytes] = {}
+    fresh: dict[str, _Part] = {}
     for name in names:
         if archived_log(name) not in {*logs, *names}:
             _look(reader, name, fresh)
-    splits: dict[str, dict[str, bytes]] = {}
-    for name in sorted(names, key=lambda name: (_stamp(name), name)):
+    splits: dict[str, list[_Part]] = {}
+    for name in sorted(
+        names, key=lambda name: ((parse_log_archive_name(name) or ("", ""))[1], name)
+    ):
         log = archived_log(name)
         if log in logs or log in fresh:
-            data = _read(reader, f"{LOG.folder}/{name}", fresh=False)
+            path = f"{LOG.folder}/{name}"
+            data = reader.read(path)
             if data is not None:
-                splits.setdefault(log, {})[name] = data
+                splits.setdefault(log, []).append(_part(path, data))
         elif name not in fresh and log in names:  # what it would be an archive of is no log
             _look(reader, name, fresh)
     return dict(sorted(fresh.items())), splits
 
 
-def _look(reader: Reader, name: str, fresh: dict[str, bytes]) -> None:
+def _look(reader: Reader, name: str, fresh: dict[str, _Part]) -> None:
     """Keep a file that the ledger does not know if it is a log."""
     if log_name_problem(name) is not None:
         return
     path = f"{LOG.folder}/{name}"
+    is_met = name in reader.disk.places.met
     try:
         shown = reader.disk.read(path, FILE_LIMIT)
-        is_one = shown is not None and (name in reader.disk.places.met or is_log(name, shown))
-        data = reader.read(path) if is_one else None
+        is_one = shown is not None and (is_met or is_log(name, shown))
+        data = reader.load(path) if is_one else None
     except UnreadableError as error:
-        if name.endswith(LIVE) or name in reader.disk.places.met:  # by its name it is a log
+        if name.endswith(LIVE) or is_met:  # by its name it is a log
             reader.conflict(path, "unreadable", str(error))
         return
     if data is not None:
-        fresh[name] = data
+        fresh[name] = _part(path, data)
 
 
-def _holds(archives: dict[str, bytes] | None, held: bytes) -> bool:
+def _holds(archives: list[_Part] | None, held: bytes) -> bool:
     """Whether new archives hold all that a log held."""
-    parts = [b"".join(split_log(data)[1]) for data in (archives or {}).values()]
-    return bool(parts) and b"".join(parts).startswith(held)
+    return bool(archives) and b"".join(part.pieces for part in archives or ()).startswith(held)
 
 
-def _name(path: str) -> str:
-    """The name of a log within the Scribe's folder."""
-    return path.removeprefix(f"{LOG.folder}/")
-
-
-def _stamp(name: str) -> str:
-    split = parse_log_archive_name(name)
-    return "" if split is None else split[1]
-
-
-def _read(reader: Reader, path: str, *, fresh: bool) -> bytes | None:
-    try:
-        return reader.fresh(path) if fresh else reader.read(path)
-    except UnreadableError as error:
-        reader.conflict(path, "unreadable", str(error))
-        return None
-
-
-def _take(
-    reader: Reader, log: str, data: bytes, archives: dict[str, bytes], *, is_new: bool
-) -> None:
-    path = f"{LOG.folder}/{log}"
-    header, pieces = split_log(data)
-    live = (path, header, b"".join(pieces))
-    parts: list[tuple[str, bytes, bytes]] = []  # path, header, pieces
-    for name, whole in archives.items():
-        header, pieces = split_log(whole)
-        parts.append((f"{LOG.folder}/{name}", header, b"".join(pieces)))
-    held = b"" if is_new else LOG.pieces(reader.source, log)
+def _take(reader: Reader, live: _Part, archives: list[_Part], *, is_new: bool) -> None:
+    held = b"" if is_new else LOG.pieces(reader.source, live.name)
+    parts = archives
     if not is_new:
-        new, parts = parts, _splits_of(parts, held, live)
-        for one in new:
-            name = _name(one[0])
-            if one not in parts and not _is_copy(one[2], held, live[2]):
-                _take(reader, name, archives[name], {}, is_new=True)
+        parts = _splits_of(archives, held, live)
+        for one in archives:
+            if one not in parts and not _is_copy(one.pieces, held, live.pieces):
+                _take(reader, one, [], is_new=True)
     reader.found.files += 1 + len(parts)
-    reader.found.logs.update((log, *map(_name, (name for name, *_ in parts))))
-    taker = LogTaker(reader, path)
+    reader.found.logs.update((live.name, *(part.name for part in parts)))
+    taker = LogTaker(reader, live.path)
     if not is_new and not parts:
-        _take_behind(taker, reader, log, data)
+        _take_behind(taker, live.data)
         return
-    parts.append(live)
-    shown = b"".join(part[2] for part in parts)
+    parts = [*parts, live]
     if is_new:
-        taker.begin(parts[0][1])
+        taker.begin(parts[0].header)
+    shown = b"".join(part.pieces for part in parts)
     if not shown.startswith(held):
-        reader.conflict(path, "edited", _difference(held, shown))
+        reader.conflict(live.path, "edited", _difference(held, shown))
         return
-    _take_parts(taker, parts, len(held), reader)
+    # Each file's pieces after those that the ledger holds, and then its split.
+    behind = len(held)
+    for part in parts:
+        taker.add(part.pieces[behind:])
+        behind = max(0, behind - len(part.pieces))
+        if part is not live:
+            taker.rotate(part, live.header)
 
 
-def _splits_of(
-    parts: list[tuple[str, bytes, bytes]], held: bytes, live: tuple[str, bytes, bytes]
-) -> list[tuple[str, bytes, bytes]]:
+def _splits_of(parts: list[_Part], held: bytes, live: _Part) -> list[_Part]:
     """Those of the new archives that a log was split into since; the others are copies.
 
     A program that died between the two steps of a split leaves such a copy: its pieces still stand
     in the log, and are not taken in twice.
     """
-    if held and live[2].startswith(held):
+    if held and live.pieces.startswith(held):
         return []
-    parts = [part for part in parts if held or not (part[2] and live[2].startswith(part[2]))]
+    parts = [
+        one for one in parts if held or not (one.pieces and live.pieces.startswith(one.pieces))
+    ]
     for first in range(len(parts)):
-        if b"".join(part[2] for part in (*parts[first:], live)).startswith(held):
+        if b"".join(part.pieces for part in (*parts[first:], live)).startswith(held):
             return parts[first:]
     return parts
 
@@ -203,11 +198,12 @@ def _is_copy(part: bytes, held: bytes, live: bytes) -> bool:
     return known.issuperset(texts[:-1]) and any(one.startswith(texts[-1]) for one in known)
 
 
-def _take_behind(taker: LogTaker, reader: Reader, log: str, data: bytes) -> None:
+def _take_behind(taker: LogTaker, data: bytes) -> None:
     """The usual case: one file, which shows what the ledger holds, and perhaps more after it.
 
     Text put after a header that had no entry yet belongs to no header of ours.
     """
+    reader, log = taker.reader, _name(taker.path)
     header = LOG.header(reader.source, log)
     held = LOG.pieces(reader.source, log)
     if data.startswith(header) and data.startswith(held, len(header)):
@@ -218,21 +214,14 @@ def _take_behind(taker: LogTaker, reader: Reader, log: str, data: bytes) -> None
         if data.startswith(shorter):  # a writer died before it wrote the rest
             taker.add(_foreign(data[len(shorter) :], held[len(shorter) - len(header) :]))
             return
-        if (behind := _behind_erased(reader, log, data, header + held)) is not None:
-            taker.add(behind)
+        # The file may still show decisions that were erased.
+        seqs = reader.erased_since(taker.path, ("decision.logged", "log.noted"))
+        erased = {piece_bytes(reader.source, body) for body in reader.source.each_body(seqs)}
+        ours, shown = _cut(header + held), _cut(data)
+        if same_but(erased, ours, shown, _id_of):
+            taker.add(b"".join(shown[len(ours) :]))
             return
     reader.conflict(taker.path, "edited", _difference(header + held, data))
-
-
-def _behind_erased(reader: Reader, log: str, data: bytes, held: bytes) -> bytes | None:
-    """The text after a log that still shows erased decisions; None if it is not such a log."""
-    source = reader.source
-    seqs = erased_since(reader, f"{LOG.folder}/{log}", ("decision.logged", "log.noted"))
-    erased = {piece_bytes(source, body) for body in source.each_body(seqs)}
-    ours, shown = _cut(held), _cut(data)
-    if not same_but(erased, ours, shown, _id_of):
-        return None
-    return b"".join(shown[len(ours) :])
 
 
 def _cut(data: bytes) -> list[bytes]:
@@ -269,20 +258,6 @@ def _foreign(shown: bytes, ours: bytes) -> bytes:
     return b"".join(foreign)
 
 
-def _take_parts(
-    taker: LogTaker, parts: list[tuple[str, bytes, bytes]], held: int, reader: Reader
-) -> None:
-    """Add what each file holds after the bytes that the ledger holds; then note its split."""
-    live_header = parts[-1][1]
-    for name, header, pieces in parts:
-        taker.add(pieces[held:])
-        held = max(0, held - len(pieces))
-        if name != taker.path:
-            count = len(split_log(header + pieces)[1])
-            stat = reader.disk.stat(name)
-            taker.rotate(name, header, live_header, count, MODE if stat is None else stat.mode)
-
-
 def _difference(held: bytes, shown: bytes) -> str:
     """Say where a log departs from the ledger."""
     if held.startswith(shown):
@@ -294,16 +269,16 @@ def _difference(held: bytes, shown: bytes) -> str:
     return f"it differs from the ledger at line {line}" + (f", in {which}" if which else "")
 
 
-def _short(decision: DecisionText) -> tuple[DecisionText, bool]:
-    """A decision that fits a body, and whether a field was cut for it (its raw bytes are kept)."""
+def _short(decision: DecisionText) -> DecisionText:
+    """A decision that fits a body: where it does not, its long fields are cut."""
     if fits(decision._asdict()):
-        return decision, False
+        return decision
     texts = {
         name: value if fits(value, FIELD_ROOM) else f"{value[:FIELD_CHARACTERS]}…"
         for name, value in decision._asdict().items()
         if value is not None
     }
-    return decision._replace(**texts), True
+    return decision._replace(**texts)
 
 
 class LogTaker:
@@ -312,10 +287,8 @@ class LogTaker:
     def __init__(self, reader: Reader, path: str) -> None:
         self.reader = reader
         self.path = path
-        log = _name(path)
-        self.named = {} if log == LIVE else {"file": log}
         row = reader.source.db.execute(
-            "SELECT count(*), coalesce(max(number), 0) FROM pieces WHERE log = ?", (log,)
+            "SELECT count(*), coalesce(max(number), 0) FROM pieces WHERE log = ?", (_name(path),)
         ).fetchone()
         self.pieces, self.number = row
         self.when = 0
@@ -323,18 +296,10 @@ class LogTaker:
     def begin(self, header: bytes) -> None:
         """The log's first entry: its header, as it is."""
         stat = self.reader.disk.stat(self.path)
-        created = next(
-            (line[9:] for line in header.split(b"\n") if line.startswith(b"Created: ")), b""
-        )
+        lines = header.split(b"\n")
+        created = next((line[9:] for line in lines if line.startswith(b"Created: ")), b"")
         self.when = (parse_time(created.decode("ascii", "replace")) or 0) * 1_000_000
-        blobs: list[bytes] = []
-        self._piece(
-            "log.begun",
-            {"header": content(header, blobs)},
-            header,
-            blobs=blobs,
-            mode=None if stat is None or stat.mode == MODE else stat.mode,
-        )
+        self._add(kinds.BEGUN, {"header": header}, header, mode=stat.mode if stat else None)
 
     def add(self, data: bytes) -> None:
         """Pieces after what the ledger holds, in their order."""
@@ -350,77 +315,49 @@ class LogTaker:
                 if problems:
                     self._malformed(f"{decision.id}: {'; '.join(problems)}")
 
-    def rotate(self, path: str, header: bytes, live: bytes, count: int, mode: int) -> None:
-        """The original split the oldest entries off into an archive."""
+    def rotate(self, part: _Part, live: bytes) -> None:
+        """The original split the oldest entries off into an archive; ``live``: the log's header."""
         blobs: list[bytes] = []
+        stat = self.reader.disk.stat(part.path)
         body = {
-            "archive": _name(path),
-            "archive_header": beside(header, blobs),
-            "count": count,
+            "archive": part.name,
+            "archive_header": beside(part.header, blobs),
+            "count": len(split_log(part.data)[1]),
             "header": beside(live, blobs),
         }
-        self._piece(
-            "log.rotated", body, header, path=path, blobs=blobs, mode=None if mode == MODE else mode
-        )
+        more: Any = {"path": part.path, "blobs": blobs, "mode": stat.mode if stat else None}
+        self._add(kinds.ROTATED, body, part.header, **more)
 
     def _note(self, data: bytes, problem: str) -> None:
-        self._piece("log.noted", {"problem": problem}, data, raw=True)
+        self._add(kinds.NOTED, {"problem": problem}, data, raw=True)
+        self.pieces += 1
         lines = data.decode("utf-8", "replace").split("\n")
         first = next((line for line in lines if line.strip(" \r-")), "")
         if first:  # blank lines and rules harm nobody
             self._malformed(f"{problem}: {first}")
 
     def _malformed(self, problem: str) -> None:
-        """Tell of the newest piece what is wrong with it."""
+        """Note of the newest piece what is wrong with it."""
         found = self.reader.found
         shown = problem if len(problem) <= SHOWN else f"{problem[:SHOWN]}..."
         found.malformed[found.pieces[-1].draft.id or ""] = f"{self.path}: {shown}"
 
-    def _decide(self, data: bytes, decision: DecisionText) -> None:
+    def _decide(self, data: bytes, whole: DecisionText) -> None:
         self.number += 1
-        self.when = max(self.when, int(decision.id[2:]) * 1_000_000)
-        decision, cut = _short(decision)
-        body: dict[str, Any] = {
-            "artefacts": decision.artefacts,
-            "chat_ref": decision.chat_ref,
-            "id": decision.id,
-            "number": self.number,
-            "participants": decision.participants,
-            "rationale": decision.rationale,
-            "refs": [{"file": r.file, "line": r.line} for r in parse_refs(decision.chat_ref)[0]],
-            "risk_tags": decision.risk_tags,
-            "status": decision.status,
-            "title": decision.title,
-        }
-        if decision.supersedes is not None:
-            body["supersedes"] = decision.supersedes
+        self.when = max(self.when, int(whole.id[2:]) * 1_000_000)
+        decision = _short(whole)
+        refs = [{"file": ref.file, "line": ref.line} for ref in parse_refs(decision.chat_ref)[0]]
         try:
-            raw = cut or format_decision(decision).encode() != data
+            raw = decision != whole or format_decision(decision).encode() != data
         except ValueError:
             raw = True
-        self._piece("decision.logged", body, data, raw=raw, claim="content")
+        body = {**decision._asdict(), "number": self.number, "refs": refs}
+        self._add(kinds.LOGGED, body, data, actor="scribe", raw=raw, claim="content")
+        self.pieces += 1
 
-    def _piece(
-        self,
-        kind: str,
-        body: dict[str, Any],
-        data: bytes,
-        *,
-        path: str = "",
-        **more: Any,
-    ) -> None:
-        make_piece(
-            self.reader,
-            kind=kind,
-            stream=STREAM,
-            actor="scribe" if kind == "decision.logged" else "unknown",
-            body=body | self.named,
-            path=path or self.path,
-            identity=self.path,
-            data=data,
-            when=self.when,
-            rank=RANK,
-            ordinal=self.pieces,
-            **more,
-        )
-        self.pieces += kind in ("decision.logged", "log.noted")
+    def _add(self, kind: Any, body: dict[str, Any], data: bytes, **more: Any) -> None:
+        log = _name(self.path)
+        body = {**body, "file": None if log == LIVE else log}
+        path = more.pop("path", self.path)
+        more |= {"identity": self.path, "ordinal": self.pieces}
+        self.reader.add(kind, body, path, data, self.when, **more)

@@ -20,7 +20,6 @@ from tripod.projections.decisions.format import (
     DecisionText,
     format_decision,
     log_name_problem,
-    parse_log_archive_name,
 )
 from tripod.projections.layout import LOG_FILE
 from tripod.projections.projection import File, Op, Projection, Source, content_bytes
@@ -155,12 +154,6 @@ def log_of(body: dict[str, Any]) -> str:
     if problem is not None:
         raise ValueError(problem)
     return str(name)
-
-
-def archived_log(name: str) -> str:
-    """The log that a file is an archive of, by its name; '' if it is not one."""
-    split = parse_log_archive_name(name)
-    return "" if split is None else f"{split[0]}.md"
 
 
 def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Taking in workers' files, evidence, and the inputs that people edit.
+"""Intake of workers' files, evidence, and the inputs that people edit.
 
 Source: design section 6, "which file is what"; spec nbs-compat B6, C5.
 """
@@ -12,22 +12,20 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from tripod.ledger import ARCHIVE, RECORD, SPOOL, MalformedError
-from tripod.ledger.kinds.base import content
+from tripod.ledger.kinds.team import CONFIG_CHANGED, EVIDENCE_KEPT
+from tripod.ledger.kinds.workers import WRITTEN
 from tripod.projections import layout
 from tripod.projections.bus.format import Config, ConfigWarning
-from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.tables import CHAT
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.disk import TooBigError, UnreadableError, odd_config
-from tripod.projections.engine import own_files
+from tripod.projections.manifest import Reader
 from tripod.projections.pieces import fits
-from tripod.projections.reader import Reader, make_piece
 from tripod.projections.settings import MAX_SIZE, judge, one_of, read_entries, spelled, whole
-from tripod.projections.team.tables import FILES, MODE
+from tripod.projections.team.tables import FILES
 from tripod.projections.workers.format import EMPTY_LOG
-from tripod.projections.workers.tables import FOLDER, WORKERS, worker_of
+from tripod.projections.workers.tables import FOLDER, WORKERS
 
-RANK = 0
 MAX_PROBLEMS = 50
 PROBLEM_ROOM = 500  # bytes of JSON
 THEIRS = re.compile(
@@ -45,63 +43,42 @@ _STATUS_LINES = re.compile(rb"^(?:State|Started|Completed):.*$", re.MULTILINE)
 
 def config_of(queue: str) -> str:
     """The configuration of a queue: '' the team's own, else ``<name>/``."""
-    return f"{BUS.folder}/{queue}config.yaml"
-
-
-def take_unreadable(reader: Reader, path: str, data: bytes, problem: str) -> None:
-    """Keep a file that is not what its place says, as it is: ``rebuild`` gives it back."""
-    keep_file(reader, "file.seen", f"files/{path}", path, data, problem=problem)
+    return f"{layout.CONFIG.folder}/{queue}{layout.CONFIG.names[0]}"
 
 
 def take_inputs(reader: Reader) -> None:
     """Note what changed in the files that people edit: the configuration, policies, the goal."""
     db = reader.source.db
-    known: dict[str, str] = dict(db.execute("SELECT path, sha256 FROM inputs").fetchall())
+    known = {path: row for path, *row in db.execute("SELECT path, sha256, seq FROM inputs")}
     configs = [config_of(queue) for queue in reader.disk.places.queues()]
-    paths = [*configs, "supervisor.md"]
-    paths += [name for name in reader.disk.names("") if name.startswith("policy")]
+    policies = [name for name in reader.disk.names("") if layout.POLICY.holds(name)]
     for path in configs:
         odd = odd_config(reader.disk, path)
         if odd is not None:
             reader.found.odd[path] = odd
-    for path in paths:
+    for path in (*configs, layout.SUPERVISOR.path, *policies):
         stat = reader.disk.stat(path)
         if stat is not None and reader.unchanged(path, stat):
             continue
         try:
-            data = reader.read(path, layout.CONFIG.limit)
+            data = reader.load(path, layout.CONFIG.limit)
         except UnreadableError as error:
             reader.conflict(path, "unreadable", str(error))
             continue
         digest = "" if data is None else sha256(data).hexdigest()
-        if digest != known.get(path, ""):
-            _input(reader, path, data, digest, 0 if stat is None else stat.mtime_us)
-
-
-def _input(reader: Reader, path: str, data: bytes | None, digest: str, mtime_us: int) -> None:
-    body: dict[str, Any] = {"path": path, "sha256": digest}
-    blobs: list[bytes] = []
-    if data is not None:
-        reader.found.files += 1
-        body["content"] = content(data, blobs)
-    if path.endswith("/config.yaml"):
-        config, problems = parse_config(data or b"")
-        body["settings"] = config._asdict()
-        body["problems"] = _few([problem._asdict() for problem in problems])
-    make_piece(
-        reader,
-        kind="config.changed",
-        stream="config",
-        actor="unknown",
-        body=body,
-        path=path,
-        data=data or b"",
-        when=mtime_us,
-        rank=RANK,
-        ordinal=_times_changed(reader, path),
-        blobs=blobs,
-        mtime_us=mtime_us,
-    )
+        last, seq = known.get(path, ("", 0))
+        if digest == last:
+            continue
+        reader.found.files += data is not None
+        body: dict[str, Any] = {"path": path, "sha256": digest, "content": data}
+        if path in configs:
+            config, problems = parse_config(data or b"")
+            body["settings"] = config._asdict()
+            body["problems"] = _few([problem._asdict() for problem in problems])
+        # A file may come back to earlier bytes: by the ordinal each change has its own id.
+        mtime_us = 0 if stat is None else stat.mtime_us
+        more = {"ordinal": seq, "mtime_us": mtime_us}
+        reader.add(CONFIG_CHANGED, body, path, data or b"", mtime_us, **more)
 
 
 def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -111,12 +88,6 @@ def _few(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if left:
         shown.append({"line": 0, "key": "", "message": f"{left} more lines were not taken"})
     return shown
-
-
-def _times_changed(reader: Reader, path: str) -> int:
-    """A file may come back to earlier bytes: each change has its own id."""
-    row = reader.source.db.execute("SELECT seq FROM inputs WHERE path = ?", (path,)).fetchone()
-    return 0 if row is None else int(row[0])
 
 
 def take_others(reader: Reader) -> None:
@@ -139,34 +110,31 @@ def take_others(reader: Reader) -> None:
         reader.found.left_alone.extend(_left_alone(reader))
 
 
-def _leave(reader: Reader, path: str, error: UnreadableError) -> None:
-    """A worker's file that is too large to keep stays where it is; another refusal is told.
+def _fresh(reader: Reader, path: str, limit: int) -> bytes | None:
+    """The new bytes of a worker's file; one that is too large to keep stays where it is.
 
     Of a worker that we ran the ledger holds the digests of its logs: `worker-lifecycle` judges
     those of any size.
     """
-    if isinstance(error, TooBigError) and _is_log_of_ours(reader, path):
-        return
-    row = reader.source.db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
-    if row is not None or not isinstance(error, TooBigError):
-        reader.conflict(path, "unreadable", str(error))
-    elif reader.full:
-        reader.found.left_alone.append(path)
-
-
-def _is_log_of_ours(reader: Reader, path: str) -> bool:
-    """Whether a path is that of a log of a worker that we ran: ``NAME.log``, ``NAME.err.log``."""
-    name = path.rpartition("/")[2].removesuffix(".log").removesuffix(".err")
-    row = reader.source.db.execute("SELECT 1 FROM workers WHERE name = ?", (name,)).fetchone()
-    return row is not None and path.endswith(".log")
+    try:
+        return reader.load(path, limit, fresh=True)
+    except UnreadableError as error:
+        db = reader.source.db
+        is_big = isinstance(error, TooBigError)
+        name = path.rpartition("/")[2].removesuffix(".log").removesuffix(".err")
+        ours = db.execute("SELECT 1 FROM workers WHERE name = ?", (name,)).fetchone()
+        if is_big and ours is not None and path.endswith(".log"):
+            return None
+        held = db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
+        if held is not None or not is_big:
+            reader.conflict(path, "unreadable", str(error))
+        elif reader.full:
+            reader.found.left_alone.append(path)
+        return None
 
 
 def _worker(reader: Reader, path: str) -> None:
-    try:
-        data = reader.fresh(path, layout.WORKER.limit)
-    except UnreadableError as error:
-        _leave(reader, path, error)
-        return
+    data = _fresh(reader, path, layout.WORKER.limit)
     if data is None:
         return
     held = WORKERS.render(reader.source, path) or FILES.render(reader.source, path)
@@ -174,77 +142,28 @@ def _worker(reader: Reader, path: str) -> None:
         if held.data == data:
             return
         # A worker sets its State line in place, and appends to its log or writes over the
-        # placeholder there.
-        lines = _STATE_LINE
-        if reader.files < reader.size:  # a writer died, and the file may show an earlier state
-            lines = _STATUS_LINES
+        # placeholder there. Where a writer died, the file may show an earlier state.
+        is_late = reader.files < reader.size
+        lines = _STATUS_LINES if is_late else _STATE_LINE
         before = lines.sub(b"", held.data).rstrip(b"\n")
         after = lines.sub(b"", data)
-        if after.rstrip(b"\n") == before and lines is _STATUS_LINES:
+        if after.rstrip(b"\n") == before and is_late:
             return
         if not after.startswith(before.removesuffix(EMPTY_LOG.encode())):
             reader.conflict(path, "edited", "more than its State lines changed above its end")
             return
-    keep_file(reader, "worker.written", f"workers/{worker_of(path)}", path, data)
+    reader.keep(WRITTEN, path, data)
 
 
 def _evidence(reader: Reader, path: str) -> None:
-    try:
-        data = reader.fresh(path, layout.WORKER_LOG.limit)
-    except UnreadableError as error:
-        _leave(reader, path, error)
+    data = _fresh(reader, path, layout.WORKER_LOG.limit)
+    held = None if data is None else FILES.render(reader.source, path)
+    if data is None or (held is not None and held.data == data):
         return
-    if data is None:
+    if held is not None and not data.startswith(held.data):
+        reader.conflict(path, "edited", "a log only grows")
         return
-    row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
-    if row is not None:
-        held = FILES.render(reader.source, path)
-        if held is not None and held.data == data:
-            return
-        if held is not None and not data.startswith(held.data):
-            reader.conflict(path, "edited", "a log only grows")
-            return
-    keep_file(reader, "evidence.kept", f"files/{path}", path, data)
-
-
-def keep_file(
-    reader: Reader, kind: str, stream: str, path: str, data: bytes, *, problem: str | None = None
-) -> None:
-    """Keep a state of a file whole."""
-    stat = reader.disk.stat(path)
-    if stat is None:
-        return
-    reader.found.files += 1
-    blobs: list[bytes] = []
-    body: dict[str, Any] = {
-        "content": content(data, blobs),
-        "path": path,
-        "sha256": sha256(data).hexdigest(),
-        "size": len(data),
-    }
-    if problem is not None:
-        body["problem"] = problem
-    make_piece(
-        reader,
-        kind=kind,
-        stream=stream,
-        actor="unknown",
-        body=body,
-        path=path,
-        data=data,
-        when=stat.mtime_us,
-        rank=RANK,
-        ordinal=_times_kept(reader, path),
-        blobs=blobs,
-        claim="mtime",
-        mtime_us=stat.mtime_us,
-        mode=None if stat.mode == MODE else stat.mode,
-    )
-
-
-def _times_kept(reader: Reader, path: str) -> int:
-    row = reader.source.db.execute("SELECT seq FROM files WHERE path = ?", (path,)).fetchone()
-    return 0 if row is None else int(row[0])
+    reader.keep(EVIDENCE_KEPT, path, data)
 
 
 def _left_alone(reader: Reader) -> list[str]:
@@ -254,8 +173,7 @@ def _left_alone(reader: Reader) -> list[str]:
     added = {full(folder) for folder in reader.disk.places.added}
     added |= {above for folder in added for above in _folders_above(folder)}
     logs = {os.path.normpath(full(f"{LOG.folder}/{n}")) for n in reader.found.logs if "/" in n}
-    ours = {path for path, _ in own_files(reader.source)}
-    ours |= {above for path in ours for above in _folders_above(path)}
+    ours = reader.own | {above for path in reader.own for above in _folders_above(path)}
     for folder in ("", *layout.FOLDERS):
         classes = [one for one in layout.in_folder(folder) if one is not layout.LOG_FILE]
         front = f"{folder}/" if folder else ""
@@ -293,10 +211,11 @@ def _all_recorded(reader: Reader) -> bool:
     """Whether each chat that was moved into the archive folder is known to the ledger."""
     folder = f"{CHAT.folder}/{ARCHIVE}"
     rows = reader.source.db.execute("SELECT archive FROM archives")
-    known = {f"{CHAT.folder}/{archive}.chat" for (archive,) in rows}
-    known |= {piece.path for piece in reader.found.pieces if piece.draft.kind == "chat.rotated"}
-    ends = (".cursors", ".lock")
-    names = (n for n in reader.disk.names(folder) if not n.endswith(ends))
+    drafts = (piece.draft for piece in reader.found.pieces)
+    stems = {name for (name,) in rows}
+    stems |= {draft.body["archive"] for draft in drafts if draft.kind == "chat.rotated"}
+    known = set(map(CHAT.file, stems))
+    names = (name for name in reader.disk.names(folder) if not name.endswith((".cursors", ".lock")))
     return all(f"{folder}/{name}" in known for name in names)
 
 

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tripod.ledger import REDACTED, Entry
+from tripod.ledger import EVENTS, PROCESSED, REDACTED, Entry
 from tripod.projections.decisions.tables import LIVE
 from tripod.projections.layout import COUNTS_FILE, WORKER
 from tripod.projections.projection import File, Op, Projection, Source, content_bytes
@@ -379,3 +379,14 @@ def place_of(kind: str, body: dict[str, Any]) -> str:
     if erasure is None:
         raise LookupError(kind)
     return erasure.place(body)
+
+
+def redacted_at(source: Source, path: str) -> list[tuple[int, str]]:
+    """Number and kind of each erased entry whose text a file of this path showed.
+
+    The place that an entry names does not change when its event is processed.
+    """
+    done = f"{EVENTS}/{PROCESSED}/"
+    place = f"{EVENTS}/{path.removeprefix(done)}" if path.startswith(done) else path
+    sql = "SELECT seq, kind FROM redactions WHERE place = ? AND kind <> 'file.displaced'"
+    return list(source.db.execute(sql, (place,)))

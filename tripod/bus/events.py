@@ -325,7 +325,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
         if lost:  # in the moment since we looked: these are another program's
             from tripod.projections.bus.intake import moved
 
-            act.append(moved(team.source, team.disk, lost))
+            act.append(moved(lost))
         count = len(events) - len(lost)
         if count:
             queue = team.queue.rstrip("/") or None

@@ -474,7 +474,7 @@ def post(
             else:  # another program did so meanwhile; the assessment answers it all the same
                 from tripod.projections.bus.intake import moved
 
-                act.append(moved(team.source, team.disk, [point.name]))
+                act.append(moved([point.name]))
     return True
 
 

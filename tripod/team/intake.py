@@ -210,7 +210,8 @@ def _drop_known(act: Act, found: Found) -> None:
     fresh = []
     for piece in found.pieces:
         if piece.draft.id and act.transaction.seq_of(piece.draft.id) is not None:
-            act.warn(f"{piece.path}: it was taken in before and is left as it is")
+            path = piece.draft.body["observed"]["path"]
+            act.warn(f"{path}: it was taken in before and is left as it is")
         else:
             fresh.append(piece)
     found.pieces = fresh

@@ -9,7 +9,8 @@ from specimens import build
 
 from tripod.bus import events as bus
 from tripod.chat import reader as chat_read
-from tripod.projections.erasure import holds_erased, places, withhold
+from tripod.projections.erasure import places, withhold
+from tripod.projections.team.tables import redacted_at
 from tripod.recovery.redaction import RedactionRequest, redact
 from tripod.team import adoption
 from tripod.team.team import Team
@@ -73,8 +74,8 @@ def test_a_whole_file_is_withheld(team: Team) -> None:
     assert withhold(team.source, "workers/note.md", b"a plan\nand more\n") == (MARK, 1)
     assert withhold(team.source, "workers/note.md", MARK) == (MARK, 0)
     assert withhold(team.source, "workers/other.md", b"a plan\n") == (b"a plan\n", 0)
-    assert holds_erased(team.source, "workers/note.md")
-    assert not holds_erased(team.source, "workers/other.md")
+    assert redacted_at(team.source, "workers/note.md")
+    assert not redacted_at(team.source, "workers/other.md")
 
 
 def test_an_event_is_known_by_its_name_in_either_folder(team: Team) -> None:
@@ -83,10 +84,10 @@ def test_an_event_is_known_by_its_name_in_either_folder(team: Team) -> None:
     name = db.execute(sql).fetchone()[0].removeprefix("events/")
     for folder in ("events", "events/processed"):
         path = f"{folder}/{name}"
-        assert holds_erased(team.source, path)
+        assert redacted_at(team.source, path)
         assert withhold(team.source, path, b"source: x\n")[1] == 1
     bus.publish(team, "a", "b", "low")
-    assert not holds_erased(team.source, "events/1-a-b-1.event")
+    assert not redacted_at(team.source, "events/1-a-b-1.event")
     assert withhold(team.source, "events/1-a-b-1.event", b"x") == (b"x", 0)
 
 
