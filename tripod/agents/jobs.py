@@ -24,11 +24,19 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tripod.agents.spec import SpawnResult, SpawnSpec, described, is_spawn_id, read_answer, spawn_id
+from tripod.agents.spec import (
+    Parameters,
+    SpawnResult,
+    SpawnSpec,
+    described,
+    is_spawn_id,
+    read_answer,
+    spawn_id,
+)
 from tripod.agents.spool import LOST, RUNNING, Look, Spool, result_of
 from tripod.agents.wrapper import public_of
 from tripod.errors import RefusedError
@@ -103,15 +111,17 @@ def ordered_again(team: Team, ordered: Attempt) -> SpawnSpec:
         env=tuple(order["env"]),
         cwd=order.get("cwd"),
         output=order["output"],
-        model=order.get("model"),
-        effort=order.get("effort"),
-        tools=None if tools is None else tuple(tools),
         stdin=content_bytes(team.source, team.source.body(ordered.seq + 1)["content"]),
         set_env=order["set_env"],
         timeout_s=None if timeout is None else timeout / 1000,
         takes={name: tuple(form) for name, form in order["takes"].items()},
-        schema=None if schema is None else json.loads(schema),
-        more=order["more"],
+        parameters=Parameters(
+            model=order.get("model"),
+            effort=order.get("effort"),
+            schema=None if schema is None else json.loads(schema),
+            tools=None if tools is None else tuple(tools),
+            more=order["more"],
+        ),
     )
 
 
@@ -142,11 +152,12 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
         exit_code=body.get("exit_code"),
         signal=body.get("signal"),
         wall_ms=body["wall_ms"],
-        text=answer.text,
-        structured=answer.structured,
-        usage=body.get("usage", {}),
-        cost=body.get("cost"),
-        session=body.get("session"),
+        answer=replace(
+            answer,
+            usage=body.get("usage", {}),
+            cost=body.get("cost"),
+            session=body.get("session"),
+        ),
         stdout=stdout,
         stderr=stderr,
         unsupported_params=tuple(body["unsupported"]),
@@ -360,9 +371,9 @@ def _ended(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -> Draf
             "problem": result.problem or None,
             "exit_code": result.exit_code,
             "signal": result.signal,
-            "session": result.session,
-            "usage": dict(result.usage) or None,
-            "cost": result.cost,
+            "session": result.answer.session,
+            "usage": dict(result.answer.usage) or None,
+            "cost": result.answer.cost,
         },
         blobs=blobs,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
@@ -25,8 +25,6 @@ BASIC_ENV = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 
 Output = Literal["text", "json", "claude-stream-json"]
 Status = Literal["ok", "nonzero", "timeout", "killed", "empty_output", "bad_output", "not_started"]
-
-_ORDER = ("model", "effort", "schema", "tools", "mcp_servers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +39,18 @@ class McpServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What a program is asked to use; ``more`` are parameters without a field of their own."""
+
+    model: str | None = None
+    effort: str | None = None
+    schema: Mapping[str, Any] | None = None
+    tools: tuple[str, ...] | None = None
+    mcp_servers: Mapping[str, McpServer] | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnSpec:
     """The order for one run of one program.
 
@@ -51,7 +61,7 @@ class SpawnSpec:
     ``takes`` says by which words the program takes a parameter, ``{}`` standing for the value:
     ``{"model": ("--model", "{}")}``. A parameter that is given and not taken is listed in the
     result's ``unsupported_params``, never dropped in silence. With ``prompt`` in it, the prompt is
-    an argument, and standard input is empty. ``more`` are parameters without a field of their own.
+    an argument, and standard input is empty.
 
     ``sealed`` are files in memory that the program inherits: of each the number of the word of
     ``argv`` in whose place its descriptor stands, and its bytes. ``leaves``: the program may write
@@ -67,19 +77,31 @@ class SpawnSpec:
     timeout_s: float | None = 600.0
     output: Output = "text"
     takes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    model: str | None = None
-    effort: str | None = None
-    schema: Mapping[str, Any] | None = None
-    tools: tuple[str, ...] | None = None
-    mcp_servers: Mapping[str, McpServer] | None = None
-    more: Mapping[str, str] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=Parameters)
     sealed: Mapping[int, bytes] = field(default_factory=dict)
     leaves: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as a program printed it: ``status`` is ok, empty_output or bad_output.
+
+    ``problem`` says in words what is wrong with the last two. ``structured`` is the answer as JSON,
+    if it is JSON.
+    """
+
+    status: Status = "ok"
+    problem: str = ""
+    text: str = ""
+    structured: Any = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    cost: str | None = None
+    session: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnResult:
-    """How a run ended. ``text`` is its answer, ``structured`` that answer as JSON where it is one.
+    """How a run ended, and its answer.
 
     ``problem`` says in words what is wrong with any status but ``ok``. ``left`` is what it left
     beside its output; ``altered`` are digest in hex and size of outputs that another program
@@ -91,11 +113,7 @@ class SpawnResult:
     exit_code: int | None = None
     signal: int | None = None
     wall_ms: int = 0
-    text: str = ""
-    structured: Any = None
-    usage: Mapping[str, int] = field(default_factory=dict)
-    cost: str | None = None
-    session: str | None = None
+    answer: Answer = field(default_factory=Answer)
     stdout: bytes = b""
     stderr: bytes = b""
     unsupported_params: tuple[str, ...] = ()
@@ -110,15 +128,15 @@ def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple
         spec: the order.
         mcp_path: where its tool servers are written down, if it has any.
     """
-    values: dict[str, str | None] = {
-        "model": spec.model,
-        "effort": spec.effort,
-        "schema": None if spec.schema is None else format_value(dict(spec.schema)).decode(),
-        "tools": None if spec.tools is None else ",".join(spec.tools),
-        "mcp_servers": None if spec.mcp_servers is None else mcp_path,
+    asked = spec.parameters
+    values = {
+        "model": asked.model,
+        "effort": asked.effort,
+        "schema": None if asked.schema is None else format_value(dict(asked.schema)).decode(),
+        "tools": None if asked.tools is None else ",".join(asked.tools),
+        "mcp_servers": None if asked.mcp_servers is None else mcp_path,
     }
-    given = [(name, values[name]) for name in _ORDER]
-    given += sorted(spec.more.items())
+    given = [*values.items(), *sorted(asked.more.items())]
     words, unsupported = list(spec.argv), []
     for name, value in given:
         if value is None:
@@ -139,11 +157,12 @@ def mcp_config(servers: Mapping[str, McpServer]) -> bytes:
     return format_value({"mcpServers": {name: _server(one, str) for name, one in servers.items()}})
 
 
-def _server(server: McpServer, told: Any) -> dict[str, Any]:
+def _server(server: McpServer, shown: Callable[[str], str]) -> dict[str, Any]:
+    """A server for JSON; ``shown`` gives how a value is written that may be secret."""
     if server.url is not None:
-        headers = {name: told(value) for name, value in server.headers.items()}
+        headers = {name: shown(value) for name, value in server.headers.items()}
         return {"type": "http", "url": server.url, "headers": headers}
-    env = {name: told(value) for name, value in server.env.items()}
+    env = {name: shown(value) for name, value in server.env.items()}
     return {"command": server.command or "", "args": list(server.args), "env": env}
 
 
@@ -153,10 +172,11 @@ def _digest(text: str) -> str:
 
 def described(spec: SpawnSpec) -> bytes:
     """The order as it is recorded: canonical JSON, values of secrets and the prompt as digests."""
+    asked = spec.parameters
     value: dict[str, Any] = {
         "argv": list(spec.argv),
         "env": sorted(spec.env),
-        "more": dict(spec.more),
+        "more": dict(asked.more),
         "output": spec.output,
         "secrets": {name: _digest(value) for name, value in spec.secrets.items()},
         "set_env": dict(spec.set_env),
@@ -170,16 +190,14 @@ def described(spec: SpawnSpec) -> bytes:
         ]
     if spec.timeout_s is not None:
         value["timeout_ms"] = round(spec.timeout_s * 1000)
-    if spec.schema is not None:
-        value["schema"] = format_value(dict(spec.schema)).decode()
-    for name in ("cwd", "effort", "model"):
-        if getattr(spec, name) is not None:
-            value[name] = getattr(spec, name)
-    if spec.tools is not None:
-        value["tools"] = list(spec.tools)
-    if spec.mcp_servers is not None:
-        value["mcp_servers"] = {n: _server(one, _digest) for n, one in spec.mcp_servers.items()}
-    return format_value(value)
+    if asked.schema is not None:
+        value["schema"] = format_value(dict(asked.schema)).decode()
+    if asked.tools is not None:
+        value["tools"] = list(asked.tools)
+    if asked.mcp_servers is not None:
+        value["mcp_servers"] = {n: _server(one, _digest) for n, one in asked.mcp_servers.items()}
+    plain = {"cwd": spec.cwd, "effort": asked.effort, "model": asked.model}
+    return format_value(value | {name: one for name, one in plain.items() if one is not None})
 
 
 def spawn_id(role: str, subject: str, attempt: int, spec: bytes) -> str:
@@ -189,7 +207,7 @@ def spawn_id(role: str, subject: str, attempt: int, spec: bytes) -> str:
 
 
 def is_spawn_id(name: str) -> bool:
-    """Whether ``spawn_id`` may have given this name."""
+    """Whether this may be a name that ``spawn_id`` gave."""
     return re.fullmatch("[0-9a-f]{32}", name) is not None
 
 
@@ -208,26 +226,10 @@ _FIGURES = 64
 _DEAREST = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer: ``status`` ok, empty_output or bad_output, the last two with their ``problem``."""
-
-    status: Status
-    problem: str = ""
-    text: str = ""
-    structured: Any = None
-    usage: Mapping[str, int] = field(default_factory=dict)
-    cost: str | None = None
-    session: str | None = None
-
-
 def read_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
     """Read a program's whole output.
 
-    Args:
-        output: how the program answers.
-        data: what it printed.
-        wants_structure: a schema was asked for, so words alone are no answer.
+    With ``wants_structure`` a schema was asked for, so words alone are no answer.
     """
     if not data.strip():
         return Answer("empty_output", "it printed nothing")

@@ -160,16 +160,27 @@ class Spool:
             secret: the secret half of ``key``.
         """
         try:
-            return self._launch(spec, lock, secret)
+            unsupported, code = self._run_wrapper(spec, lock, secret)
         except Exception:  # not an interrupt: the wrapper may be at work
             self._forget()
             raise
+        if code:
+            self._forget()
+            value = {"outcome": "not_started", "reason": f"the wrapper ended with {code}"}
+            if secret:
+                value[wrapper.SIGNATURE] = wrapper.sign(secret, value)
+            wrapper.write_json(f"{self.path}/exit.json", value)
+        return unsupported
 
-    def _launch(self, spec: SpawnSpec, lock: int, secret: bytes) -> tuple[str, ...]:
+    def _run_wrapper(
+        self, spec: SpawnSpec, lock: int, secret: bytes
+    ) -> tuple[tuple[str, ...], int]:
+        """Run the wrapper until the program runs, or cannot; give its exit code as well."""
         mcp = f"{self.path}/{wrapper.SECRETS}"
         argv, unsupported = command_line(spec, mcp)
-        if spec.mcp_servers is not None:
-            _write(mcp, mcp_config(spec.mcp_servers))
+        if spec.parameters.mcp_servers is not None:
+            with os.fdopen(os.open(mcp, _FILE, 0o600), "wb") as file:
+                file.write(mcp_config(spec.parameters.mcp_servers))
         env = {name: os.environ[name] for name in spec.env if name in os.environ}
         order: dict[str, Any] = {
             "argv_sha256": argv_digest(argv),
@@ -196,13 +207,7 @@ class Spool:
                 cwd="/",
                 check=False,
             )
-        if done.returncode:
-            self._forget()
-            value = {"outcome": "not_started"} | _why(f"the wrapper ended with {done.returncode}")
-            if secret:
-                value[wrapper.SIGNATURE] = wrapper.sign(secret, value)
-            wrapper.write_json(f"{self.path}/exit.json", value)
-        return unsupported
+        return unsupported, done.returncode
 
     def _forget(self) -> None:
         """Remove the secrets of a run that is over; for who holds the lock."""
@@ -298,7 +303,7 @@ class Spool:
             if left is not None and 0 < left.child_start == wrapper.start_time(left.child):
                 with suppress(ProcessLookupError):
                     os.killpg(left.child, signal.SIGKILL)
-            wrapper.write_json(f"{self.path}/exit.json", {"outcome": "abandoned"} | _why(reason))
+            wrapper.write_json(f"{self.path}/exit.json", {"outcome": "abandoned", "reason": reason})
             return Look(ENDED, left, self._end())
 
     def clear(self) -> None:
@@ -310,16 +315,6 @@ class Spool:
     def remove(self) -> None:
         """Remove the folder, once all of it is in the ledger."""
         shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _why(reason: str) -> dict[str, str]:
-    return {"reason": reason}
-
-
-def _write(path: str, data: bytes) -> None:
-    fd = os.open(path, _FILE, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -384,7 +379,11 @@ async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResul
         await asyncio.wait([work])
         raise
     return result_of(
-        spool, look, spec.output, wants_structure=spec.schema is not None, unsupported=unsupported
+        spool,
+        look,
+        spec.output,
+        wants_structure=spec.parameters.schema is not None,
+        unsupported=unsupported,
     )
 
 
@@ -441,11 +440,7 @@ def result_of(
         exit_code=end.exit_code,
         signal=end.signal,
         wall_ms=end.wall_ms,
-        text=answer.text,
-        structured=answer.structured,
-        usage=answer.usage,
-        cost=answer.cost,
-        session=answer.session,
+        answer=answer,
         stdout=stdout,
         stderr=stderr,
         unsupported_params=unsupported,

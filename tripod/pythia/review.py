@@ -210,9 +210,9 @@ def stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
     good = None
     if tries and answer is None:
         result = recorded(team, tries[-1])
-        judged = judge(result.text, point, log)
+        judged = judge(result.answer.text, point, log)
         problems = judged.problems if result.status == "ok" else [result.problem[:_LONG]]
-        good = None if problems else (tries[-1], result.text, judged)
+        good = None if problems else (tries[-1], result.answer.text, judged)
     return Stand(answer, failed, first, tries, problems, lost >= MAX_LOST, good)
 
 

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from tripod.agents import profiles
 from tripod.agents.isolation import Home, Isolated, given_to, isolate, refuse_secret, resolve
-from tripod.agents.spec import BASIC_ENV, SpawnSpec
+from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.kinds.team import evidence_kept
@@ -120,8 +120,7 @@ def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
         env=tuple(name for name in known.env if name in os.environ),
         set_env=env,
         timeout_s=program.timeout_s,
-        model=program.model,
-        effort=program.effort,
+        parameters=Parameters(model=program.model, effort=program.effort),
         sealed=place.sealed,
         leaves=place.leaves,
     )

@@ -95,7 +95,7 @@ def answer(team: Team, name: str) -> str:
     run = newest(team.store.db, ROLE, name)
     if run is None or run.state != "ended":
         raise NotFoundError(f"{name}: no program of a worker of this name has ended")
-    return recorded(team, run).text
+    return recorded(team, run).answer.text
 
 
 def session(team: Team, name: str) -> str:
@@ -105,7 +105,7 @@ def session(team: Team, name: str) -> str:
         NotFoundError: we run no worker of that name, or its program named no session.
     """
     run = newest(team.store.db, ROLE, name)
-    found = None if run is None or run.state != "ended" else recorded(team, run).session
+    found = None if run is None or run.state != "ended" else recorded(team, run).answer.session
     if found is None:
         raise NotFoundError(f"{name}: its program named no session")
     return found

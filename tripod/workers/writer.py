@@ -27,7 +27,7 @@ from typing import cast
 
 from tripod.agents import jobs, profiles
 from tripod.agents.jobs import LOST_REASON, Attempt, Job, RunHooks, newest
-from tripod.agents.spec import SpawnResult, SpawnSpec
+from tripod.agents.spec import Parameters, SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING
 from tripod.errors import (
     BadArgumentError,
@@ -324,9 +324,9 @@ def spawn(
         cwd=folder,
         set_env={SELF: chosen, "NBS_HANDLE": slug, **_way_home(team, folder)},
         timeout_s=timeout_s,
-        model=model,
-        effort=effort,
-        tools=None if tools is None else tuple(tools),
+        parameters=Parameters(
+            model=model, effort=effort, tools=None if tools is None else tuple(tools)
+        ),
     )
     data = whole.encode()
     body: kinds.WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": data}
@@ -454,18 +454,19 @@ def continue_(
             "dismiss it"
         )
     before = jobs.ordered_again(team, run)
-    session = jobs.recorded(team, run).session
+    asked = before.parameters
+    session = jobs.recorded(team, run).answer.session
     if session is not None and "resume" in before.takes:
-        given, more = message, {**before.more, "resume": session}
+        given, more = message, {**asked.more, "resume": session}
     else:
-        given, more = f"{_task_of(team, name)[0]}\n\n{message}", dict(before.more)
+        given, more = f"{_task_of(team, name)[0]}\n\n{message}", dict(asked.more)
     if model is not None:
         if "model" not in before.takes:
             raise BadArgumentError(
                 f"{name}: the profile of its program takes no model; leave --model out"
             )
         more["model"] = model
-    spec: SpawnSpec = replace(before, stdin=given.encode(), more=more)
+    spec: SpawnSpec = replace(before, stdin=given.encode(), parameters=replace(asked, more=more))
     draft = kinds.CONTINUED.draft({"name": name, "message": data}, actor)
     life = Life(draft, ("completed", "failed", "died", "escalated"))
     job = Job(ROLE, name, lambda _: spec, actor=actor)

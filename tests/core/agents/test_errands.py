@@ -12,7 +12,7 @@ import pytest
 from tripod.agents import jobs, spec, spool, wrapper
 from tripod.agents.cassette import OTHER_PROMPT, player
 from tripod.agents.jobs import Attempt, Job, RunHooks
-from tripod.agents.spec import SpawnResult, SpawnSpec
+from tripod.agents.spec import Parameters, SpawnResult, SpawnSpec
 from tripod.agents.spool import RUNNING, spawn_agent
 from tripod.projections.engine import source_of
 from tripod.recovery import redaction
@@ -65,7 +65,7 @@ def test_a_run_is_recorded_before_at_and_after(team: Team) -> None:
     told = Noting()
     ordered, result = asyncio.run(jobs.run(team, errand("cat", stdin=b"hello"), hooks=told))
     assert kinds(team) == WHOLE
-    assert (result.status, result.text, result.stdout) == ("ok", "hello", b"hello")
+    assert (result.status, result.answer.text, result.stdout) == ("ok", "hello", b"hello")
     assert told.told == ["requested 1", "started 1", "ended 1 ok"]
     entries = {e.kind: e.data for e in team.store.read() if e.stream.startswith("agents/")}
     assert entries["delivered"]["content"] == {"text": "hello"}
@@ -100,11 +100,19 @@ print(json.dumps({"type": "result", "result": "Yes.", "session_id": "s", "total_
                   "usage": {"input_tokens": 3}}))
 """
     order = errand(
-        sys.executable, "-c", program, output="claude-stream-json", model="m", more={"turns": "3"}
+        sys.executable,
+        "-c",
+        program,
+        output="claude-stream-json",
+        parameters=Parameters(model="m", more={"turns": "3"}),
     )
     ordered, result = asyncio.run(jobs.run(team, order))
-    assert (result.text, result.session, result.cost) == ("Yes.", "s", "0.5000")
-    assert (result.usage, result.stderr) == ({"input_tokens": 3}, b"odd")
+    assert (result.answer.text, result.answer.session, result.answer.cost) == (
+        "Yes.",
+        "s",
+        "0.5000",
+    )
+    assert (result.answer.usage, result.stderr) == ({"input_tokens": 3}, b"odd")
     assert result.unsupported_params == ("model", "turns")
     assert jobs.recorded(team, ordered) == result
 
@@ -141,7 +149,7 @@ def test_a_run_that_another_began_is_adopted(team: Team, tmp_path: Path) -> None
     assert not jobs.attempt(team, order, 1, told)
     (tmp_path / "go").touch()
     adopted, result = asyncio.run(jobs.run(team, order, hooks=told))
-    assert (adopted.spawn, result.text) == (ordered.spawn, "x")
+    assert (adopted.spawn, result.answer.text) == (ordered.spawn, "x")
     assert kinds(team) == WHOLE
     assert told.told == ["requested 1", "started 1", "ended 1 ok"]
 
@@ -194,7 +202,7 @@ def test_who_is_slower_waits_for_who_has_the_lock(team: Team) -> None:
             assert not task.done()
         return await task
 
-    assert asyncio.run(wait_and_do())[1].text == "x"
+    assert asyncio.run(wait_and_do())[1].answer.text == "x"
     assert kinds(team) == WHOLE
 
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tripod.agents import profiles, spec, wrapper
-from tripod.agents.spec import McpServer, SpawnResult, SpawnSpec
+from tripod.agents.spec import McpServer, Parameters, SpawnResult, SpawnSpec
 from tripod.agents.spool import ENDED, LOST, OUTCOMES, RUNNING, Spool, result_of, spawn_agent
 from tripod.errors import BadArgumentError, NotFoundError
 
@@ -51,7 +51,12 @@ def test_what_it_is_given_and_what_it_says() -> None:
     done = python(
         "import sys; sys.stdout.write(sys.stdin.read()); sys.stderr.write('so')", stdin=b"hi \n"
     )
-    assert (done.status, done.text, done.stdout, done.stderr) == ("ok", "hi", b"hi \n", b"so")
+    assert (done.status, done.answer.text, done.stdout, done.stderr) == (
+        "ok",
+        "hi",
+        b"hi \n",
+        b"so",
+    )
     assert (done.exit_code, done.signal, done.problem) == (0, None, "")
 
 
@@ -90,8 +95,8 @@ def test_what_cannot_be_started_says_why(
 def test_time_that_is_over_ends_it_and_what_it_began() -> None:
     done = spawn("sh", "-c", "echo early; sleep 600 & echo $!; wait", timeout_s=0.2)
     assert (done.status, done.signal) == ("timeout", signal.SIGTERM)
-    assert done.text.startswith("early")
-    assert is_gone(int(done.text.split()[1]))
+    assert done.answer.text.startswith("early")
+    assert is_gone(int(done.answer.text.split()[1]))
 
 
 def test_who_ignores_the_first_word_is_killed(
@@ -149,7 +154,7 @@ def test_on_a_full_disk_how_it_ended_is_written_once_there_is_room(
 def test_what_it_leaves_behind_is_ended_with_it() -> None:
     done = spawn("sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!")
     assert done.status == "ok"
-    assert is_gone(int(done.text))
+    assert is_gone(int(done.answer.text))
 
 
 def test_being_cancelled_ends_the_program(tmp_path: Path) -> None:
@@ -214,7 +219,7 @@ def test_what_left_its_session_is_ended_where_we_end_it(tmp_path: Path, how: str
 
 def test_an_orphan_that_ends_while_the_program_runs_is_no_end_of_it() -> None:
     done = spawn("sh", "-c", "(setsid sh -c 'exit 3' &) ; sleep 0.3; echo done")
-    assert (done.status, done.text) == ("ok", "done")
+    assert (done.status, done.answer.text) == ("ok", "done")
 
 
 def test_cancelled_before_it_began_it_is_ended_as_well(tmp_path: Path) -> None:
@@ -246,18 +251,28 @@ def test_it_sees_the_named_variables_and_no_others(monkeypatch: pytest.MonkeyPat
         secrets={"TOKEN": "s3cret"},
         output="json",
     )
-    seen = {name: value for name, value in done.structured.items() if name != "LC_CTYPE"}
+    seen = {name: value for name, value in done.answer.structured.items() if name != "LC_CTYPE"}
     assert seen == {"MINE": "mine", "GIVEN": "given", "TOKEN": "s3cret"}
 
 
 def test_what_is_recorded_of_an_order_holds_no_secret() -> None:
     servers = {"gate": McpServer(url="http://x", headers={"authorization": "s3cret"})}
-    order = SpawnSpec(argv=("a",), secrets={"TOKEN": "s3cret"}, mcp_servers=servers, stdin=b"ask")
+    order = SpawnSpec(
+        argv=("a",),
+        secrets={"TOKEN": "s3cret"},
+        parameters=Parameters(mcp_servers=servers),
+        stdin=b"ask",
+    )
     text = spec.described(order)
     assert b"s3cret" not in text
     assert b"ask" not in text
     assert b"TOKEN" in text
-    other = SpawnSpec(argv=("a",), secrets={"TOKEN": "other"}, mcp_servers=servers, stdin=b"ask")
+    other = SpawnSpec(
+        argv=("a",),
+        secrets={"TOKEN": "other"},
+        parameters=Parameters(mcp_servers=servers),
+        stdin=b"ask",
+    )
     assert spec.described(other) != text
 
 
@@ -273,11 +288,11 @@ def test_tool_servers_are_written_where_only_we_can_read(tmp_path: Path) -> None
     order = SpawnSpec(
         argv=(sys.executable, "-c", program),
         takes={"mcp_servers": ("--mcp-config", "{}")},
-        mcp_servers=servers,
+        parameters=Parameters(mcp_servers=servers),
         output="json",
     )
     done = asyncio.run(spawn_agent(order, Spool(str(tmp_path / "run"))))
-    mode, config = done.structured
+    mode, config = done.answer.structured
     assert mode.endswith("600")
     assert config["mcpServers"]["one"] == {
         "command": "gate", "args": ["--x"], "env": {"TOKEN": "s3cret"}
@@ -312,7 +327,7 @@ def test_no_secret_is_left_once_the_run_is_over(
     order = SpawnSpec(
         argv=argv,
         takes={"mcp_servers": ("{}",)},
-        mcp_servers=SERVERS,
+        parameters=Parameters(mcp_servers=SERVERS),
         timeout_s=0.5 if status == "timeout" else None,
     )
     done = asyncio.run(spawn_agent(order, Spool(str(tmp_path / "run"))))
@@ -324,7 +339,7 @@ def test_no_secret_is_left_of_a_run_that_was_cancelled(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path / "run"))
 
     async def cancel_it() -> None:
-        order = SpawnSpec(argv=("sleep", "600"), mcp_servers=SERVERS)
+        order = SpawnSpec(argv=("sleep", "600"), parameters=Parameters(mcp_servers=SERVERS))
         task = asyncio.ensure_future(spawn_agent(order, spool))
         while spool.look().started is None:  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.005)
@@ -342,7 +357,7 @@ def test_the_wrapper_leaves_no_secret_to_whoever_comes_next(tmp_path: Path) -> N
     spool = Spool(str(tmp_path / "run"))
     with spool.held() as lock:
         assert lock is not None
-        spool.launch(SpawnSpec(argv=("true",), mcp_servers=SERVERS), lock)
+        spool.launch(SpawnSpec(argv=("true",), parameters=Parameters(mcp_servers=SERVERS)), lock)
     while spool.look().end is None:
         time.sleep(0.005)
     assert holding_secrets(tmp_path) == []
@@ -354,7 +369,9 @@ def test_a_launch_that_fails_leaves_no_secret(tmp_path: Path) -> None:
     with spool.held() as lock:
         assert lock is not None
         with full, pytest.raises(OSError, match="no memory"):
-            spool.launch(SpawnSpec(argv=("true",), mcp_servers=SERVERS), lock)
+            spool.launch(
+                SpawnSpec(argv=("true",), parameters=Parameters(mcp_servers=SERVERS)), lock
+            )
     assert holding_secrets(tmp_path) == []
 
 
@@ -370,14 +387,16 @@ def test_parameters_are_words_and_those_it_cannot_take_are_named() -> None:
     done = python(
         "import json, sys; print(json.dumps(sys.argv[1:]))",
         takes={"model": ("--model", "{}"), "tools": ("--tools={}",), "turns": ("-n", "{}")},
-        model="m; rm -rf $HOME",
-        effort="high",
-        tools=("Read", "Grep"),
-        schema={"type": "object", "minimum": 0.5},
-        more={"turns": "3", "budget": "1"},
+        parameters=Parameters(
+            model="m; rm -rf $HOME",
+            effort="high",
+            tools=("Read", "Grep"),
+            schema={"type": "object", "minimum": 0.5},
+            more={"turns": "3", "budget": "1"},
+        ),
         output="json",
     )
-    assert done.structured == ["--model", "m; rm -rf $HOME", "--tools=Read,Grep", "-n", "3"]
+    assert done.answer.structured == ["--model", "m; rm -rf $HOME", "--tools=Read,Grep", "-n", "3"]
     assert done.unsupported_params == ("effort", "schema", "budget")
 
 
@@ -387,7 +406,7 @@ def test_a_prompt_may_be_an_argument() -> None:
         takes={"prompt": ("--task", "{}")},
         stdin=b"do it",
     )
-    assert done.text == "['--task', 'do it'] ''"
+    assert done.answer.text == "['--task', 'do it'] ''"
 
 
 def test_its_output_may_go_behind_what_stands_in_a_file(tmp_path: Path) -> None:
@@ -395,7 +414,7 @@ def test_its_output_may_go_behind_what_stands_in_a_file(tmp_path: Path) -> None:
     log.write_bytes(b"before\n")
     spool = Spool(str(tmp_path / "run"), stdout=str(log))
     done = asyncio.run(spawn_agent(SpawnSpec(argv=("echo", "now")), spool))
-    assert (done.text, log.read_bytes()) == ("now", b"before\nnow\n")
+    assert (done.answer.text, log.read_bytes()) == ("now", b"before\nnow\n")
 
 
 # Other programs of the same user ---------------------------------------------------------------
@@ -439,7 +458,7 @@ def test_an_output_that_was_changed_when_it_ended_is_no_answer(tmp_path: Path, w
     elif way == "a folder":
         path.mkdir()
     done = result_of(spool, look, "text")
-    assert (done.status, done.text, done.stdout) == ("bad_output", "", b"")
+    assert (done.status, done.answer.text, done.stdout) == ("bad_output", "", b"")
     assert done.problem == "another program changed what it printed (stdout)"
     assert done.altered == {"stdout": (sha256(b"printed\n").hexdigest(), 8)}
 
@@ -524,7 +543,7 @@ def test_a_sealed_file_is_inherited_and_cannot_be_written(tmp_path: Path) -> Non
 
 def test_what_it_leaves_beside_its_output_comes_back() -> None:
     done = spawn("sh", "-c", "echo answer; echo left >&9", leaves=True)
-    assert (done.status, done.text, done.left) == ("ok", "answer", b"left\n")
+    assert (done.status, done.answer.text, done.left) == ("ok", "answer", b"left\n")
 
 
 def test_a_link_is_no_place_for_its_output(tmp_path: Path) -> None:
@@ -611,7 +630,10 @@ def test_a_wrapper_that_is_not_told_what_to_do_does_nothing(tmp_path: Path) -> N
 
 def test_the_profile_of_a_coding_agent() -> None:
     order = profiles.load("claude").order(
-        b"ask", model="m", tools=(), schema={"type": "object"}, more={"resume": "s-1"}
+        b"ask",
+        parameters=Parameters(
+            model="m", tools=(), schema={"type": "object"}, more={"resume": "s-1"}
+        ),
     )
     words, unsupported = spec.command_line(order, "mcp.json")
     assert words[:2] == ("claude", "-p")
@@ -625,7 +647,9 @@ def test_the_profile_of_a_coding_agent() -> None:
 
 def test_the_profile_of_pythia_has_no_tool() -> None:
     profile = profiles.load("pythia")
-    words, _ = spec.command_line(profile.order(b"ask", model="m"), "mcp.json")
+    words, _ = spec.command_line(
+        profile.order(b"ask", parameters=Parameters(model="m")), "mcp.json"
+    )
     at = words.index("--tools")
     assert words[at : at + 2] == ("--tools", "")
     assert {"--strict-mcp-config", "--setting-sources"} <= set(words)

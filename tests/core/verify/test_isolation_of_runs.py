@@ -14,7 +14,7 @@ from specimens import build, copy, forge, read
 from story import Clock, Original
 from team_files import outcome
 
-from tripod.agents.spec import McpServer
+from tripod.agents.spec import McpServer, Parameters
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
@@ -745,7 +745,7 @@ def test_an_output_that_was_too_long_to_keep(root: str) -> None:
 
 
 def test_tool_servers_give_what_nobody_recorded(root: str) -> None:
-    review(root, order={"mcp_servers": {"wiki": McpServer(command="wiki")}})
+    review(root, order={"parameters": Parameters(mcp_servers={"wiki": McpServer(command="wiki")})})
     assert "it had tool servers, whose answers are nowhere" in isolation(root).reason
 
 

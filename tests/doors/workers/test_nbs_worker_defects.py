@@ -326,7 +326,7 @@ def test_the_exit_code_is_lost(shop: Shop) -> None:
         found = newest(team.store.db, ROLE, name)
         assert found is not None
         result = recorded(team, found)
-    assert (result.status, result.exit_code, result.text) == ("nonzero", 7, "partly")
+    assert (result.status, result.exit_code, result.answer.text) == ("nonzero", 7, "partly")
 
 
 def test_who_is_called_alike_is_killed_as_well(shop: Shop) -> None:
