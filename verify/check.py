@@ -66,7 +66,8 @@ class Finding:
 
     ``seq`` is the first bad entry, if an entry is bad. A ``warning`` is reported and fails nothing;
     ``advice`` breaks no rule, it is for a person to judge. ``before_adoption``: it lies in the past
-    that was taken in as it was.
+    that was taken in as it was. ``where`` says in words where it lies, ``file`` and ``line`` are
+    that place from the top of the repository; the runner adds these.
     """
 
     check: str
@@ -77,6 +78,8 @@ class Finding:
     severity: Severity = "failure"
     before_adoption: bool = False
     seq: int | None = None
+    file: str = ""
+    line: int | None = None
 
     @property
     def weight(self) -> Weight:

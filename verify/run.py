@@ -52,6 +52,7 @@ from tripod.verify.checks import CHECKS
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence, collect, look_outside
 from tripod.verify.export.files import compare_record, is_export, load
+from tripod.verify.finding import located
 from tripod.verify.fold import Compared
 from tripod.verify.scan.database import begin_scan, scan_since
 from tripod.verify.scan.signatures import judge_signatures
@@ -304,7 +305,8 @@ def _fold(evidence: OpenEvidence, compared: Callable[[], Compared | None] = lamb
 def _outcome(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:
     """The outcome of a check, with what the check is and the policy demands taken into account."""
     told = replace(_judge(check, evidence, broken), required=bool(check.REQUIRED))
-    return _demanded(evidence, _advising(told) if advises(check) else told)
+    told = _demanded(evidence, _advising(told) if advises(check) else told)
+    return located(evidence, told, rows=needs(check, ROWS))
 
 
 def _judge(check: Check, evidence: OpenEvidence, broken: Broken) -> Outcome:

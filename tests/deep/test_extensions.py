@@ -164,7 +164,7 @@ def test_the_projection_and_the_check_of_the_pages(tmp_path: Path) -> None:
     cafe.clean()
     assert "0 files written" in cafe("rebuild")
     (cafe.home / ".nbs/scribe/risks.md").write_text("# Risks\n", encoding="utf-8")
-    assert "scribe/risks.md: drift: differs" in cafe("verify", "-v", code=1)
+    assert ".nbs/scribe/risks.md:1: drift: differs" in cafe("verify", "-v", code=1)
     cafe("rebuild")
     assert len(cafe.risks) == 4
     said = cafe("verify", "-v")

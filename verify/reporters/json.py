@@ -14,7 +14,8 @@ One object::
         "before_adoption": false, "coverage": {"entries": 51},
         "failures": 1, "warnings": 0, "advised": 0, "left_out": [],
         "findings": [
-          {"message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
+          {"file": ".nbs/ledger.db", "line": null,
+           "message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
            "before_adoption": false, "evidence": ["..."], "help": "...",
            "page": "docs/reference/checks.md#chain-links"}]}]}
 
@@ -28,6 +29,8 @@ One object::
 - ``verdict`` is one of ``clean``, ``clean, except``, ``findings``, ``cannot tell``,
   ``not applicable``. ``exceptions`` is there where a check left something out, and names each; a
   policy can make such a verdict ``cannot tell``.
+- ``file`` is a path from the top of the git repository, or without one from the folder that holds
+  the team directory; a file elsewhere has its whole path. ``line`` counts from 1, null: unknown.
 - All numbers are exact. Of each check the first 1,000 findings of each sort (by ``severity`` and
   ``before_adoption``) stand in ``findings``, those that fail first; ``left_out`` counts the others:
   ``[{"severity": "warning", "before_adoption": true, "count": 89}]``.
@@ -120,7 +123,8 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
 
 
 def _finding(finding: Finding) -> dict[str, object]:
-    return {
+    place = {"file": finding.file, "line": finding.line} if finding.file else {}
+    return place | {
         "message": finding.message,
         "where": finding.where,
         "seq": finding.seq,

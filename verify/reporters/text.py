@@ -165,8 +165,16 @@ def _more(check: str, weight: Weight, more: int, paint: _Paint) -> str:
 def _finding(finding: Finding, paint: _Paint) -> str:
     kind = "" if finding.severity == "failure" else paint(_YELLOW, f"{finding.severity}: ")
     past = " (before adoption)" if finding.before_adoption else ""
+    place = finding.where
+    if finding.file:
+        place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
+        path = finding.where.partition(":")[0]
+        if path.endswith(f" {finding.file}"):
+            place = finding.where
+        elif path not in finding.file and not path.endswith(f"/{finding.file}"):
+            place = f"{place}: {finding.where}"
     head = (
-        f"{paint(_BOLD, escape(finding.where))}: {paint(_RED, escape(finding.check))}: "
+        f"{paint(_BOLD, escape(place))}: {paint(_RED, escape(finding.check))}: "
         f"{kind}{escape(finding.message)}{past}"
     )
     lines = [head, *(f"    {escape(line)}" for line in finding.evidence)]

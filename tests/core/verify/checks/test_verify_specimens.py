@@ -22,6 +22,20 @@ def blaming(report: Report) -> set[str]:
     return {outcome.check for outcome in report.outcomes if outcome.failures}
 
 
+def misplaced(report: Report, root: str) -> list[tuple[str, str]]:
+    """Findings whose file is not written as a path of the team, or whose line is not in it."""
+    top, manual = Path(root).parent, Path("docs/reference/checks.md").read_text(encoding="utf-8")
+    found = []
+    for finding in (one for outcome in report.outcomes for one in outcome.findings):
+        path, line = top / finding.file, finding.line or 1
+        ours = finding.file == Path(root).name or finding.file.startswith(f"{Path(root).name}/")
+        lines = path.read_bytes().count(b"\n") + 1 if path.is_file() else line
+        explained = f"\n## {finding.check}\n" in manual
+        if not (ours or path.is_file()) or line > lines or not explained:
+            found.append((finding.check, f"{finding.file}:{finding.line}"))
+    return found
+
+
 def test_a_sound_team_is_clean(sound: str) -> None:
     report = judge(sound)
     assert [finding for outcome in report.outcomes for finding in outcome.findings] == []
@@ -49,6 +63,7 @@ def test_a_specimen_is_named_by_its_check_alone(
     assert blaming(report) == {specimen.check}
     messages = [finding.message for outcome in report.outcomes for finding in outcome.findings]
     assert any(specimen.says in message for message in messages)
+    assert misplaced(report, root) == []
     assert blaming(judge(root, without=specimen.check)) == set()
 
 
@@ -62,6 +77,7 @@ def test_advice_is_told_by_its_check_alone_and_fails_nothing(
     assert (report.exit_code, report.failures, report.warnings, report.advised) == (0, 0, 0, 1)
     ((found,),) = [outcome.findings for outcome in report.outcomes if outcome.findings]
     assert (found.check, found.severity) == (specimen.check, "advice")
+    assert misplaced(report, root) == []
     assert specimen.says in found.message
 
 
