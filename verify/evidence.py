@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from tempfile import TemporaryDirectory
 from typing import Self
@@ -55,9 +56,14 @@ from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import Outside
 from tripod.verify.check import Evidence, FilesJudged, HeadsJudged, Scanned, Subject
 from tripod.verify.fold import Compared, Folded, fold_evidence
-from tripod.verify.look_alikes import look_alikes
-from tripod.verify.rows import RENDER_ERRORS, EvidenceReader, head_row, schema_of, untouchable
-from tripod.verify.scan.roots import Heads
+from tripod.verify.rows import (
+    RENDER_ERRORS,
+    EvidenceReader,
+    Heads,
+    head_row,
+    schema_of,
+    untouchable,
+)
 
 NEARBY = 50  # lines: how far an approximate chat reference may be off
 _NOTES = "path, size, mtime_ns, inode, mode, digest, noted_ns, seal"
@@ -553,6 +559,48 @@ def _traces(path: str, root: str) -> list[str]:
         except OSError:
             continue
     return list(dict.fromkeys(found))
+
+
+# Handles that look alike ------------------------------------------------------------------------
+#
+# By Unicode's table of characters that can be confused (``confusables.txt``, with its source and
+# licence). It is read where a team has a handle that is not ASCII, and only then.
+
+_TABLE = os.path.join(os.path.dirname(__file__), "confusables.txt")
+_ASCII = {ord("I"): "l", ord("1"): "l", ord("|"): "l", ord("0"): "O", ord("m"): "rn"}
+"""Rows of the table from ASCII to ASCII."""
+
+
+@cache
+def _table() -> dict[int, str]:
+    with open(_TABLE, encoding="utf-8") as file:
+        rows = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    return {int(point, 16): shown.translate(_ASCII) for point, shown in rows} | _ASCII
+
+
+def skeleton(text: str) -> str:
+    """What a text looks like: two texts with one skeleton can be taken for each other (UTS 39).
+
+    >>> skeleton("\u0430nn") == skeleton("ann"), skeleton("bob") == skeleton("ann")
+    (True, False)
+    """
+    seen = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFD", seen.translate(_table()))
+
+
+def look_alikes(handles: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of handles that look alike, where one of the two is not ASCII; the plainer one first.
+
+    Handles of ASCII alone (``w1`` and ``wl``) are not compared: every terminal shows them apart.
+    """
+    names = sorted(set(handles), key=lambda name: (not name.isascii(), name))
+    if all(name.isascii() for name in names):
+        return
+    first: dict[str, str] = {}
+    for name in names:
+        known = first.setdefault(skeleton(name), name)
+        if known != name and not name.isascii():
+            yield known, name
 
 
 # What changed meanwhile ------------------------------------------------------------------------

@@ -50,8 +50,7 @@ from tripod.verify.anchors.heads import (
 from tripod.verify.check import Anchored, Scanned
 from tripod.verify.checks import bodies_present, canonical_bytes
 from tripod.verify.evidence import OpenEvidence
-from tripod.verify.rows import all_rows, entry_of
-from tripod.verify.scan.roots import roots_at
+from tripod.verify.rows import all_rows, entry_of, roots_at
 
 
 class TrustRows(NamedTuple):

@@ -43,8 +43,7 @@ from tripod.projections import Disk, UnreadableError, create_tables
 from tripod.verify.check import FilesJudged, Finding, Severity, Tally
 from tripod.verify.checks import record_agrees
 from tripod.verify.evidence import OpenEvidence
-from tripod.verify.rows import EvidenceReader
-from tripod.verify.scan.roots import Heads
+from tripod.verify.rows import EvidenceReader, Heads
 
 MAX_BLOB = 1024 * 1024 * 1024  # bytes
 _DEEP = 64  # folders in each other: ours are never nearly so deep

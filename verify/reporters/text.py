@@ -22,7 +22,7 @@ All text that comes from evidence passes ``tripod.verify.check``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 from tripod.verify.anchors.policy import PINNED, WITNESSED
@@ -49,6 +49,11 @@ EXCEPTIONS = 3
 SHOWN = 20
 """Findings of one check and one weight that are printed; the others are counted."""
 
+_SORTS = {
+    "failure": ("finding", "findings"),
+    "warning": ("warning", "warnings"),
+    "advice": ("piece of advice", "pieces of advice"),
+}
 _Paint: TypeAlias = Callable[[str, str], str]
 _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = (
     f"\x1b[{code}m" for code in ("1", "31", "33", "32", "2", "0")
@@ -59,22 +64,20 @@ def render(report: Report, *, color: bool = False, only: Sequence[Outcome] | Non
     """The whole report, ending in a line break; ``only``: with the lines of these checks alone."""
     paint = _paint if color else _no_paint
     if report.problem:
-        problem = paint(_RED, "cannot judge")
-        return (
-            f"{problem}: {escape(report.problem)}\n{_judged(report.subject, 'what was asked for')}"
-        )
-    blocks = [block for o in report.outcomes for block in _blocks(o, paint)]
-    shown = report.outcomes if only is None else only
-    lines = [_outcome(outcome, paint) for outcome in shown]
-    lines += _pages(report)
-    findings = "\n".join(blocks) + "\n\n" if blocks else ""
-    said = [f"note: {escape(note)}" for note in report.notes]
+        problem = f"{paint(_RED, 'cannot judge')}: {escape(report.problem)}\n"
+        return problem + _judged(report.subject, "what was asked for")
+    blocks = [block for outcome in report.outcomes for block in _blocks(outcome, paint)]
+    table = [_outcome(outcome, paint) for outcome in (report.outcomes if only is None else only)]
+    table += [f"page: {PAGE}#{outcome.check}" for outcome in report.outcomes if outcome.findings]
+    parts = ["\n".join(lines) + "\n\n" for lines in (blocks, table) if lines]
+    parts += [_judged(report.subject), _notes(report)]
     if report.anchored is not None:
-        said.append(_anchored(report.anchored))
-    beside = "".join(f"{line}\n" for line in said)
-    judged = _judged(report.subject)
-    table = "\n".join(lines) + "\n\n" if lines else ""
-    return findings + table + judged + beside + _sum(report, paint) + "\n"
+        parts.append(f"{_anchored(report.anchored)}\n")
+    return "".join(parts) + f"{_sum(report, paint)}\n"
+
+
+def _notes(report: Report) -> str:
+    return "".join(f"note: {escape(note)}\n" for note in report.notes)
 
 
 def brief(report: Report, *, color: bool = False) -> str:
@@ -86,8 +89,7 @@ def brief(report: Report, *, color: bool = False) -> str:
     hurried = [outcome for outcome in report.outcomes if _matters(outcome, report)]
     if report.problem or report.exit_code or hurried:
         return render(report, color=color, only=hurried)
-    notes = "".join(f"note: {escape(note)}\n" for note in report.notes)
-    return notes + (_paint if color else _no_paint)(_GREEN, _well(report)) + "\n"
+    return _notes(report) + (_paint if color else _no_paint)(_GREEN, _well(report)) + "\n"
 
 
 def _matters(outcome: Outcome, report: Report) -> bool:
@@ -100,10 +102,9 @@ def _matters(outcome: Outcome, report: Report) -> bool:
 def _well(report: Report) -> str:
     """How many checks hold, over how much, and which could not be judged."""
     hold = sum(outcome.verdict == CLEAN for outcome in report.outcomes)
-    words = f"{hold} check{' holds' if hold == 1 else 's hold'}"
+    words = _count(hold, "check holds", "checks hold")
     if report.head is not None and report.head[0]:
-        size = report.head[0]
-        words += f" over {size:,} {'entry' if size == 1 else 'entries'}"
+        words += f" over {_entries(report.head[0], ',')}"
     nothing = sum(outcome.verdict == NOT_APPLICABLE for outcome in report.outcomes)
     if nothing:
         words += f"; {nothing} had nothing to judge"
@@ -120,19 +121,14 @@ def _judged(subject: Subject | None, word: str = "judged") -> str:
         return ""
     parts = []
     if subject.team:
-        parts.append(f"{subject.team} ({_ledger(subject)})")
+        inside = subject.ledger.removeprefix(f"{subject.team}/")
+        parts.append(f"{subject.team} ({inside or 'no ledger'})")
     elif subject.ledger:
         parts.append(subject.ledger)
     if subject.history:
         of = f" of {subject.repository}" if subject.repository else ""
         parts.append(f"history{of}: {subject.history}")
     return f"{word}: {escape('; '.join(parts))}\n" if parts else ""
-
-
-def _ledger(subject: Subject) -> str:
-    """The ledger's place, seen from the team directory."""
-    inside = subject.ledger.removeprefix(f"{subject.team}/")
-    return inside or "no ledger"
 
 
 def _blocks(outcome: Outcome, paint: _Paint) -> Iterator[str]:
@@ -148,18 +144,12 @@ def _blocks(outcome: Outcome, paint: _Paint) -> Iterator[str]:
             yield _more(outcome.check, weight, more, paint)
 
 
-def _pages(report: Report) -> list[str]:
-    """Where the manual has each check that found something."""
-    return [f"page: {PAGE}#{outcome.check}" for outcome in report.outcomes if outcome.findings]
-
-
 def _more(check: str, weight: Weight, more: int, paint: _Paint) -> str:
     severity, before = weight
-    what = {"failure": _count(more, "more finding"), "warning": _count(more, "more warning")}
-    words = what.get(severity, f"{_count(more, 'more piece')} of advice")
+    words = _count(more, *(f"more {word}" for word in _SORTS[severity]))
     past = " (before adoption)" if before else ""
-    help_ = f"`tripod verify --select {check} --json` lists up to {KEPT} of each sort"
-    return f"{paint(_RED, escape(check))}: and {words}{past}\n{paint(_DIM, f'  help: {help_}')}"
+    help_ = f"  help: `tripod verify --select {check} --json` lists up to {KEPT} of each sort"
+    return f"{paint(_RED, escape(check))}: and {words}{past}\n{paint(_DIM, help_)}"
 
 
 def _finding(finding: Finding, paint: _Paint) -> str:
@@ -169,9 +159,10 @@ def _finding(finding: Finding, paint: _Paint) -> str:
     if finding.file:
         place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
         path = finding.where.partition(":")[0]
+        said = path in finding.file or finding.message.startswith(finding.where)
         if path.endswith(f" {finding.file}"):
             place = finding.where
-        elif path not in finding.file and not path.endswith(f"/{finding.file}"):
+        elif not said and not path.endswith(f"/{finding.file}"):
             place = f"{place}: {finding.where}"
     head = (
         f"{paint(_BOLD, escape(place))}: {paint(_RED, escape(finding.check))}: "
@@ -193,9 +184,7 @@ def _outcome(outcome: Outcome, paint: _Paint) -> str:
     if outcome.exceptions:
         words.append(_listed(outcome))
     if outcome.findings:
-        counts = ((outcome.failures, "finding"), (outcome.warnings, "warning"))
-        told = [_count(n, word) for n, word in counts if n]
-        words.append(", ".join(told + _advised(outcome.advised)))
+        words.append(_counts(outcome))
     if outcome.coverage:
         words.append(", ".join(f"{word} {number}" for word, number in outcome.coverage.items()))
     if outcome.past and outcome.verdict == CANNOT_TELL:
@@ -224,14 +213,12 @@ def _anchored(anchored: Anchored) -> str:
         return f"{anchored.level}: no head of this ledger is known from outside"
     tail = "no unanchored tail"
     if anchored.tail:
-        entries = "entry" if anchored.tail == 1 else "entries"
-        tail = f"unanchored tail: {anchored.tail} {entries}, {anchored.seconds} s"
+        tail = f"unanchored tail: {_entries(anchored.tail)}, {anchored.seconds} s"
     return "; ".join([*parts, tail])
 
 
 def _sum(report: Report, paint: _Paint) -> str:
-    counts = [_count(report.failures, "finding"), _count(report.warnings, "warning")]
-    words = ", ".join(counts + _advised(report.advised))
+    words = _counts(report, always=("failure", "warning"))
     if report.untold:
         words += f"; not told: {', '.join(report.untold)}"
     elif not report.judged:
@@ -241,32 +228,33 @@ def _sum(report: Report, paint: _Paint) -> str:
         words += f"; with exceptions: {', '.join(excepting)}"
     if report.head is not None and report.head[0]:
         size, root = report.head
-        words += f"; head {_count_entries(size)}, root {root[:16]}…"
+        words += f"; head {_entries(size)}, root {root[:16]}…"
     if report.sealed is not None:
         size, _, age = report.sealed
-        words += f"; sealed {_count_entries(size)}, {_age(age)} ago"
+        words += f"; sealed {_entries(size)}, {_age(age)} ago"
     shade = _RED if report.failures else _YELLOW if report.exit_code else _GREEN
     return paint(shade, words)
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
+def _counts(told: Outcome | Report, always: Collection[str] = ()) -> str:
+    """How many findings there are of each sort; sorts without any only where in ``always``."""
+    numbers = zip(_SORTS, (told.failures, told.warnings, told.advised), strict=True)
+    return ", ".join(_count(n, *_SORTS[sort]) for sort, n in numbers if n or sort in always)
 
 
-def _advised(number: int) -> list[str]:
-    """The number of pieces of advice, in words; empty without advice."""
-    return [f"{_count(number, 'piece')} of advice"] if number else []
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
-def _count_entries(number: int) -> str:
-    return f"{number} {'entry' if number == 1 else 'entries'}"
+def _entries(number: int, form: str = "") -> str:
+    return f"{number:{form}} {'entry' if number == 1 else 'entries'}"
 
 
 def _age(seconds: int) -> str:
     for unit, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= 2 * unit:
             return f"{seconds // unit} {name}s"
-    return _count(seconds, "second")
+    return _count(seconds, "second", "seconds")
 
 
 def _paint(code: str, text: str) -> str:

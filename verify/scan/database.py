@@ -27,9 +27,8 @@ from tripod.projections import TABLES, Disk, folded_before
 from tripod.verify.check import Coverage, Finding, Scanned, Tally
 from tripod.verify.checks import bodies_present, canonical_bytes, chain_links, sequence
 from tripod.verify.fold import Compared, compare_own
-from tripod.verify.rows import Schema, one, schema_made, schema_of
+from tripod.verify.rows import BLOCK, Schema, blocks_before, grown, one, schema_made, schema_of
 from tripod.verify.scan.children import cores, start
-from tripod.verify.scan.roots import BLOCK, blocks_before, grown
 from tripod.verify.scan.rows import ChainEnd, Half, Pass, RangeTree
 
 LARGE = 200_000  # entries: below, a second process costs more than it saves

@@ -13,7 +13,7 @@ from tripod.chat import writer as chat_send
 from tripod.team.team import Team
 from tripod.trust import seal
 from tripod.verify.check import Report
-from tripod.verify.look_alikes import look_alikes, skeleton
+from tripod.verify.evidence import look_alikes, skeleton
 from tripod.verify.run import open_evidence, run
 
 ANN = "\u0430nn"  # its first letter is Cyrillic
@@ -108,5 +108,5 @@ def test_texts_that_do_not() -> None:
 
 
 def test_nothing_is_read_for_plain_handles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripod.verify.look_alikes._table", None)
+    monkeypatch.setattr("tripod.verify.evidence._table", None)
     assert list(look_alikes(["ann", "bob"])) == []
