@@ -6,61 +6,43 @@ gets the exit code that it always got.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import Any
 
-from tripod.bus import events as acts
-from tripod.cli.commands import Call, NbsProgram, group_of
+from tripod import bus
+from tripod.cli.commands import Call, NbsProgram, group_of, nbs_usage
 from tripod.cli.params import Choice, Number, text_argument
 from tripod.errors import BadArgumentError
-from tripod.output import emit, emit_bytes, one_line, remark, unbroken
-from tripod.projections.bus.format import PRIORITIES, age, format_time, valid_event_name, valid_word
-from tripod.team.act import MAX_PAYLOAD, judge_event
+from tripod.ledger.ids import now_us
+from tripod.output import emit_bytes, one_line, remark, unbroken
+from tripod.projections.bus import format as bus_format
+from tripod.team.act import judge_event
 from tripod.team.team import Team
 
-if TYPE_CHECKING:
-    from tripod.bus.reader import Recovery, Unseen
-
 MAX_SECONDS = 2**32  # more than a century
+LEASE = 300  # seconds
 
 
-def _team(call: Call) -> AbstractContextManager[Team]:
-    if call.nbs:
-        from tripod.cli.nbs_team import team_of
-
-        return team_of("events", call.place)
-    return call.team()
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1000
-
-
-def _event(call: Call) -> str:
+def _event(call: Call) -> Any:
     """The event that is named; the original judges the name before it looks for the folder."""
-    problem = valid_event_name(call.event) if call.nbs and call.event is not None else None
+    named = call.nbs and call.event is not None
+    problem = bus_format.valid_event_name(call.event) if named else None
     if problem is not None:
         raise BadArgumentError(problem)
-    name: str = call.event
-    return name
+    return call.event
 
 
 # Publishing and reading ------------------------------------------------------------------------
 
 
 def _publish(call: Call) -> None:
-    problem = valid_word(call.source, "source") or valid_word(call.type, "type")
     text = text_argument(call.payload, call.file, "payload")
-    if problem is None and len(text.encode("utf-8", "surrogatepass")) > MAX_PAYLOAD:
-        problem = f"payload: more than {MAX_PAYLOAD} bytes; put it into a file and send its path"
-    if problem is not None:
-        raise BadArgumentError(problem)
-    with _team(call) as team:
-        judge_event(call.source, call.type, call.priority, text)
-        window = call.dedup_window
-        name = acts.publish(team, call.source, call.type, call.priority, text, dedup_window=window)
+    # The original looks for the folder before it judges the priority, and then the window.
+    judge_event(call.source, call.type, "low", text)
+    with call.team() as team:
+        event = (call.source, call.type, call.priority, text)
+        judge_event(*event)
+        name = bus.publish(team, *event, dedup_window=call.dedup_window)
     call.answer({"name": name}, [name])
 
 
@@ -74,171 +56,143 @@ def _reader(call: Call) -> str | None:
 
 
 def _check(call: Call) -> None:
-    with _team(call) as team:
+    with call.team() as team:
         reader = _reader(call)
         team.refresh()
         if reader is None:
-            _show_pending(call, team, acts.check(team, call.handle))
+            _show_pending(call, team, bus.check(team, call.handle))
         else:
-            from tripod.bus.reader import unseen
-
-            _show_unseen(call, team, reader, unseen(team, reader))
+            _show_unseen(call, team, reader, bus.unseen(team, reader))
 
 
 def _wait(call: Call) -> None:
-    from tripod.bus import reader as readers
-
-    with _team(call) as team:
+    with call.team() as team:
         reader, timeout = _reader(call), call.timeout
         if reader is None:
-            _show_pending(call, team, readers.wait_pending(team, call.handle, timeout))
+            _show_pending(call, team, bus.wait_pending(team, call.handle, timeout))
         else:
-            _show_unseen(call, team, reader, readers.wait_unseen(team, reader, timeout))
+            _show_unseen(call, team, reader, bus.wait_unseen(team, reader, timeout))
 
 
-def _show_pending(call: Call, team: Team, events: Iterable[acts.PendingEvent]) -> None:
-    now = _now_us()
-    if not call.json:
-        emit(pending_lines(events, now))
-        return
-    from tripod.bus.reader import held
-
-    claims = held(team, now)
-    call.objects(
-        event._asdict() | ({"claim": claims[event.name]._asdict()} if event.name in claims else {})
-        for event in events
+def _show_pending(call: Call, team: Team, events: Iterable[bus.PendingEvent]) -> None:
+    claims = bus.held(team, now_us()) if call.json else {}
+    call.answers(
+        (
+            event._asdict()
+            | ({"claim": claims[event.name]._asdict()} if event.name in claims else {})
+            for event in events
+        ),
+        _pending_lines(events),
     )
 
 
-def _show_unseen(call: Call, team: Team, reader: str, found: Unseen) -> None:
+def _show_unseen(call: Call, team: Team, reader: str, found: bus.Unseen) -> None:
     """Show a reader what it was not shown; only then its place moves."""
-    from tripod.bus.reader import mark_seen
-
-    objects = (e._asdict() | {"acked": e.name in found.acked} for e in found.events)
-    call.answers(objects, _unseen_lines(found))
+    lines = zip(_pending_lines(found.events), found.events, strict=True)
+    call.answers(
+        (event._asdict() | {"acked": event.name in found.acked} for event in found.events),
+        (f"{line} acknowledged" if event.name in found.acked else line for line, event in lines),
+    )
     if found.pruned and not call.json:
         remark(f"{found.pruned} more came and were pruned: `tripod show --stream bus` has them")
-    mark_seen(team, reader, found)
+    bus.mark_seen(team, reader, found)
+
+
+def _pending_lines(events: Iterable[bus.PendingEvent]) -> Iterator[str]:
+    """One line an event: its priority, its file, its age."""
+    now = now_us()
+    for priority, name, us, *_ in events:
+        yield f"[{priority}] {unbroken(name)} ({bus_format.age(now, us)} ago)"
 
 
 def _read(call: Call) -> None:
     name = _event(call)
-    with _team(call) as team:
-        team.refresh()
-        data = acts.read(team, name, processed=call.processed)
-    if not call.json:
+    with call.fresh() as team:
+        data = bus.read(team, name, processed=call.processed)
+    if call.json:
+        fields = bus_format.parse_event(data)
+        call.objects([{"name": name} | ({} if fields is None else fields._asdict())])
+    else:
         emit_bytes(data)
-        return
-    from tripod.projections.bus.format import parse_event
-
-    fields = parse_event(data)
-    call.objects([{"name": name} | ({} if fields is None else fields._asdict())])
 
 
 def _ack(call: Call) -> None:
     name = _event(call)
-    with _team(call) as team:
-        acts.ack(team, name, actor=call.actor())
+    with call.team() as team:
+        bus.ack(team, name, actor=call.actor())
     call.answer({"name": name}, [])
 
 
 def _ack_all(call: Call) -> None:
-    with _team(call) as team:
-        count = acts.ack_all(team, call.handle, actor=call.actor())
+    with call.team() as team:
+        count = bus.ack_all(team, call.handle, actor=call.actor())
     call.answer({"count": count}, [f"Acknowledged {count} event{'' if count == 1 else 's'}"])
 
 
 def _prune(call: Call) -> None:
-    with _team(call) as team:
-        done = acts.prune(team, call.max_bytes, actor=call.actor())
-    call.answer(done._asdict(), [_pruned_line(done)])
+    with call.team() as team:
+        done = bus.prune(team, call.max_bytes, actor=call.actor())
+    left, limit = f"{done.left / 1024:.1f} KB", f"{done.limit / 1024:.1f} KB"
+    if not done.folder:
+        line = "Pruned 0 events (no processed directory)"
+    elif not done.files:
+        line = f"Pruned 0 events ({left} / {limit} limit)"
+    else:
+        plural = "" if done.files == 1 else "s"
+        line = f"Pruned {done.files} event{plural} ({left} remaining, {limit} limit)"
+    call.answer(done._asdict(), [line])
 
 
 def _status(call: Call) -> None:
-    with _team(call) as team:
-        team.refresh()
-        found = acts.status(team, _now_us())
-    call.answer(found._asdict(), _status_lines(found))
+    with call.fresh() as team:
+        found = bus.status(team, now_us())
+    counts = ", ".join(f"{name}={count}" for name, count in found.pending.items())
+    lines = [f"Pending: {found.total} total" + (f" ({counts})" if found.total else "")]
+    if found.oldest_us is not None:
+        lines.append(f"Oldest pending: {bus_format.format_time(found.oldest_us)}")
+    lines.append(f"Processed: {found.processed} events ({found.processed_bytes / 1024:.1f} KB)")
+    if found.stale:
+        plural = "" if found.stale == 1 else "s"
+        lines.append(f"WARNING: {found.stale} stale event{plural} (unacked > {found.ack_timeout}s)")
+    call.answer(found._asdict(), lines)
 
 
 # Taking events ---------------------------------------------------------------------------------
 
 
 def _claim(call: Call) -> None:
-    from tripod.bus import reader as claims
-
     name = _event(call)
-    with _team(call) as team:
-        who = call.actor("by", required=True)
-        lease = call.lease or claims.LEASE
-        taken = claims.take(team, who, name, lease=lease, timeout=call.wait)
+    with call.team() as team:
+        who, lease, timeout = call.actor("by", required=True), call.lease or LEASE, call.wait
+        if name is not None and timeout is not None:
+            raise BadArgumentError(
+                "--wait waits until there is any event: leave it out where one is named"
+            )
+        if timeout:
+            taken = bus.wait_claim(team, who, timeout, lease=lease)
+        else:
+            taken = bus.claim(team, who, name, lease=lease)
     call.answer(taken._asdict(), [one_line(taken.name)])
     if taken.attempt > 1 and not call.json:
         remark(f"attempt {taken.attempt}: it was begun before and not acknowledged")
 
 
 def _release(call: Call) -> None:
-    from tripod.bus import reader as claims
-
     name = _event(call)
-    with _team(call) as team:
-        claims.release(team, call.actor("by", required=True), name)
+    with call.team() as team:
+        bus.release(team, call.actor("by", required=True), name)
     call.answer({"name": name}, [])
 
 
 def _recover(call: Call) -> None:
-    from tripod.bus import reader as claims
-
-    with _team(call) as team:
-        found = claims.recover(team, call.actor("as", required=True))
+    with call.team() as team:
+        found = bus.recover(team, call.actor("as", required=True))
     events = [event._asdict() for event in found.pending]
-    call.answer(found._asdict() | {"pending": events}, pending_lines(found.pending, _now_us()))
+    call.answer(found._asdict() | {"pending": events}, _pending_lines(found.pending))
     if not call.json:
-        _say_life_before(found)
-
-
-def _say_life_before(found: Recovery) -> None:
-    remark(f"last activity {found.last_at}; heartbeat {found.heartbeat}")
-    for name in found.released:
-        remark(f"given back: {name}")
-
-
-# Lines -----------------------------------------------------------------------------------------
-
-
-def pending_lines(events: Iterable[acts.PendingEvent], now_us: int) -> Iterator[str]:
-    """One line an event: its priority, its file, its age."""
-    for priority, name, us, *_ in events:
-        yield f"[{priority}] {unbroken(name)} ({age(now_us, us)} ago)"
-
-
-def _unseen_lines(found: Unseen) -> Iterator[str]:
-    """One line an event, which says whether the event is acknowledged already."""
-    for line, event in zip(pending_lines(found.events, _now_us()), found.events, strict=True):
-        yield f"{line} acknowledged" if event.name in found.acked else line
-
-
-def _pruned_line(done: acts.PruneResult) -> str:
-    if not done.folder:
-        return "Pruned 0 events (no processed directory)"
-    left, limit = f"{done.left / 1024:.1f} KB", f"{done.limit / 1024:.1f} KB"
-    if not done.files:
-        return f"Pruned 0 events ({left} / {limit} limit)"
-    plural = "" if done.files == 1 else "s"
-    return f"Pruned {done.files} event{plural} ({left} remaining, {limit} limit)"
-
-
-def _status_lines(found: acts.Status) -> list[str]:
-    """The queue in numbers, and a warning where events wait for too long."""
-    counts = ", ".join(f"{name}={count}" for name, count in found.pending.items())
-    lines = [f"Pending: {found.total} total" + (f" ({counts})" if found.total else "")]
-    if found.oldest_us is not None:
-        lines.append(f"Oldest pending: {format_time(found.oldest_us)}")
-    lines.append(f"Processed: {found.processed} events ({found.processed_bytes / 1024:.1f} KB)")
-    if found.stale:
-        plural = "" if found.stale == 1 else "s"
-        lines.append(f"WARNING: {found.stale} stale event{plural} (unacked > {found.ack_timeout}s)")
-    return lines
+        remark(f"last activity {found.last_at}; heartbeat {found.heartbeat}")
+        for name in found.released:
+            remark(f"given back: {name}")
 
 
 # The table -------------------------------------------------------------------------------------
@@ -344,7 +298,7 @@ recover
     says: start anew: list what is pending, give old claims back, publish a heartbeat
 """
 _KINDS = {
-    "PRIORITY": Choice(*PRIORITIES),
+    "PRIORITY": Choice(*bus_format.PRIORITIES),
     "S": Number(0, MAX_SECONDS),
     "--dedup-window": Number(0, MAX_SECONDS, empty=0),
     "--lease": Number(1, MAX_SECONDS),
@@ -356,19 +310,24 @@ _WORKS = [
 COMMANDS = {"bus": group_of(_BUS, _WORKS, _KINDS)}
 
 _VERBS = COMMANDS["bus"].verbs
-_USAGE = "\n".join(
-    [
-        "Usage: nbs-bus COMMAND DIR ...",
-        *(f"  {verb.name} {verb.nbs}\n      {verb.says}" for verb in _VERBS),
-        """\
-  help
-      print this
+_USAGE = nbs_usage(
+    "nbs-bus COMMAND DIR ...",
+    _VERBS,
+    """\
 DIR is the events' folder (.nbs/events). PRIORITY is critical, high, normal or low.
 A text that looks like an option goes behind a --. Without --as, --by: NBS_HANDLE.
 exit codes: 0 ok, 1 error, 2 no such folder, 3 no such event, 4 bad arguments,
   5 dropped as a duplicate""",
-    ]
 )
 PROGRAMS = (
-    NbsProgram("nbs-bus", "bus", _VERBS, _USAGE, asks=("help",), lost="usage", by_name=True),
+    NbsProgram(
+        "nbs-bus",
+        _VERBS,
+        _USAGE,
+        front="events",
+        asks=("help",),
+        lost="usage",
+        explains=True,
+        by_name=True,
+    ),
 )

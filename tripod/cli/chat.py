@@ -8,17 +8,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
-from tripod.chat import reader as reading
-from tripod.chat import writer as acts
-from tripod.chat.reader import Hit
-from tripod.cli.commands import Call, NbsProgram, group_of
+from tripod import chat
+from tripod.cli.commands import NOBODY, Call, NbsProgram, group_of
 from tripod.cli.params import Handle, Number, moment, text_argument, whole_number
-from tripod.errors import BadArgumentError, NotFoundError, RefusedError
+from tripod.errors import BadArgumentError, RefusedError
 from tripod.output import emit_report, format_utc, hanging, one_line, safe
-from tripod.team.team import Team
 
 TIMEOUT = 3
 """The exit code where nothing came in time."""
@@ -31,44 +27,15 @@ ALERTS = {"[SIDECAR-ERROR]": "38;5;167", "[MEDIC-WARNING]": "38;5;173"}
 """The colours that the original's export has for what failed and for what warns."""
 
 
-@contextmanager
-def _channel(call: Call, *, new: bool = False) -> Iterator[tuple[Team, str]]:
-    """The team and the name of the channel in it; for ``nbs-chat`` those of the chat's file."""
-    if not call.nbs:
-        with call.team() as team:
-            yield team, call.channel
-        return
-    from tripod.cli.nbs_team import chat_path, known_in, may_have_ledger, team_of
-
-    file = call.place
-    full = chat_path(file)  # a link to a chat is the chat
-    folder, name = os.path.split(full)
-    if not name.endswith(".chat") or name == ".chat":
-        raise BadArgumentError(f"{file!r} names no chat: give the path of a file NAME.chat")
-    if new and not os.path.isdir(folder):
-        raise RefusedError(f"Error: no folder {folder}: make it first")
-    if not new and not os.path.lexists(full) and not may_have_ledger(folder):
-        raise NotFoundError(f"no chat {full}: `nbs-chat create {file}` makes it")
-    with team_of("chat", folder, meet=new or os.path.lexists(full)) as team:
-        front = known_in(team, "chat", folder) or ""
-        try:
-            yield team, front + name.removesuffix(".chat")
-        except NotFoundError as error:
-            raise NotFoundError(f"{file}: {error}") from error
-
-
 # Writing ---------------------------------------------------------------------------------------
 
 
 def _create(call: Call) -> None:
     if call.nbs and os.path.lexists(call.place):
         raise RefusedError(f"Error: File already exists: {os.path.abspath(call.place)}")
-    with _channel(call, new=True) as (team, name):
-        if call.nbs:
-            acts.create(team, name)
-            path = os.path.abspath(call.place)
-        else:
-            path = acts.create(team, name, actor=call.actor())
+    with call.team() as team:
+        path = chat.create(team, call.channel, actor=NOBODY if call.nbs else call.actor())
+    path = os.path.abspath(call.place) if call.nbs else path
     call.answer({"path": path}, [f"Created: {path}"])
 
 
@@ -76,100 +43,87 @@ def _send(call: Call) -> None:
     if call.text is None and call.file is None:
         how = f"\n  Usage: {call.usage}" if call.nbs else " (as argument, or by --file)"
         raise BadArgumentError(f"text: none given{how}")
-    said = text_argument(call.text, call.file, "text")
-    with _channel(call) as (team, name):
-        sent = acts.send(team, name, call.handle, said, human=call.human)._asdict()
+    text = text_argument(call.text, call.file, "text")
+    with call.team() as team:
+        sent = chat.send(team, call.channel, call.handle, text, human=call.human)._asdict()
     del sent["text"]  # who sent it has it
     call.answer(sent, [])
 
 
 def _warn(call: Call) -> None:
-    with _channel(call) as (team, name):
-        acts.post(team, name, call.text, as_=acts.WARNING)
+    with call.team() as team:
+        chat.post(team, call.channel, call.text, as_=chat.WARNING)
 
 
 def _error(call: Call) -> None:
-    with _channel(call) as (team, name):
-        acts.post(team, name, call.text, as_=acts.ERROR)
+    with call.team() as team:
+        chat.post(team, call.channel, call.text, as_=chat.ERROR)
 
 
 # Reading ---------------------------------------------------------------------------------------
 
 
-def _window(call: Call) -> reading.Window:
-    last, offset = call.get("last"), call.get("offset")
-    after, before = (
-        None if text is None else moment(text, f"--{name}")
-        for name, text in ((name, call.get(name)) for name in ("after", "before"))
-    )
-    return reading.Window(last, after, before, offset or 0)
+def _window(call: Call) -> chat.Window:
+    last, offset = call.get("last"), call.get("offset") or 0
+    after, before = moment(call.get("after"), "--after"), moment(call.get("before"), "--before")
+    return chat.Window(last, after, before, offset)
 
 
 def _read(call: Call) -> None:
-    window = _window(call)
-    since, unread = call.since, call.unread
-    with _channel(call) as (team, name):
-        team.refresh()
+    window, since, unread = _window(call), call.since, call.unread
+    with call.fresh() as team:
         if unread is None:
-            found = reading.messages(team, name, window=window, since=since)
+            found = chat.messages(team, call.channel, window=window, since=since)
         else:
-            found = reading.unread(team, name, unread, window)
+            found = chat.unread(team, call.channel, unread, window)
             _show(call, found)  # what cannot be shown is not read
-            acts.mark_read(team, name, unread, [message.number for message in found])
+            chat.mark_read(team, call.channel, unread, [message.number for message in found])
     if unread is None:
         _show(call, found)
 
 
-def _show(call: Call, found: Sequence[acts.ChatMessage]) -> None:
-    call.answers(_objects(found), _lines(found))
+def _show(call: Call, found: Sequence[chat.ChatMessage]) -> None:
+    call.answers(_objects(found), map(_line, found))
 
 
 def _search(call: Call) -> None:
-    handle, window = call.handle, _window(call)
-    archives = call.include_archives
-    with _channel(call) as (team, name):
-        team.refresh()
-        hits = list(
-            reading.hits(team, name, call.pattern, handle=handle, window=window, archives=archives)
-        )
+    handle, window, archives = call.handle, _window(call), call.include_archives
+    with call.fresh() as team:
+        name, pattern = call.channel, call.pattern
+        hits = list(chat.hits(team, name, pattern, handle=handle, window=window, archives=archives))
     if call.nbs:
         # Newest archive first, as documented; within a file the oldest message.
         files = list(dict.fromkeys(hit.archive for hit in hits))
-        hits = [hit for archive in reversed(files) for hit in hits if hit.archive == archive]
-    lines = [
-        f"{_place(call, hit)} {line}"
-        for hit, line in zip(hits, _lines(hit.message for hit in hits), strict=True)
-    ]
+        hits.sort(key=lambda hit: -files.index(hit.archive))
+    lines = [f"{_place(call, hit)} {_line(hit.message)}" for hit in hits]
     call.answers(_objects(hit.message for hit in hits), lines or ["No matches found."])
 
 
-def _place(call: Call, hit: Hit) -> str:
+def _place(call: Call, hit: chat.Hit) -> str:
     """Where a message is: its number, or as in the original its place in its file."""
     if not call.nbs:
         return f"[{hit.message.number}]"
-    front = f"[{hit.archive}.chat] " if hit.archive is not None else ""
-    return f"{front}[{hit.place}]"
+    return f"{f'[{hit.archive}.chat] ' if hit.archive is not None else ''}[{hit.place}]"
 
 
 def _poll(call: Call) -> int:
     from tripod.bus.reader import Watch
+    from tripod.chat.reader import poll
     from tripod.cli.nbs_team import chat_path
 
     until = time.monotonic() + call.timeout
-    with _channel(call) as (team, name):
-        own = team.disk.full("chat")
-        folder = os.path.dirname(chat_path(call.place)) if call.nbs else own
+    with call.team() as team:
+        folder = os.path.dirname(chat_path(call.place)) if call.nbs else team.disk.full("chat")
         with Watch([folder], every=LOOK) as watch:
             left = lambda: until - time.monotonic()  # noqa: E731 - a name for an argument
-            found = reading.poll(team, name, call.handle, left, watch.wait)
+            found = poll(team, call.channel, call.handle, left, watch.wait)
     _show(call, found)
     return 0 if found else TIMEOUT
 
 
 def _mentions(call: Call) -> None:
-    with call.team() as team:
-        team.refresh()
-        found = reading.addressed(team, call.handle)
+    with call.fresh() as team:
+        found = chat.addressed(team, call.handle)
     call.answers(
         (event._asdict() for event in found),
         (f"[{event.priority}] {event.event}\n    {hanging(event.payload)}" for event in found),
@@ -177,9 +131,8 @@ def _mentions(call: Call) -> None:
 
 
 def _participants(call: Call) -> None:
-    with _channel(call) as (team, name):
-        team.refresh()
-        found = reading.participants(team, name)
+    with call.fresh() as team:
+        found = chat.participants(team, call.channel)
     call.answers(
         ({"count": count, "handle": handle} for handle, count in found),
         (f"{handle:<24} {count} messages" for handle, count in found),
@@ -187,26 +140,20 @@ def _participants(call: Call) -> None:
 
 
 def _count(call: Call) -> None:
-    with _channel(call) as (team, name):
-        team.refresh()
-        number = reading.count(team, name)
+    with call.fresh() as team:
+        number = chat.count(team, call.channel)
     call.answer({"count": number}, [str(number)])
 
 
 def _export(call: Call) -> None:
-    window, first, stop, handles = _window(call), call.get("from"), call.to, call.handle
-    with _channel(call) as (team, name):
-        team.refresh()
-        found = reading.indexed(
-            team,
-            name,
-            window,
-            first=first or 0,
-            stop=stop,
-            handles=None if handles is None else handles.split(","),
-            text=call.grep,
-        )
-        people = [handle for handle, _ in reading.participants(team, name)]
+    from tripod.chat.reader import indexed
+
+    window, first, stop, handles = _window(call), call.get("from") or 0, call.to, call.handle
+    people = None if handles is None else handles.split(",")
+    with call.fresh() as team:
+        name, text = call.channel, call.grep
+        found = indexed(team, name, window, first=first, stop=stop, handles=people, text=text)
+        people = [handle for handle, _ in chat.participants(team, name)]
     if call.json or call.plain or os.environ.get("NO_COLOR"):
         _show(call, found)
     else:
@@ -218,34 +165,31 @@ def _export(call: Call) -> None:
 
 def _archive(call: Call) -> None:
     stay = call.keep
-    with _channel(call) as (team, name):
-        number, path = acts.archive(team, name, stay)
+    with call.team() as team:
+        number, path = chat.archive(team, call.channel, stay)
     line = f"Archived {number} message(s) to {path}" if number else "No messages to archive"
     call.answer({"archived": number} | ({"path": path} if number else {}), [line])
 
 
 def _cursor_set(call: Call) -> None:
-    index = call.index
-    if call.nbs:
-        index = whole_number(call.n, 0, MAX_INDEX)
-        if index is None:
-            what = f"{call.n:.40}: no index from 0 to {MAX_INDEX}"
-            raise BadArgumentError(f"{what}\n  Usage: {call.usage}")
-    with _channel(call) as (team, name):
-        acts.set_position(team, name, call.handle, index)
-        left = len(reading.unread(team, name, call.handle)) if call.json else 0
+    index = whole_number(call.n, 0, MAX_INDEX) if call.nbs else call.index
+    if index is None:
+        what = f"{call.n:.40}: no index from 0 to {MAX_INDEX}"
+        raise BadArgumentError(f"{what}\n  Usage: {call.usage}")
+    with call.team() as team:
+        chat.set_position(team, call.channel, call.handle, index)
+        left = len(chat.unread(team, call.channel, call.handle)) if call.json else 0
     call.answer({"handle": call.handle, "unread": left}, [])
 
 
 def _delete(call: Call) -> None:
-    text = call.after
-    if call.nbs and not text:
+    if call.nbs and not call.after:
         raise BadArgumentError(f"--after=T says from when on\n  Usage: {call.usage}")
-    after, actor = moment(text, "--after"), call.actor()
-    with _channel(call) as (team, name):
-        done = acts.delete(team, name, after, actor=actor, dry_run=call.dry_run)
+    after, actor = moment(call.after, "--after") or 0, call.actor()
+    with call.team() as team:
+        done = chat.delete(team, call.channel, after, actor=actor, dry_run=call.dry_run)
     if not done.deleted:
-        line = f"No messages to delete (0 messages since {text}, {done.kept} kept)"
+        line = f"No messages to delete (0 messages since {call.after}, {done.kept} kept)"
     elif call.dry_run:
         line = f"Would delete {done.deleted} message(s) (keeping {done.kept})"
     else:
@@ -256,17 +200,13 @@ def _delete(call: Call) -> None:
 # Messages --------------------------------------------------------------------------------------
 
 
-def _lines(messages: Iterable[acts.ChatMessage]) -> Iterator[str]:
-    """``[time] handle: text``; what follows a text's first line is indented.
-
-    So no text can pass for another message.
-    """
-    for message in messages:
-        when = f"[{format_utc(message.time)}] " if message.time else ""
-        yield f"{when}{one_line(message.handle)}: {hanging(message.text)}"
+def _line(message: chat.ChatMessage) -> str:
+    """``[time] handle: text``, indented after its first line: it cannot pass for another one."""
+    when = f"[{format_utc(message.time)}] " if message.time else ""
+    return f"{when}{one_line(message.handle)}: {hanging(message.text)}"
 
 
-def _objects(messages: Iterable[acts.ChatMessage]) -> Iterator[dict[str, Any]]:
+def _objects(messages: Iterable[chat.ChatMessage]) -> Iterator[dict[str, Any]]:
     """Objects; the handles that the text addresses are in a field of their own."""
     from tripod.projections.chat.format import mentions
 
@@ -274,7 +214,7 @@ def _objects(messages: Iterable[acts.ChatMessage]) -> Iterator[dict[str, Any]]:
         yield message._asdict() | {"mentions": dict(mentions(message.text))}
 
 
-def _coloured(messages: Sequence[acts.ChatMessage], people: Sequence[str]) -> str:
+def _coloured(messages: Sequence[chat.ChatMessage], people: Sequence[str]) -> str:
     """The text of an export for a terminal: each handle has its colour."""
     place = {handle: number for number, handle in enumerate(people)}
     parts = []
@@ -408,9 +348,9 @@ _USAGES = [f"  nbs-chat {verb.name} {verb.nbs}" for verb in _VERBS if verb.nbs i
 PROGRAMS = (
     NbsProgram(
         "nbs-chat",
-        "chat",
         _VERBS,
         "\n".join(["Usage:", *_USAGES, "  nbs-chat help"]),
+        front="chat",
         lost="help",
         help_to_stdout=True,
         text_at={"send": 2, "warn": 1, "error": 1, "search": 1},

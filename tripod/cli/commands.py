@@ -25,8 +25,8 @@ prints the answer. Nothing here imports click: scripts call the ``nbs-*`` progra
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,7 @@ class Param:
     """An argument or option; ``spelling`` is as in the table, ``name`` what the work calls it."""
 
     def __init__(self, spelling: str, text: str, kinds: Mapping[str, ValueKind]) -> None:
-        self.spelling = spelling
+        self.spelling, text = spelling, text.replace("\n", " ")
         word = spelling.rsplit(maxsplit=1)[-1]
         self.metavar = "" if word.startswith("-") else word.removesuffix("...").strip("[]")
         long = re.findall(r"--([a-z-]+)", spelling)
@@ -110,12 +110,13 @@ class Verb:
             if match is not None:
                 items.append((match[1] or match[2], match[3]))
             elif items and line.startswith("    "):
-                items[-1] = (items[-1][0], f"{items[-1][1]} {line.strip()}".strip())
+                items[-1] = (items[-1][0], f"{items[-1][1]}\n{line.strip()}".strip())
             else:
                 page.append(line)
         return "\n".join(page).strip(), items
 
-    def _item(self, name: str) -> str | None:
+    def item(self, name: str) -> str | None:
+        """The text of ``nbs:``, ``says:`` or ``without:``, with its line breaks."""
         return dict(self._parts[1]).get(name)
 
     @property
@@ -125,23 +126,17 @@ class Verb:
 
     @property
     def nbs(self) -> str | None:
-        """The usage line in the ``nbs-*`` program, behind the name; None where it has none."""
-        return self._item("nbs")
+        """The usage line in the ``nbs-*`` program, after the name; None if it has no such command.
 
-    @property
-    def says(self) -> str:
-        """The line of explanation in the ``nbs-*`` program."""
-        return self._item("says") or ""
-
-    @property
-    def only_nbs(self) -> bool:
-        """Whether ``tripod`` does not have the command."""
-        return not self.page and self.nbs is not None
+        A command without a page of help is for that program alone.
+        """
+        usage = self.item("nbs")
+        return None if usage is None else usage.replace("\n", " ")
 
     @cached_property
     def params(self) -> tuple[Param, ...]:
         """Arguments and options, ``--team`` and ``--json`` included."""
-        without = (self._item("without") or "").split()
+        without = (self.item("without") or "").split()
         items = [item for item in self._parts[1] if item[0].startswith("-")]
         if "--team" not in without:
             items.insert(0, TEAM)
@@ -189,42 +184,43 @@ def _none(_: Any) -> None:
     """Do nothing: a group has no work."""
 
 
-class NbsProgram:
-    """An ``nbs-*`` program, with what its original does otherwise than the others.
+def nbs_usage(first: str, verbs: Iterable[Verb], rest: str) -> str:
+    """The page of help of an ``nbs-*`` program, with two lines or more for each command."""
+    lines = [f"Usage: {first}"]
+    for verb in verbs:
+        usage = (verb.item("nbs") or "").replace("\n", "\n      ")
+        lines.append(f"  {verb.name} {usage}\n      {verb.item('says')}")
+    return "\n".join([*lines, "  help\n      print this", rest])
 
-    Attributes:
-        name: the program.
-        codes: its row of the table of exit codes.
-        verbs: its commands.
-        usage: its page of help.
-        alone: whether it is a single command, without a name; its refusals show ``short``.
-        short: the usage line of such a program; by default the first line of ``usage``.
-        asks: words that ask for the help in the place of a command.
-        lost: what happens without a known command: the ``usage`` is printed, the error holds the
-            ``help``, or the error lists the ``names``.
-        help_to_stdout: whether help is a result; else it goes to standard error.
-        by_name: whether refusals list the options by name, and not in the order of the usage line.
-        text_at: at which place a command takes a text whatever it looks like.
+
+class NbsProgram:
+    """An ``nbs-*`` program: its name, commands and page of help.
+
+    ``ways`` are what its original does otherwise than the others: the attributes below.
     """
 
-    def __init__(
-        self,
-        name: str,
-        codes: str,
-        verbs: tuple[Verb, ...],
-        usage: str,
-        *,
-        asks: tuple[str, ...] = ("help", "--help", "-h"),
-        alone: bool = False,
-        short: str = "",
-        lost: str = "names",
-        help_to_stdout: bool = False,
-        by_name: bool = False,
-        text_at: Mapping[str, int] | None = None,
-    ) -> None:
-        self.name, self.codes, self.verbs, self.usage = name, codes, verbs, usage
-        self.asks, self.alone, self.short, self.lost = asks, alone, short, lost
-        self.help_to_stdout, self.by_name, self.text_at = help_to_stdout, by_name, text_at or {}
+    front = ""
+    """What of the team its first argument names: ``events``, ``chat`` or ``scribe``; '' if nothing:
+    it works on the team of the current folder."""
+    asks: tuple[str, ...] = ("help", "--help", "-h")
+    """Words that ask for the help in the place of a command."""
+    only = ""
+    """The usage line that refusals show, for a program that is one command without a name."""
+    lost = "names"
+    """What happens without a known command: the ``usage`` is printed, the error holds the
+    ``help``, or the error lists the ``names``."""
+    help_to_stdout = False
+    """Whether help is a result; else it goes to standard error."""
+    explains = False
+    """Whether the help of a command has its line of explanation (``says:``)."""
+    by_name = False
+    """Whether refusals list the options by name, and not in the order of the usage line."""
+    text_at: Mapping[str, int] = {}
+    """At which place a command takes a text whatever it looks like."""
+
+    def __init__(self, name: str, verbs: tuple[Verb, ...], usage: str, **ways: Any) -> None:
+        self.name, self.verbs, self.usage = name, verbs, usage
+        vars(self).update(ways)
 
 
 class Call:
@@ -238,6 +234,9 @@ class Call:
     """Whether it is a call of an ``nbs-*`` program."""
     place = ""
     """The folder or file that the ``nbs-*`` programs take first."""
+    channel: str
+    log: str | None
+    """The names in the ledger of the chat or decision log that the place is."""
 
     def __init__(self, verb: Verb, values: Mapping[str, Any]) -> None:
         self.verb, self.values = verb, values
@@ -262,6 +261,13 @@ class Call:
         from tripod.team.access import opened  # `tripod --help` does without a team
 
         return opened(self.values["team"], start)
+
+    @contextmanager
+    def fresh(self) -> "Iterator[Team]":
+        """The team, after what other programs wrote to its files was taken in."""
+        with self.team() as team:
+            team.refresh()
+            yield team
 
     def actor(self, option: str = "as", *, required: bool = False) -> str:
         """The handle that acts, as an option says; ``unknown`` where it is not given.

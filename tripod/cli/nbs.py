@@ -27,7 +27,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tripod.cli.commands import NOBODY, Call, NbsProgram, Param, Verb
-from tripod.cli.exit_codes import DOORS, FAILURES, collect_less_garbage, report
+from tripod.cli.exit_codes import DOORS, FAILURES, Codes, collect_less_garbage, report
 from tripod.cli.params import FLAG, HANDLE, Handle, Number, whole_number
 from tripod.errors import BadArgumentError
 from tripod.output import emit, emit_json, remark
@@ -150,10 +150,12 @@ class NbsCall(Call):
 
     nbs = True
 
-    def __init__(self, verb: Verb, usage: str, words: Words, takes: Grammar) -> None:
+    def __init__(
+        self, program: NbsProgram, verb: Verb, usage: str, words: Words, takes: Grammar
+    ) -> None:
         texts = dict(zip(takes.texts, words.texts, strict=False))
         super().__init__(verb, texts)
-        self.usage, self.words, self.takes = usage, words, takes
+        self.program, self.usage, self.words, self.takes = program, usage, words, takes
         self.place = words.texts[0] if words.texts else ""
 
     def __getattr__(self, name: str) -> Any:
@@ -205,10 +207,11 @@ class NbsCall(Call):
         return "json" in self.words.flags
 
     def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
-        """The team of the folder in which the program was called, or above."""
-        from tripod.team.access import opened
+        """The team whose files the program is given, or around the current folder."""
+        from tripod.cli.nbs_team import team_for
 
-        return opened(None, start)
+        del start
+        return team_for(self)
 
     def actor(self, option: str = "as", *, required: bool = False) -> str:
         """The handle that acts: as the option says, or the one of the worker's environment.
@@ -244,7 +247,7 @@ def _main(module: str, at: int = 0) -> NoReturn:
     """Run the program of a module of the table, and leave with its exit code."""
     collect_less_garbage()
     program: NbsProgram = importlib.import_module(f"tripod.cli.{module}").PROGRAMS[at]
-    codes = DOORS[program.codes]
+    codes = _codes(program)
     try:
         code = _run(program, sys.argv[1:]) or 0
     except FAILURES as error:
@@ -253,6 +256,11 @@ def _main(module: str, at: int = 0) -> NoReturn:
         remark("stopped")
         code = 130
     sys.exit(code)
+
+
+def _codes(program: NbsProgram) -> Codes:
+    """Its own row of exit codes, or that of the command group."""
+    return DOORS.get(program.name) or DOORS[program.name.removeprefix("nbs-")]
 
 
 nbs_bus = partial(_main, "bus")
@@ -264,7 +272,7 @@ nbs_worker = partial(_main, "worker")
 
 
 def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
-    if program.alone:
+    if program.only:
         return _run_only(program, words)
     name, rest = (words[0], words[1:]) if words else ("", ())
     if name in program.asks:
@@ -274,7 +282,8 @@ def _run(program: NbsProgram, words: Sequence[str]) -> int | None:
         return _lost(program, words)
     usage = f"{program.name} {name} {verb.nbs}".rstrip()
     if rest and rest[0] in ("--help", "-h"):  # elsewhere it is a text: `send FILE ann --help`
-        return _tell(program, f"Usage: {usage}" + (f"\n    {verb.says}" if verb.says else ""))
+        says = f"\n    {verb.item('says')}" if program.explains else ""
+        return _tell(program, f"Usage: {usage}{says}")
     return verb.work(_called(program, verb, usage, rest))
 
 
@@ -286,9 +295,8 @@ def _run_only(program: NbsProgram, words: Sequence[str]) -> int | None:
         return _tell(program, program.usage)
     if not words and program.lost == "usage":
         _tell(program, program.usage)
-        return DOORS[program.codes].usage
-    usage = program.short or program.usage.partition("\n")[0].removeprefix("Usage: ")
-    return verb.work(_called(program, verb, usage, words))
+        return _codes(program).usage
+    return verb.work(_called(program, verb, program.only, words))
 
 
 def _called(program: NbsProgram, verb: Verb, usage: str, words: Sequence[str]) -> NbsCall:
@@ -297,7 +305,7 @@ def _called(program: NbsProgram, verb: Verb, usage: str, words: Sequence[str]) -
         takes = takes._replace(options=sorted(takes.options))
     if verb.name in program.text_at:
         words = _text_apart(words, program.text_at[verb.name], takes)
-    return NbsCall(verb, usage, take_apart(words, usage, takes), takes)
+    return NbsCall(program, verb, usage, take_apart(words, usage, takes), takes)
 
 
 def _text_apart(words: Sequence[str], place: int, takes: Grammar) -> Sequence[str]:
@@ -328,7 +336,7 @@ def _lost(program: NbsProgram, words: Sequence[str]) -> int:
         if words and words[0]:
             remark(f"no command {words[0]!r}")
         _tell(program, program.usage)
-        return DOORS[program.codes].usage
+        return _codes(program).usage
     if program.lost == "help":
         what = f"no command {words[0]!r}" if words else "which command?"
         raise BadArgumentError(f"{what}\n{program.usage}")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from sqlite3 import OperationalError
 
+from tripod.cli.commands import Call
 from tripod.errors import BadArgumentError, NoTeamError, NotFoundError, RefusedError
 from tripod.ledger import ARCHIVE, CHAT, DATABASE, EVENTS, RECORD
 from tripod.ledger import LOGS as SCRIBE
@@ -20,24 +21,62 @@ from tripod.ledger.files import read_plain
 from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, home_of, is_apart, named
 from tripod.output import one_line, remark
 from tripod.projections import Disk
-from tripod.team.access import opened_at, tell
+from tripod.team.access import opened, opened_at, tell
 from tripod.team.team import Team
+
+
+@contextmanager
+def team_for(call: Call) -> Iterator[Team]:
+    """The team that a call works on; ``call.channel`` and ``call.log`` then name its chat or log.
+
+    ``nbs-bus`` is given the folder of the events, ``nbs-chat`` a chat, ``nbs-scribe`` a log. The
+    others work on the team around the current folder.
+    """
+    front, place = call.program.front, call.place
+    if front == EVENTS:
+        with team_of(EVENTS, place) as team:
+            yield team
+    elif front == CHAT:
+        with _team_of_chat(call, place) as team:
+            yield team
+    elif front == SCRIBE:
+        make = call.verb.name == "log"
+        with team_of_log(place, make=make, events=call.bus_dir if make else None) as team:
+            call.log = name_of_log(team, place)
+            yield team
+    else:
+        call.actor()  # each command refuses an invalid NBS_HANDLE
+        with opened(None) as team:
+            yield team
+
+
+@contextmanager
+def _team_of_chat(call: Call, file: str) -> Iterator[Team]:
+    full = chat_path(file)  # a link to a chat is the chat
+    folder, name = os.path.split(full)
+    is_there, is_new = os.path.lexists(full), call.verb.name == "create"
+    if not name.endswith(".chat") or name == ".chat":
+        raise BadArgumentError(f"{file!r} names no chat: give the path of a file NAME.chat")
+    if is_new and not os.path.isdir(folder):
+        raise RefusedError(f"Error: no folder {folder}: make it first")
+    if not is_new and not is_there and not may_have_ledger(folder):
+        raise NotFoundError(f"no chat {full}: `nbs-chat create {file}` makes it")
+    with team_of(CHAT, folder, meet=is_new or is_there) as team:
+        call.channel = (known_in(team, CHAT, folder) or "") + name.removesuffix(".chat")
+        try:
+            yield team
+        except NotFoundError as error:
+            raise NotFoundError(f"{file}: {error}") from error
 
 
 @contextmanager
 def team_of(
     front: str, folder: str, events: str | None = None, *, meet: bool = True
 ) -> Iterator[Team]:
-    """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` stand in ``folder``, opened.
+    """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` (``front``) are in ``folder``.
 
-    A folder of chats or events that the team does not know yet is added to it. One of decision logs
-    is where a log is met: see ``team_of_log``.
-
-    Args:
-        front: what stands in the folder.
-        folder: its path.
-        events: the folder in which its events are said to be as well.
-        meet: whether the folder may be added; what is not there is no reason to.
+    A folder of chats or events that the team does not know yet is added to it if ``meet`` allows
+    that, and so is the folder ``events``. Folders of decision logs: see ``team_of_log``.
 
     Raises:
         NoTeamError: there is no such folder.
@@ -47,22 +86,24 @@ def team_of(
     """
     if not os.path.isdir(folder):
         what = "is no folder" if os.path.lexists(folder) else "is not there"
-        message = f"{folder} {what}: make the folder first, or give the path of the right one"
-        raise NoTeamError(message)
+        raise NoTeamError(
+            f"{folder} {what}: make the folder first, or give the path of the right one"
+        )
     full = os.path.abspath(folder)
     root = _root(front, full)
     named = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
     with opened_at(root, lambda: _begin(root, lambda: _places(root, front, named))) as team:
         for name, where in named.items():
             if not meet and known_in(team, name, where) is None:
-                message = f"{where} is no folder of the team in {root}: give the right path"
-                raise NotFoundError(message)
+                raise NotFoundError(
+                    f"{where} is no folder of the team in {root}: give the right path"
+                )
             _meet(team, name, where)
         if EVENTS in named:
             team.queue = known_in(team, EVENTS, named[EVENTS]) or ""
         elif front == CHAT:
             # The original looks for the events' folder beside the chats'.
-            team.queue = known_in(team, EVENTS, _beside(full)) or ""
+            team.queue = known_in(team, EVENTS, f"{os.path.dirname(full)}/{EVENTS}") or ""
         yield team
 
 
@@ -72,43 +113,29 @@ def known_in(team: Team, front: str, folder: str) -> str | None:
     '' for the team's own folder, ``<name>/`` for one that was added.
     """
     disk = team.disk
-    for kept in (front, *(added for added in disk.places.added if added.startswith(f"{front}/"))):
-        if _is_kept(disk, kept, folder):
-            return f"{kept}/"[len(front) + 1 :]
-        archive = f"{kept}/{ARCHIVE}"
-        if (
-            front == CHAT
-            and os.path.basename(folder) == ARCHIVE
-            and _is_kept(disk, archive, folder)
-        ):
-            return f"{archive}/"[len(front) + 1 :]
+    added = [place for place in disk.places.added if place.startswith(f"{front}/")]
+    for place in (front, *added):
+        of_archives = front == CHAT and os.path.basename(folder) == ARCHIVE
+        for kept in (place, f"{place}/{ARCHIVE}") if of_archives else (place,):
+            if _is_kept(disk, kept, folder):
+                return f"{kept}/"[len(front) + 1 :]
     return None
 
 
-def _beside(folder: str) -> str:
-    """The events' folder that the original takes for a chat's."""
-    return os.path.join(os.path.dirname(folder), EVENTS)
-
-
 def _meet(team: Team, front: str, folder: str) -> None:
-    """Have the folder belong to the team, if it does not yet: an entry says so, once.
-
-    Raises:
-        RefusedError: it is no folder of chats or events, or logs and workers are elsewhere.
-    """
+    """Add the folder to the team, unless it is known or one of logs; an entry says so, once."""
     if front == SCRIBE or known_in(team, front, folder) is not None:
         return
     from tripod.team.adoption import add_place
 
     if front not in (EVENTS, CHAT):
-        message = (
+        raise RefusedError(
             f"{team.root}/{DATABASE} is the ledger of a team that keeps its {front} in "
             f"{os.path.normpath(team.disk.full(front))}, not in {folder}: give that folder, or "
             f"name another team directory in {LEDGER}"
         )
-        raise RefusedError(message)
     add_place(team, front, folder)
-    beside = _beside(folder)
+    beside = f"{os.path.dirname(folder)}/{EVENTS}"
     if front == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
         with suppress(RefusedError):  # no queue: then the events go to the team's own
             add_place(team, EVENTS, beside)
@@ -116,15 +143,9 @@ def _meet(team: Team, front: str, folder: str) -> None:
 
 @contextmanager
 def team_of_project(project: str) -> Iterator[Team]:
-    """The team that works in the folder ``project``, opened.
-
-    Raises:
-        NoTeamError: there is no such folder.
-        LedgerError: its ledger is damaged, or none can be begun.
-    """
+    """The team that works in the folder ``project`` (NoTeamError: there is no such folder)."""
     if not os.path.isdir(project):
-        message = f"{project} is no folder: give the project's"
-        raise NoTeamError(message)
+        raise NoTeamError(f"{project} is no folder: give the project's")
     root = named() or os.path.join(os.path.abspath(project), FOLDER)
     with opened_at(root, lambda: _begin(root, dict)) as team:
         yield team
@@ -140,44 +161,31 @@ def chat_path(file: str) -> str:
     if not os.path.islink(full):
         return full
     there = os.path.realpath(full)
-    own, other = (_is_beside_ledger(os.path.dirname(path)) for path in (full, there))
+    around = (os.path.dirname(os.path.dirname(path)) for path in (full, there))
+    own, other = (has_ledger(place) or has_ledger(f"{place}/{FOLDER}") for place in around)
     return full if own and not other else there
 
 
-def _is_beside_ledger(folder: str) -> bool:
-    around = os.path.dirname(folder)
-    return any(has_ledger(place) for place in (around, os.path.join(around, FOLDER)))
-
-
 def chat_folder(chat: str) -> str:
-    """The folder of a chat, by whose side the team is; a link to the chat is the chat.
-
-    Raises:
-        NotFoundError: neither the chat nor a ledger is there: it is nobody's.
-    """
+    """The folder of a chat (NotFoundError: neither the chat nor a log or ledger of a team)."""
     full = chat_path(chat)
     folder = os.path.dirname(full)
     around = os.path.dirname(folder)
     is_team = may_have_ledger(folder) and (named() is not None or home_of(folder) == around)
-    strange = os.path.isdir(folder) and not os.path.lexists(full) and not is_team
-    if strange and not _has_log(os.path.join(around, SCRIBE)):
+    if is_team or not os.path.isdir(folder) or os.path.lexists(full):
+        return folder
+    logs, names = os.path.join(around, SCRIBE), list[str]()
+    with suppress(OSError):
+        names = os.listdir(logs)
+    if not any(name.endswith("log.md") and os.path.isfile(f"{logs}/{name}") for name in names):
         raise NotFoundError(
             f"no chat {full}, and no decision log of its team: give the path of the right one"
         )
     return folder
 
 
-def _has_log(folder: str) -> bool:
-    """Whether a file in the folder has a log's name."""
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return False
-    return any(name.endswith("log.md") and os.path.isfile(f"{folder}/{name}") for name in names)
-
-
 def may_have_ledger(folder: str) -> bool:
-    """Whether what is not in ``folder`` may be in a ledger: none is begun to ask for it."""
+    """Whether a ledger, which is not begun to ask it, may know what ``folder`` lacks."""
     return named() is not None or has_ledger(home_of(os.path.abspath(folder)))
 
 
@@ -193,8 +201,7 @@ def _is_kept(disk: Disk, front: str, full: str) -> bool:
 def _root(front: str, full: str) -> str:
     """The team directory of a folder.
 
-    A ledger of earlier versions, in the very folder around this one, stays the one of this folder
-    also where a ``.nbs`` was begun beside it.
+    A ledger of earlier versions beside the folder stays its ledger though a ``.nbs`` was begun.
     """
     home = home_of(full, front)
     around = os.path.dirname(full)
@@ -220,18 +227,16 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         with adoption.alone(root):  # another process is just beginning it; or it lost what it held
             return
     if os.path.lexists(root) and not os.path.isdir(root):
-        message = f"{root} is no folder: name a team directory in {LEDGER}"
-        raise NoTeamError(message)
+        raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
     from tripod.cli.progress import shown
     from tripod.trust.export import has_record
 
     # Another process may have begun it since we looked; its record comes behind its database.
     if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):
-        message = (
+        raise RefusedError(
             f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "
             "the ledger from it"
         )
-        raise RefusedError(message)
     with shown():
         found = adoption.init_at(root, places(), met=True)
     tell(found.warnings)
@@ -255,11 +260,10 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
     full = given[front]
     if front not in (EVENTS, CHAT, SCRIBE) and full != os.path.join(root, front):
-        message = (
+        raise RefusedError(
             f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
             f"{os.path.join(root, front)}"
         )
-        raise RefusedError(message)
     real = os.path.realpath(root)
     places, folders = {}, {}
     for name, where in given.items():
@@ -292,17 +296,14 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
 
 @contextmanager
 def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> Iterator[Team]:
-    """The team one of whose decision logs is the file ``path``, opened.
+    """The team that has the file ``path`` as a decision log.
 
-    A symbolic link to the log is the log. It may be in any folder: met in one that is not the
-    team's, it belongs to the team from then on, with its archives. ``make`` makes its folder, as
-    the original does; ``events`` is the folder of the team's events, where it is given.
+    A symbolic link to the log is the log. A log in a folder that is not the team's belongs to the
+    team from then on, with its archives. ``make`` makes its folder, as the original does.
 
     Raises:
-        BadArgumentError: no team's log is called that.
+        BadArgumentError: a log cannot have that name.
         NotFoundError: no log is there.
-        NoTeamError: there is no such folder.
-        LedgerError: the ledger is damaged, or none can be begun.
     """
     from tripod.projections.decisions.format import log_name_problem
 
@@ -310,32 +311,32 @@ def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> 
     folder, name = os.path.split(full)
     problem = log_name_problem(name)
     if problem is not None or os.path.isdir(full):
-        message = (
+        raise BadArgumentError(
             f"{path}: a decision log is a file whose name ends in .md and begins with no dot, such "
             f"as .nbs/{SCRIBE}/live-log.md"
         )
-        raise BadArgumentError(message)
     if make:
         os.makedirs(folder, exist_ok=True)
-    elif os.path.basename(folder) != SCRIBE and not os.path.lexists(full):
-        may_be = os.path.isdir(folder) and may_have_ledger(folder)
-        if not may_be:  # no ledger is begun to say so
-            message = f"{path}: no decision log is there; give the path of the right one"
-            raise NotFoundError(message)
+    elif (
+        os.path.basename(folder) != SCRIBE
+        and not os.path.lexists(full)
+        and not (os.path.isdir(folder) and may_have_ledger(folder))  # begin no ledger to say so
+    ):
+        raise NotFoundError(f"{path}: no decision log is there; give the path of the right one")
     with team_of(SCRIBE, folder, events) as team:
         meet_log(team, full, make=make)
         yield team
 
 
 def meet_log(team: Team, full: str, *, make: bool = False) -> None:
-    """Have the log at a full path belong to the team, where its folder is not the team's own.
+    """Add the log at a full path to the team, unless its folder is the team's own.
 
     ``make``: the log is about to be begun.
 
     Raises:
         BadArgumentError: what stands there is no decision log.
-        NotFoundError: nothing stands there, and nothing did.
-        RefusedError: the folder can hold none.
+        NotFoundError: nothing stands there, and the ledger knows no such log.
+        RefusedError: the folder cannot hold logs.
     """
     folder, name = os.path.split(full)
     front = known_in(team, SCRIBE, folder)
@@ -349,17 +350,16 @@ def meet_log(team: Team, full: str, *, make: bool = False) -> None:
         data = read_plain(full, FILE_LIMIT)
     except FileNotFoundError:
         if not make:
-            message = f"{full}: no decision log is there; give the path of the right one"
-            raise NotFoundError(message) from None
+            raise NotFoundError(
+                f"{full}: no decision log is there; give the path of the right one"
+            ) from None
         if parse_log_archive_name(name) is None:  # else nothing is begun there
             add_place(team, SCRIBE, folder)
         return
     except OSError as error:
-        message = f"{full} cannot be read: {error.strerror or error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"{full} cannot be read: {error.strerror or error}") from error
     if data and not is_log(name, data):
-        message = f"{full} is there, and is no decision log: give another name"
-        raise BadArgumentError(message)
+        raise BadArgumentError(f"{full} is there, and is no decision log: give another name")
     split = parse_log_archive_name(name)
     live = os.path.join(folder, f"{split[0]}.md") if split is not None else full
     if live != full and os.path.isfile(live):

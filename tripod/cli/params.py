@@ -173,16 +173,18 @@ def _input_bytes(file: str) -> bytes:
     return sys.stdin.buffer.read(MAX_INPUT + 1)
 
 
-def moment(text: str, what: str) -> int:
+def moment(text: str | None, what: str) -> int | None:
     """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, or of ``2026-02-12T14:00:00``.
 
-    A moment without a zone is one of this host's.
+    A moment without a zone is one of this host's. None stands for None.
 
     Raises:
         BadArgumentError: it is not one of these.
     """
     from tripod.projections import text as moments
 
+    if text is None:
+        return None
     ago = re.fullmatch("([0-9]{1,9})([smhd])", text)
     if ago is not None:
         return max(0, time.time_ns() // 1_000_000_000 - int(ago[1]) * _UNITS[ago[2]])

@@ -11,19 +11,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tripod.cli.commands import NOBODY, Call, NbsProgram, group_of, verb_of
-from tripod.cli.params import HANDLE, TEXT, Number, meant, moment
-from tripod.decisions import reader as reading
-from tripod.decisions import writer as acts
-from tripod.decisions.reader import Standing
+from tripod import decisions
+from tripod.cli.commands import NOBODY, Call, NbsProgram, group_of, nbs_usage, verb_of
+from tripod.cli.params import HANDLE, TEXT, Choice, Number, moment
 from tripod.errors import BadArgumentError, MalformedEntryError
 from tripod.ledger import LOGS as SCRIBE
+from tripod.ledger.ids import now_us
 from tripod.output import emit, hanging, one_line, remark
 from tripod.projections import LOG
 from tripod.projections.bus.format import age, format_time
@@ -31,35 +28,18 @@ from tripod.projections.decisions.format import NONE_YET, STATUSES, valid_id
 from tripod.projections.decisions.tables import LIVE
 from tripod.team.team import Team
 
-if TYPE_CHECKING:
-    from tripod.decisions.reader import Item
-
 MAX_LAST = 2**31 - 1
 SHOWN = 160  # characters of a payload
+STATUS = Choice(*STATUSES)
 _BEFORE = {"reversed": "reverses", "mitigated": "mitigates"}
 _AFTER = {"reversed": "reversed by", "mitigated": "mitigated by"}
-
-
-@contextmanager
-def _log_of(call: Call) -> Iterator[tuple[Team, str | None]]:
-    """The team, read anew, and the log that is meant; None for all of its logs."""
-    if not call.nbs:
-        with call.team() as team:
-            team.refresh()
-            yield team, call.get("log")
-        return
-    from tripod.cli.nbs_team import name_of_log, team_of_log
-
-    with team_of_log(call.place) as team:
-        team.refresh()
-        yield team, name_of_log(team, call.place)
 
 
 # Logging ---------------------------------------------------------------------------------------
 
 
 def _log(call: Call) -> None:
-    request = acts.DecisionRequest(
+    request = decisions.DecisionRequest(
         call.title,
         call.participant,
         _once(call, "rationale"),
@@ -71,16 +51,15 @@ def _log(call: Call) -> None:
         _once(call, "reverses"),
         _once(call, "mitigates"),
     )
-    for handle in call.participant:  # the logs of others may name people in other ways
+    # The logs of others may name people in other ways. A bad value makes no entry: exit code 3.
+    judged = [("--participant", HANDLE, handle) for handle in call.participant]
+    for what, kind, text in (*judged, ("status", STATUS, call.status)):
         try:
-            HANDLE.read(handle)
+            kind.read(text)
         except ValueError as error:
-            raise MalformedEntryError(f"--participant: {error}") from error
-    if call.status not in STATUSES:
-        known = f"{call.status!r} is none of {', '.join(STATUSES)}"
-        raise MalformedEntryError(f"status: {known}{meant(call.status, STATUSES)}")
+            raise MalformedEntryError(f"{what}: {error}") from error
     with call.team() as team:
-        logged = acts.log(team, request, actor=call.as_, into=call.log)
+        logged = decisions.log(team, request, actor=call.as_, into=call.log)
     _say_logged(call, logged)
 
 
@@ -95,42 +74,39 @@ def _once(call: Call, name: str) -> Any:
     return values[0] if values else None
 
 
-def _say_logged(call: Call, logged: acts.LoggedDecision) -> None:
+def _say_logged(call: Call, logged: decisions.LoggedDecision) -> None:
     for warning in logged.warnings:
         remark(f"warning: {warning}")
     value: dict[str, object] = {"id": logged.id, "number": logged.number}
-    call.answer(
-        value | ({"checkpoint": logged.checkpoint} if logged.checkpoint else {}), [logged.id]
-    )
+    value |= {"checkpoint": logged.checkpoint} if logged.checkpoint else {}
+    call.answer(value, [logged.id])
     if logged.checkpoint and not call.json:
         remark(f"decision {logged.number}: Pythia's review is due ({logged.checkpoint})")
 
 
 def _nbs_log(call: Call) -> None:
     """Log the decision that ``nbs-scribe log`` and ``nbs-scribe-log`` are given."""
-    from tripod.cli.nbs_team import name_of_log, team_of_log
+    from tripod.decisions.writer import judged
 
     for name in ("participants", "rationale"):
         if not (call.get(name) or "").strip():
             raise MalformedEntryError(f"--{name}=... is missing: every entry of the log has it")
-    request = acts.judged(
-        acts.DecisionRequest(
-            call.summary,
-            _items(call.participants),
-            call.rationale,
-            _items(call.chat_ref),
-            _items(call.artefacts),
-            _items(call.risk_tags, nothing="none"),
-            "decided" if call.status is None else call.status,
-            call.supersedes,
-            call.reverses,
-            call.mitigates,
-        )
+    request = decisions.DecisionRequest(
+        call.summary,
+        _items(call.participants),
+        call.rationale,
+        _items(call.chat_ref),
+        _items(call.artefacts),
+        _items(call.risk_tags, nothing="none"),
+        "decided" if call.status is None else call.status,
+        call.supersedes,
+        call.reverses,
+        call.mitigates,
     )
-    actor = call.actor()
-    with team_of_log(call.place, make=True, events=call.bus_dir) as team:
+    request, actor = judged(request), call.actor()  # before any folder is made
+    with call.team() as team:
         by = None if actor == NOBODY else actor
-        logged = acts.log(team, request, actor=by, into=name_of_log(team, call.place))
+        logged = decisions.log(team, request, actor=by, into=call.log)
     _say_logged(call, logged)
 
 
@@ -143,71 +119,63 @@ def _items(text: str | None, nothing: str = NONE_YET) -> list[str]:
 # Reading ---------------------------------------------------------------------------------------
 
 
-def _show_all(call: Call, decisions: Iterable[reading.Decision]) -> int:
-    found = list(decisions)
-    call.answers(
-        (reading.plain(decision) for decision in found),
-        (line for decision in found for line in _decision_lines(decision)),
-    )
-    return len(found)
+def _show_all(call: Call, found: Sequence[decisions.Decision]) -> None:
+    from tripod.decisions.reader import plain
+
+    call.answers(map(plain, found), (line for one in found for line in _decision_lines(one)))
 
 
 def _query(call: Call) -> int:
-    since, until = (
-        None if text is None else moment(text, f"--{name}")
-        for name, text in ((name, call.get(name)) for name in ("since", "until"))
-    )
-    filters = reading.Filters(call.tag, call.status, call.by, call.artefact, since, until)
-    with _log_of(call) as (team, log):
-        count = _show_all(call, reading.query(team, call.text or "", filters, log))
-    if not count:
+    since, until = (moment(call.get(name), f"--{name}") for name in ("since", "until"))
+    filters = decisions.Filters(call.tag, call.status, call.by, call.artefact, since, until)
+    with call.fresh() as team:
+        found = list(decisions.query(team, call.text or "", filters, call.log))
+        _show_all(call, found)
+    if not found:
         remark("no decision fits")
-    return 0 if count else 1
+    return 0 if found else 1
 
 
 def _show(call: Call) -> int:
-    with _log_of(call) as (team, _):
-        found = reading.find(team, call.decision)
-    call.answers(
-        (reading.as_plain(history) for history in found),
-        (line for history in found for line in _history_lines(history)),
-    )
+    from tripod.decisions.reader import as_plain
+
+    with call.fresh() as team:
+        found = decisions.find(team, call.decision)
+    call.answers(map(as_plain, found), (line for one in found for line in _history_lines(one)))
     if not found:
         remark(f"no decision {call.decision}: `tripod scribe query` finds its id")
     return 0 if found else 1
 
 
 def _count(call: Call) -> None:
-    with _log_of(call) as (team, log):
-        found = reading.count(team, log)
+    with call.fresh() as team:
+        found = decisions.count(team, call.log)
     call.answer({"count": found}, [str(found)])
 
 
 def _summary(call: Call) -> None:
     last = call.last
-    with _log_of(call) as (team, log):
-        _show_all(call, reading.summary(team, last, log))
+    with call.fresh() as team:
+        _show_all(call, list(decisions.summary(team, last, call.log)))
 
 
 def _inbox(call: Call) -> None:
     with call.team() as team:
         if call.done is not None:
-            acts.handled(team, call.done, call.as_)
-            left = len(reading.inbox(team, call.as_))
+            decisions.handled(team, call.done, call.as_)
+            left = len(decisions.inbox(team, call.as_))
             call.answer({"done": call.done, "left": left}, [])
             return
         team.refresh()
-        items = reading.inbox(team, call.as_)
-    now_us = time.time_ns() // 1000
-    call.answers((item._asdict() for item in items), _inbox_lines(items, now_us))
+        items = decisions.inbox(team, call.as_)
+    call.answers((item._asdict() for item in items), _inbox_lines(items))
     if items and not call.json:
         newest = max(item.seq for item in items)
         remark(f"{len(items)} to handle; then: tripod scribe inbox --done {newest}")
 
 
 def _advise(call: Call) -> None:
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         found = list(_advice(team))
     call.answers(found, (line for one in found for line in _advice_lines(one)))
     if not found and not call.json:
@@ -239,45 +207,54 @@ def _nbs_query(call: Call) -> int:
     which = _which(call)
     fits, last = _fits(call, which), call.last
     folder = chat_folder(call.chat)
-    there = os.path.lexists(chat_path(call.chat))
-    with team_of("chat", folder, meet=there) as team:
+    with team_of("chat", folder, meet=os.path.lexists(chat_path(call.chat))) as team:
         team.refresh()
         logs = _logs(team, call.chat, os.path.dirname(folder))
         if which == "count":
-            emit([str(sum(reading.count(team, log) for log in logs))])
+            emit([str(sum(decisions.count(team, log) for log in logs))])
             return 0
-        found = [one for one in reading.standing(team, last, logs) if fits(one)]
-        emit(_standing_lines(found, named=which not in ("id", "last") and _archives(team, logs)))
+        found = [one for one in decisions.standing(team, last, logs) if fits(one)]
+        files = "SELECT count(*) FROM logs WHERE log IN (SELECT value FROM json_each(?))"
+        (number,) = team.store.db.execute(files, (json.dumps(logs),)).fetchone()
+        emit(_standing_lines(found, named=which not in ("id", "last") and number > 1))
     if not found:
         remark("no decision fits")
     return 0 if found else 1
 
 
 def _which(call: Call) -> str:
-    """The one thing that is asked for; ``pattern`` for a text."""
-    if not (call.get("chat") or "").endswith(".chat"):
-        message = "--chat=FILE is missing, or names no chat (its file ends in .chat)"
-        raise BadArgumentError(f"{message}\n  Usage: {call.usage}")
+    """The one thing that is asked for; ``text`` for a PATTERN."""
+    problem = ""
     asked = [*call.words.options.keys() - {"chat"}, *call.words.flags - {"regex"}]
     asked += ["text"] if call.words.texts else []
-    if len(asked) != 1:
-        names = ", ".join(sorted(asked)) or "nothing"
-        raise BadArgumentError(f"one question at a time, not {names}\n  Usage: {call.usage}")
-    if call.regex and asked != ["text"]:
-        raise BadArgumentError(f"--regex says what PATTERN is; give one\n  Usage: {call.usage}")
+    if not (call.get("chat") or "").endswith(".chat"):
+        problem = "--chat=FILE is missing, or names no chat (its file ends in .chat)"
+    elif len(asked) != 1:
+        problem = f"one question at a time, not {', '.join(sorted(asked)) or 'nothing'}"
+    elif call.regex and asked != ["text"]:
+        problem = "--regex says what PATTERN is; give one"
+    if problem:
+        raise BadArgumentError(f"{problem}\n  Usage: {call.usage}")
     which: str = asked[0]
     return which
 
 
-def _fits(call: Call, which: str) -> Callable[[Standing], bool]:
+def _fits(call: Call, which: str) -> Callable[[decisions.Standing], bool]:
     """What tells whether a decision is one that is asked for."""
+    value = call.words.options.get(which, "")
+    if which == "text" and call.regex:
+        try:
+            wanted = re.compile(call.pattern, re.IGNORECASE | re.MULTILINE)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise BadArgumentError(f"{call.pattern!r} is no regular expression: {error}") from error
+        return lambda one: wanted.search(one.text) is not None
     if which == "text":
-        return _pattern(call.pattern, regex=call.regex)
+        folded = call.pattern.casefold()
+        return lambda one: folded in one.text.casefold()
     if which == "superseded":
         return lambda one: (
             one.decision.supersedes is not None or one.decision.stands == "superseded"
         )
-    value = call.words.options.get(which, "")
     if which == "id":
         problem = valid_id(value)
         if problem is not None:
@@ -286,20 +263,9 @@ def _fits(call: Call, which: str) -> Callable[[Standing], bool]:
     if which in ("by", "tag"):
         if not value:
             raise BadArgumentError(f"--{which}: empty; say which, or leave it out")
-        filters = reading.Filters(by=value) if which == "by" else reading.Filters(tag=value)
+        filters = decisions.Filters(**{which: value})
         return lambda one: filters.fit(one.decision)
     return lambda _: True
-
-
-def _pattern(text: str, *, regex: bool) -> Callable[[Standing], bool]:
-    if not regex:
-        folded = text.casefold()
-        return lambda one: folded in one.text.casefold()
-    try:
-        wanted = re.compile(text, re.IGNORECASE | re.MULTILINE)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise BadArgumentError(f"{text!r} is no regular expression: {error}") from error
-    return lambda one: wanted.search(one.text) is not None
 
 
 def _logs(team: Team, chat: str, around: str) -> list[str]:
@@ -326,17 +292,11 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     own = [log for log in (front + name for name in names) if log in logs]
     own = own or [log for log in names if log in logs]
     if not logs:
-        reading.count(team)
+        decisions.count(team)  # which raises
     return list(dict.fromkeys(own)) or ([LIVE] if LIVE in logs else logs)
 
 
-def _archives(team: Team, logs: Sequence[str]) -> bool:
-    """Whether the logs are in more than one file."""
-    sql = "SELECT count(*) FROM logs WHERE log IN (SELECT value FROM json_each(?))"
-    return int(team.store.db.execute(sql, (json.dumps(logs),)).fetchone()[0]) > 1
-
-
-def _standing_lines(found: Sequence[Standing], *, named: bool) -> Iterator[str]:
+def _standing_lines(found: Sequence[decisions.Standing], *, named: bool) -> Iterator[str]:
     """The entries with a blank line between; in front of those of a file its name."""
     before = ""
     for number, one in enumerate(found):
@@ -353,25 +313,20 @@ def _standing_lines(found: Sequence[Standing], *, named: bool) -> Iterator[str]:
 # Lines -----------------------------------------------------------------------------------------
 
 
-def _decision_lines(decision: reading.Decision) -> Iterator[str]:
+def _decision_lines(decision: decisions.Decision) -> Iterator[str]:
     """A decision in three lines."""
     mark = f"[SUPERSEDES {decision.supersedes}] " if decision.supersedes else ""
     status = decision.status
     if decision.by is not None:
         status = f"{decision.stands} by {decision.by} (logged as {decision.status})"
-    parts = (
-        status,
-        decision.participants,
-        decision.chat_ref,
-        f"tags: {decision.risk_tags}",
-        f"artefacts: {decision.artefacts}",
-    )
+    parts = (status, decision.participants, decision.chat_ref)
+    rest = f"tags: {decision.risk_tags}; artefacts: {decision.artefacts}"
     yield f"{decision.id} {mark}{hanging(decision.title)}"
-    yield hanging(f"  {'; '.join(parts)}")
+    yield hanging(f"  {'; '.join(parts)}; {rest}")
     yield f"  {hanging(decision.rationale)}"
 
 
-def _history_lines(history: reading.DecisionHistory) -> Iterator[str]:
+def _history_lines(history: decisions.DecisionHistory) -> Iterator[str]:
     """A decision, where it comes from, and what became of it."""
     decision = history.decision
     yield from _decision_lines(decision)
@@ -395,11 +350,12 @@ def _history_lines(history: reading.DecisionHistory) -> Iterator[str]:
         yield f"  {who}{verb} {new.id} {one_line(new.title)}"
 
 
-def _inbox_lines(items: Iterable[Item], now_us: int) -> Iterator[str]:
+def _inbox_lines(items: Iterable[decisions.Item]) -> Iterator[str]:
     """Two lines an event: its priority, file and age, and what it says."""
+    now = now_us()
     for item in items:
         done = " acknowledged" if item.acked else ""
-        yield f"[{item.priority}] {item.name} ({age(now_us, item.us)} ago){done}"
+        yield f"[{item.priority}] {item.name} ({age(now, item.us)} ago){done}"
         if item.payload:
             text = item.payload if len(item.payload) <= SHOWN else f"{item.payload[:SHOWN]}..."
             yield f"  {one_line(text)}"
@@ -506,18 +462,22 @@ log
     nbs: LOG SUMMARY --participants=HANDLES --rationale=TEXT [--chat-ref=FILE:~Ln]
         [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
         [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
+    says: log a decision; its id is printed
 """
 _NBS = f"""\
 nbs-scribe
 {_NBS_LOG}
 query
-    nbs: LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT] [--since=T]
-        [--until=T]
+    nbs: LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT]
+        [--since=T] [--until=T]
+    says: print the decisions that hold every word of TEXT and fit the filters
 count
     nbs: LOG
+    says: print how many decisions there are
 summary
     --last N  How many. [default: 10]
     nbs: LOG [--last=N]
+    says: print the newest decisions, ten unless it is said otherwise
 """
 _NBS_QUERY = """\
 query
@@ -526,32 +486,23 @@ query
 """
 _NBS_KINDS = {"--last": Number(1, MAX_LAST), "--by": TEXT}
 
+_NBS_VERBS = group_of(_NBS, [_nbs_log, _query, _count, _summary], _NBS_KINDS).verbs
+
 PROGRAMS = (
     NbsProgram(
         "nbs-scribe",
-        "scribe",
-        group_of(_NBS, [_nbs_log, _query, _count, _summary], _NBS_KINDS).verbs,
-        """\
-Usage: nbs-scribe COMMAND LOG ...
-  log LOG SUMMARY --participants=HANDLES --rationale=TEXT [--chat-ref=FILE:~Ln]
-      [--artefacts=LIST] [--risk-tags=LIST] [--status=STATUS]
-      [--supersedes=D-N | --reverses=D-N | --mitigates=D-N] [--bus-dir=DIR] [--as=HANDLE]
-      log a decision; its id is printed
-  query LOG [TEXT] [--tag=TAG] [--status=STATUS] [--by=HANDLE] [--artefact=TEXT]
-      [--since=T] [--until=T]
-      print the decisions that hold every word of TEXT and fit the filters
-  count LOG
-      print how many decisions there are
-  summary LOG [--last=N]
-      print the newest decisions, ten unless it is said otherwise
-  help
-      print this
+        _NBS_VERBS,
+        nbs_usage(
+            "nbs-scribe COMMAND LOG ...",
+            _NBS_VERBS,
+            """\
 LOG is a decision log in any folder (.nbs/scribe/live-log.md). Lists have commas between their
 items.
 exit codes: 0 ok, 1 error or no match, 2 no such log, 3 what was given makes no entry""",
+        ),
+        front="scribe",
     ),
     NbsProgram(
-        "nbs-scribe-log",
         "nbs-scribe-log",
         (verb_of(_NBS_LOG, _nbs_log),),
         """\
@@ -564,10 +515,10 @@ commas between their items.
 STATUS is decided, accepted-risk, mitigated, superseded or reversed.
 DIR is the folder of the team's events; it need not be given.
 exit codes: 0 ok, 1 error, 4 bad arguments""",
-        alone=True,
+        front="scribe",
+        only="nbs-scribe-log LOG SUMMARY --participants=HANDLES --rationale=TEXT",
     ),
     NbsProgram(
-        "nbs-scribe-query",
         "nbs-scribe-query",
         (verb_of(_NBS_QUERY, _nbs_query, _NBS_KINDS),),
         """\
@@ -582,8 +533,7 @@ Usage: nbs-scribe-query --chat=FILE, and one of
 FILE is a chat of the team (.nbs/chat/live.chat); its log is .nbs/scribe/live-log.md, with its
 archives. Where no log is named so, it is the team's log.md, or all that there are.
 exit codes: 0 ok, 1 no match or another error, 4 bad arguments, or there is no log""",
-        alone=True,
-        short="nbs-scribe-query --chat=FILE (PATTERN [--regex] | --id=D-N | --last=N | ...)",
+        only="nbs-scribe-query --chat=FILE (PATTERN [--regex] | --id=D-N | --last=N | ...)",
         lost="usage",
     ),
 )

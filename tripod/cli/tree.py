@@ -154,7 +154,7 @@ def _first_level(name: str) -> click.Command:
     if isinstance(found, Verb):
         return _command(found, top.line)
     assert isinstance(found, CommandGroup)
-    verbs = {verb.name: verb for verb in found.verbs if not verb.only_nbs}
+    verbs = {verb.name: verb for verb in found.verbs if verb.page}
     lines = {verb.name: _sentence(verb.page) for verb in verbs.values()}
     page = f"{top.line}\n\n{found.page}"
     return Commands(name, page, {"Commands": lines}, lambda verb: _command(verbs[verb]))

@@ -262,7 +262,6 @@ _ORDER = ("status", "search", "results", "continue", "session", "dismiss", "list
 PROGRAMS = (
     NbsProgram(
         "nbs-worker",
-        "worker",
         (_SPAWN, *(_BY_NAME[name] for name in _ORDER)),
         """\
 nbs-worker: programs that do a task.

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.cli.commands import verb_of
+from tripod.cli.commands import NbsProgram, verb_of
 from tripod.cli.nbs import NbsCall, Words, grammar_of, take_apart
 from tripod.cli.params import Number
 from tripod.errors import BadArgumentError
 
 USAGE = "DIR [TEXT] [--window=N] [--name=NAME] [--quick]"
 VERB = verb_of("act\n    --window N  How long.", lambda _: None, {"N": Number(0, 10)})
+PROGRAM = NbsProgram("nbs-try", (VERB,), USAGE)
 
 
 def take(*words: str) -> Words:
@@ -18,7 +19,7 @@ def take(*words: str) -> Words:
 
 
 def window(*words: str) -> object:
-    return NbsCall(VERB, USAGE, take(*words), grammar_of(USAGE)).window
+    return NbsCall(PROGRAM, VERB, USAGE, take(*words), grammar_of(USAGE)).window
 
 
 @pytest.mark.parametrize(
