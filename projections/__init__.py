@@ -29,6 +29,7 @@ from tripod.projections.engine import (
     TABLES,
     Difference,
     agreed_chats,
+    ahead_of,
     batches,
     bulk,
     compare,
@@ -62,6 +63,8 @@ from tripod.projections.layout import (
 )
 from tripod.projections.manifest import Manifest, load
 from tripod.projections.pieces import (
+    BLOCKED,
+    CHECKPOINT_GONE,
     FILE_LIMIT,
     UNMERGED,
     UNMERGED_CURE,
@@ -76,13 +79,14 @@ from tripod.projections.team.tables import COUNTS, FILES, TRUST
 from tripod.projections.workers.tables import WORKERS
 
 __all__ = [
-    "BUS", "CHAT", "CHAT_FILE", "CONFIG", "COUNTS", "CURSORS", "EVENT", "FILES", "FILE_LIMIT",
-    "FOLDERS", "HIDDEN", "HIDDEN_BESIDE", "IGNORED", "KEPT", "LOG", "LOG_FILE", "OWN",
-    "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TOGETHER", "TRUST", "UNMERGED",
-    "UNMERGED_CURE", "WORKER", "WORKERS", "WORKER_LOG", "Conflict", "Difference", "Disk", "File",
-    "Found", "Manifest", "Places", "Render", "Source", "Stat", "TooBigError", "UnmergedError",
-    "UnreadableError", "agreed_chats", "batches", "bulk", "class_of", "compare", "content_bytes",
-    "create_tables", "desired", "differences", "fold_into", "folded_before", "in_the_way",
-    "is_quiet", "load", "merge_marker", "move_all", "names_in_bodies", "own_files", "recorded",
-    "refold", "renders", "sort_pieces", "source_of", "tables_current", "versions", "write_missing",
+    "BLOCKED", "BUS", "CHAT", "CHAT_FILE", "CHECKPOINT_GONE", "CONFIG", "COUNTS", "CURSORS",
+    "EVENT", "FILES", "FILE_LIMIT", "FOLDERS", "HIDDEN", "HIDDEN_BESIDE", "IGNORED", "KEPT", "LOG",
+    "LOG_FILE", "OWN", "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TOGETHER", "TRUST",
+    "UNMERGED", "UNMERGED_CURE", "WORKER", "WORKERS", "WORKER_LOG", "Conflict", "Difference",
+    "Disk", "File", "Found", "Manifest", "Places", "Render", "Source", "Stat", "TooBigError",
+    "UnmergedError", "UnreadableError", "agreed_chats", "ahead_of", "batches", "bulk", "class_of",
+    "compare", "content_bytes", "create_tables", "desired", "differences", "fold_into",
+    "folded_before", "in_the_way", "is_quiet", "load", "merge_marker", "move_all",
+    "names_in_bodies", "own_files", "recorded", "refold", "renders", "sort_pieces", "source_of",
+    "tables_current", "versions", "write_missing",
 ]  # fmt: skip

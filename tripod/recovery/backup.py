@@ -36,6 +36,7 @@ from tripod.projections import (
     CHAT,
     LOG,
     Disk,
+    ahead_of,
     differences,
     recorded,
     refold,
@@ -43,7 +44,6 @@ from tripod.projections import (
     tables_current,
     text,
 )
-from tripod.projections.engine import ahead_of
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.trust import seal as sealing

@@ -24,9 +24,16 @@ from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_at
 from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import no_team, team_of
-from tripod.projections import BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE
-from tripod.projections.layout import CONFIG
-from tripod.projections.pieces import BLOCKED
+from tripod.projections import (
+    BLOCKED,
+    BUS,
+    CONFIG,
+    FILES,
+    LOG,
+    TEMPORARY,
+    UNMERGED,
+    UNMERGED_CURE,
+)
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.access import opened_at

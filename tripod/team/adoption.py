@@ -49,6 +49,7 @@ from tripod.projections import (
     File,
     Places,
     UnreadableError,
+    ahead_of,
     in_the_way,
     merge_marker,
     names_in_bodies,
@@ -56,7 +57,6 @@ from tripod.projections import (
     text,
 )
 from tripod.projections.decisions.tables import LIVE
-from tripod.projections.engine import ahead_of
 from tripod.team.act import Act
 from tripod.team.intake import take_in
 from tripod.team.team import Team

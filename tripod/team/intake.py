@@ -22,21 +22,25 @@ from typing import TYPE_CHECKING
 from tripod.errors import RefusedError
 from tripod.ledger import Draft
 from tripod.projections import (
+    BLOCKED,
     BUS,
     CHAT,
+    CHECKPOINT_GONE,
+    CONFIG,
     COUNTS,
     CURSORS,
     KEPT,
     RACY_NS,
+    UNMERGED,
     UNMERGED_CURE,
     Disk,
     File,
     UnreadableError,
+    ahead_of,
     merge_marker,
 )
 from tripod.projections.chat.format import format_cursors, parse_cursors
 from tripod.projections.chat.tables import index_of
-from tripod.projections.engine import ahead_of
 from tripod.team.act import MARKER, Act, draft_event
 
 if TYPE_CHECKING:
@@ -91,9 +95,6 @@ def take_in(act: Act) -> None:
 
 def _heed(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
     """Tell what is not taken in; ``gone`` collects the files that are written again."""
-    from tripod.projections import UNMERGED
-    from tripod.projections.pieces import BLOCKED
-
     path, detail = conflict.path, conflict.detail
     if conflict.what == "missing":
         act.rewrite.add(path)
@@ -226,7 +227,6 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     if not gone:
         return
     from tripod.ledger.kinds.team import DISPLACED
-    from tripod.projections.pieces import CHECKPOINT_GONE
 
     folders: dict[str, list[str]] = {}
     for path in gone:
@@ -259,8 +259,6 @@ def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -
 
     Both are events of the seeds (nbs-bus, nbs-scribe), once for each intake.
     """
-    from tripod.projections.layout import CONFIG
-
     for draft in drafts:
         if draft.kind == "config.changed" and draft.body["path"] == CONFIG.path:
             text = f"{CONFIG.path} changed"
