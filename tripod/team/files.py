@@ -420,19 +420,16 @@ class EventMoves:
     def _finish_one(self, name: str) -> None:
         queue, done = f"{BUS.folder}/{name}", f"{BUS.folder}/processed/{name}"
         if not self.disk.is_file(queue):
-            if self.disk.stands(done) or not self._was_written(name):
+            source = self.files.source
+            sql = "SELECT seq FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
+            row = source.db.execute(sql, (name_us(name), name)).fetchone()
+            was_written = row is not None and row[0] < source.ledger.cursors().files
+            if self.disk.stands(done) or not was_written:
                 self.files.write(done)  # else others moved it, and pruned it: the next look says so
         elif self.files.is_foreign(done, ""):
             self.files.late[done] = None
         elif not self.disk.move(queue, done):
             self.files.write(done)
-
-    def _was_written(self, name: str) -> bool:
-        """Whether the file of an event stood in the queue once."""
-        sql = "SELECT seq FROM events WHERE acked IS NOT NULL AND us = ? AND name = ?"
-        source = self.files.source
-        row = source.db.execute(sql, (name_us(name), name)).fetchone()
-        return row is not None and bool(row[0] < source.ledger.cursors().files)
 
 
 def _by_queue(names: Iterable[str]) -> dict[str, list[str]]:

@@ -15,7 +15,8 @@ that chat moved.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,8 @@ def take_in(act: Act) -> None:
 
         drafts = sort_pieces(found.pieces)
         act.append(drafts)
-        if not _is_adopting(act):
+        team = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
+        if team is not None and team[0] is not None:  # adoption itself adds no file
             _announce(act, drafts, found.malformed)
         for draft in drafts:
             if draft.kind == "chat.rotated" and "moved" in draft.body:
@@ -158,6 +160,11 @@ def _take_positions(act: Act) -> None:
 
 
 def _look(act: Act) -> Found:
+    """What the files hold; looked at again while one contradicts that was written just now.
+
+    The original tools, and many editors, write a file over in its place: it is empty, or half
+    there, for a moment, and is no sign of tampering.
+    """
     from tripod.projections.intake import take_in
 
     files = act.transaction.cursors().files
@@ -169,39 +176,28 @@ def _look(act: Act) -> Found:
         if entry.kind == "file.displaced" and "content" not in entry.data
     )
     pruned = frozenset(n for e in late if e.kind == "bus.pruned" for n in e.data["names"])
-    known = act.writer.known | act.writer.agreed
-    return _steady(
+    look = partial(
+        take_in,
+        act.source,
         act.disk,
-        lambda: take_in(
-            act.source,
-            act.disk,
-            known,
-            full=act.look.full,
-            files=files,
-            size=size,
-            pruned=pruned,
-            restored=restored,
-        ),
+        act.writer.known | act.writer.agreed,
+        full=act.look.full,
+        files=files,
+        size=size,
+        pruned=pruned,
+        restored=restored,
     )
-
-
-def _steady(disk: Disk, at: Callable[[], Found]) -> Found:
-    """What ``at`` finds; again while a file contradicts that was written just now.
-
-    The original tools, and many editors, write a file over in its place: it is empty, or half
-    there, for a moment, and is no sign of tampering.
-    """
-    found, pause = at(), _PAUSE_S
+    found, pause = look(), _PAUSE_S
     for _ in range(1, LOOKS):
-        if not any(c.what in _WRITTEN and _is_just_written(disk, c.path) for c in found.conflicts):
+        if not any(c.what in _WRITTEN and _is_fresh(act.disk, c.path) for c in found.conflicts):
             break
         time.sleep(pause)
         pause *= 2
-        found = at()
+        found = look()
     return found
 
 
-def _is_just_written(disk: Disk, path: str) -> bool:
+def _is_fresh(disk: Disk, path: str) -> bool:
     stat = disk.stat(path)
     return stat is not None and abs(time.time_ns() - stat.mtime_ns) < _JUST_NS
 
@@ -246,12 +242,6 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
             if f"files/{path}" not in before
         ]
     )
-
-
-def _is_adopting(act: Act) -> bool:
-    """Whether a past is being taken in: adoption adds no file to the team's own."""
-    row = act.transaction.tables.execute("SELECT adopted FROM team").fetchone()
-    return row is None or row[0] is None
 
 
 def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -> None:

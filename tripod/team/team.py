@@ -68,48 +68,30 @@ FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before
 MAX_TRIES = 5  # how often we begin again because others write the same file
 
 
-def find_root(path: str | os.PathLike[str]) -> str:
-    """The team directory of a project, or that directory itself; it has a ledger.
+def find_team(given: str | os.PathLike[str] | None, start: str | None = None) -> str:
+    """The team directory to work on, which has a ledger (see ``tripod.ledger.locator``).
 
     Args:
-        path: the project's folder (``cafe``), or its team directory (``cafe/.nbs``).
+        given: the project's folder (``cafe``), or its team directory (``cafe/.nbs``).
+        start: where to look from where none is given; the current folder by default.
 
     Raises:
         NoTeamError: there is no team directory, or no ledger in it.
     """
-    given = os.fspath(path)
-    begin = os.path.abspath(given)
-    found = team_of(begin)
-    if found is None or not has_ledger(found):
-        raise NoTeamError(f"no ledger in {begin}: `tripod init {given}` makes one")
-    return found
-
-
-def find_team(given: str | None, start: str | None = None) -> str:
-    """The team directory to work on, which has a ledger (see ``tripod.ledger.locator``).
-
-    Args:
-        given: a project, or the team directory itself.
-        start: where to look from where none is given; the current folder by default.
-
-    Raises:
-        NoTeamError: there is no team directory.
-    """
     if given is not None:
-        return find_root(given)
-    found = named()
-    if found is not None:
-        if has_ledger(found):
-            return found
-        raise NoTeamError(
-            f"no ledger in {found}, which {LEDGER} names: name another team directory there"
-        )
-    begin = os.path.abspath(start or os.getcwd())
-    found = nearest(begin)
-    if found is None:
-        raise NoTeamError(f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one")
-    if not has_ledger(found):
-        raise NoTeamError(f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one")
+        begin = os.path.abspath(given)
+        found = team_of(begin)
+        problem = f"no ledger in {begin}: `tripod init {os.fspath(given)}` makes one"
+    elif (found := named()) is not None:
+        problem = f"no ledger in {found}, which {LEDGER} names: name another team directory there"
+    else:
+        begin = os.path.abspath(start or os.getcwd())
+        found = nearest(begin)
+        problem = f"no {FOLDER}/{DATABASE} here or above {begin}: `tripod init` makes one"
+        if found is not None:
+            problem = f"no ledger in {found}: `tripod init {os.path.dirname(found)}` makes one"
+    if found is None or not has_ledger(found):
+        raise NoTeamError(problem)
     return found
 
 
@@ -124,7 +106,7 @@ def open_team(path: str | os.PathLike[str] | None = None) -> Team:
         NoTeamError: there is no team directory, or no ledger in it.
         LedgerError: the ledger is damaged, or cannot be written.
     """
-    return Team(find_team(None if path is None else os.fspath(path)))
+    return Team(find_team(path))
 
 
 class Team(Context):
@@ -153,7 +135,7 @@ class Team(Context):
         given = os.fspath(path)
         # A ledger of an earlier version may stand in a folder that holds a .nbs by now as well.
         is_root = create or os.path.basename(os.path.abspath(given)) == FOLDER or is_apart(given)
-        super().__init__(given if is_root else find_root(given), create=create)
+        super().__init__(given if is_root else find_team(given), create=create)
         try:
             self.settle_places()
         except BaseException:
