@@ -238,7 +238,7 @@ def test_a_ledger_that_was_not_begun_is_begun_by_init(tmp_path: Path) -> None:
     """The first act died before its COMMIT: the file is there and holds nothing."""
     program = (
         "import os, sys\nfrom tripod.team import adoption\nfrom tripod.team import team\n"
-        "team.take_in = lambda *_: os._exit(9)\nadopt.init(sys.argv[1])\n"
+        "team.take_in = lambda *_: os._exit(9)\nadoption.init(sys.argv[1])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]
     assert subprocess.run(command, cwd=HERE.parent, check=False).returncode == 9
