@@ -5,7 +5,6 @@
 - ``spool``: the run directory, and ``spawn_agent(spec) -> result``.
 - ``wrapper``: the small program that outlives its caller and writes down how the run ended.
 - ``jobs``: runs in the ledger, intent first; they continue after any crash.
-- ``cassette``: a recorded run, played back as a program.
 
 No protocol is known here: workers (``tripod.workers.writer``) and other roles build on it. No hot
 command imports it. Source: spec kernel, sections 2 and 3; design section 8.

@@ -52,15 +52,27 @@ _PASSED = ("node_modules", "site-packages", "__pycache__")
 
 
 def chat_in(path: str) -> str | None:
-    """The first file or folder of that kind which a path shows; None where none is.
+    """The first file or folder that a path shows and that, by its name, holds a team's words.
 
-    Args:
-        path: a file, or a folder with all below it; links are not followed any further.
+    ``path`` is a file, or a folder with all below it; links are not followed any further.
     """
     real = os.path.realpath(path)
     if _TEAM in real.split("/") or not os.path.isdir(real):
         return path if _is_chat(real) else None
-    return next(_links_below(real), None)
+    for folder, folders, names in os.walk(real):
+        folders[:] = sorted(name for name in folders if name not in _PASSED)
+        for found in (f"{folder}/{name}" for name in (*folders, *sorted(names))):
+            if _is_chat(found):
+                return found
+    return None
+
+
+def _is_chat(path: str) -> bool:
+    *folders, name = path.split("/")
+    if _TEAM in (*folders, name):
+        return True
+    lines = name.endswith(_LINES) and not set(_OF_LINES).isdisjoint(folders)
+    return lines or name.endswith(_SUFFIXES) or name == _LEDGER
 
 
 def is_repository(folders: Iterable[str], names: Iterable[str]) -> bool:
@@ -77,22 +89,6 @@ def repository_in(path: str) -> str | None:
             return folder
         folders.sort()
     return None
-
-
-def _links_below(top: str) -> Iterator[str]:
-    for folder, folders, names in os.walk(top):
-        folders[:] = sorted(name for name in folders if name not in _PASSED)
-        every = (f"{folder}/{name}" for name in (*folders, *sorted(names)))
-        yield from filter(_is_chat, every)
-
-
-def _is_chat(path: str) -> bool:
-    parts = path.split("/")
-    if _TEAM in parts:
-        return True
-    name = parts[-1]
-    lines = name.endswith(_LINES) and not set(_OF_LINES).isdisjoint(parts)
-    return lines or name.endswith(_SUFFIXES) or name == _LEDGER
 
 
 # Sealed -----------------------------------------------------------------------------------------
@@ -178,7 +174,7 @@ class ResolvedProgram(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a program is given by content: files, with path, bytes and mode, and whole folders.
+    """Files by path that a program gets by content (bytes and mode), and whole folders of such.
 
     ``lent`` are paths that it sees as they lie on the disk, each with why.
     """
@@ -197,7 +193,7 @@ class Home(NamedTuple):
 
 
 class Isolated(NamedTuple):
-    """How a program is run: its command line, folder and variables, and what that keeps from it.
+    """How a program is run: its command line, folder and variables, and how far it is isolated.
 
     ``problem`` says why it is no namespace. ``sealed`` are the files in memory that stand for words
     of the command line (see ``SpawnSpec``). ``leaves``: what is to come back of its home comes as a
@@ -251,14 +247,14 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
 
 
 def refuse_secret(path: str, secret: Iterable[str]) -> None:
-    """Refuse a file or folder that a program is to have, where that shows what it may not see.
+    """Refuse to give a program a file or folder that shows something that it may not see.
 
     Args:
-        path: what it is to have.
-        secret: what it may not see; beside that whatever, by its name, holds what a team says.
+        path: the file or folder.
+        secret: what it may not see, besides all that holds a team's words by its name.
 
     Raises:
-        RefusedError: it does.
+        RefusedError: it shows such a thing.
     """
     real = os.path.realpath(path)
     hidden = [os.path.realpath(place) for place in secret]
@@ -276,11 +272,9 @@ def refuse_secret(path: str, secret: Iterable[str]) -> None:
 
 
 def given_to(program: ResolvedProgram, limit: int) -> Given:
-    """What a program has of its own: the files that its command line names, and its script.
+    """A program's own files, those that its command line names and its script, by content.
 
-    Args:
-        program: its command line and files.
-        limit: bytes of a file that is given by content; a folder is where all in it is such text.
+    ``limit`` is in bytes: a longer file is lent, and so is a folder with a longer one, or a binary.
 
     Raises:
         RefusedError: one of them cannot be read.
@@ -436,7 +430,8 @@ def isolate(
                 words += ["/bin/sh", "-c", _RETURNS, "sh", f"{HOME}/{home.returns}"]
             argv = (*words.words, start, *program.argv[1:])
             env = {"HOME": HOME, "PATH": _search(visible), "TMPDIR": "/tmp"}  # noqa: S108 - its own
-            made = (bwrap, _sha256_of(bwrap))
+            with open(bwrap, "rb") as file:
+                made = (bwrap, sha256(file.read()).hexdigest())
             leaves = bool(home.returns)
             return Isolated(argv, folder, env, "namespace", None, words.sealed, leaves, made)
     env = {"HOME": f"{folder}/home"}
@@ -464,11 +459,6 @@ def _written_by_others(path: str, *, root: bool = False) -> bool:
     real = os.path.realpath(path)
     found = [os.stat(real), os.stat(os.path.dirname(real))]
     return any(one.st_uid not in owners or one.st_mode & 0o022 for one in found)
-
-
-def _sha256_of(path: str) -> str:
-    with open(path, "rb") as file:
-        return sha256(file.read()).hexdigest()
 
 
 def _within(path: str, folder: str) -> bool:
@@ -534,20 +524,18 @@ def _namespace(words: _Words, visible: Sequence[str], absent: Sequence[str], giv
     for path in shown:
         if path in given.folders:
             words += ["--tmpfs", path]
-            for name in _below(path, given.files):
-                words.file("--file", given.files[name][0], name, given.files[name][1])
+            for name, (data, mode) in given.files.items():
+                if name != path and _within(name, path):
+                    words.file("--file", data, name, mode)
         elif path in given.files and path not in lent:
-            words.file("--ro-bind-data", given.files[path][0], path, given.files[path][1])
+            data, mode = given.files[path]
+            words.file("--ro-bind-data", data, path, mode)
         else:
             words += ["--ro-bind", path, path]
 
 
-def _below(folder: str, files: Iterable[str]) -> Iterator[str]:
-    yield from (path for path in files if path != folder and _within(path, folder))
-
-
 def _tried(words: Sequence[str], hidden: Sequence[str], sealed: Mapping[int, bytes]) -> str | None:
-    """Whether the namespace can be made, and nothing that is to be hidden is seen in it."""
+    """Make the namespace for a trial; why it cannot be used, if it cannot, or shows a secret."""
     places = [os.path.realpath(path) for path in hidden]
     try:
         with sealed_files(list(sealed.values())) as made:

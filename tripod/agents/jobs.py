@@ -48,6 +48,9 @@ from tripod.ledger.kinds.agents import (
     KEPT_LIMIT,
     REQUESTED,
     STARTED,
+    AgentRequested,
+    AgentStarted,
+    Delivered,
     Kept,
 )
 from tripod.ledger.kinds.base import content
@@ -164,15 +167,6 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
     )
 
 
-def cassette_of(team: Team, ordered: Attempt) -> bytes:
-    """A recorded run as a cassette; see ``tripod.agents.cassette``."""
-    from tripod.agents.cassette import format_cassette
-
-    result = recorded(team, ordered)
-    prompt = content_bytes(team.source, team.source.body(ordered.seq + 1)["content"])
-    return format_cassette(prompt, result.stdout, result.stderr, result.exit_code, result.signal)
-
-
 # Jobs -------------------------------------------------------------------------------------------
 
 
@@ -249,7 +243,7 @@ def attempt(team: Team, job: Job, number: int, hooks: RunHooks) -> bool:
                     return False
                 ordered = Attempt(spawn, job.role, job.subject, number, "requested", -1)
                 sources = (*job.sources, *hooks.requested(act, ordered))
-                entries = act.append(_requested(job, ordered, order, spec, sources, key=key))
+                entries = act.append(_requested(job, ordered, order, spec.stdin, sources, key=key))
                 ordered = ordered._replace(seq=entries[0].seq)
         except BaseException:
             spool.remove()
@@ -262,65 +256,50 @@ def attempt(team: Team, job: Job, number: int, hooks: RunHooks) -> bool:
 
 
 def _requested(
-    job: Job,
-    ordered: Attempt,
-    order: bytes,
-    spec: SpawnSpec,
-    sources: tuple[int, ...],
-    *,
-    key: str,
+    job: Job, ordered: Attempt, order: bytes, prompt: bytes, sources: tuple[int, ...], *, key: str
 ) -> list[Draft]:
-    return [
-        REQUESTED.draft(
-            {
-                "spawn": ordered.spawn,
-                "role": ordered.role,
-                "subject": ordered.subject,
-                "attempt": ordered.attempt,
-                "spec": order,
-                "sha256": sha256(order).hexdigest(),
-                "key": key,
-            },
-            job.actor,
-        ),
-        DELIVERED.draft(
-            {
-                "spawn": ordered.spawn,
-                "channel": "prompt",
-                "content": spec.stdin,
-                "sha256": sha256(spec.stdin).hexdigest(),
-                "sources": list(sources),
-            }
-        ),
-    ]
+    requested: AgentRequested = {
+        "spawn": ordered.spawn,
+        "role": ordered.role,
+        "subject": ordered.subject,
+        "attempt": ordered.attempt,
+        "spec": order,
+        "sha256": sha256(order).hexdigest(),
+        "key": key,
+    }
+    delivered: Delivered = {
+        "spawn": ordered.spawn,
+        "channel": "prompt",
+        "content": prompt,
+        "sha256": sha256(prompt).hexdigest(),
+        "sources": list(sources),
+    }
+    return [REQUESTED.draft(requested, job.actor), DELIVERED.draft(delivered)]
 
 
 def _note(team: Team, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
     """Step 3, if nobody did it: also of a run that has ended meanwhile."""
-    if look.started is None:
-        return
-    with team.act() as act:
-        _append_started(act, ordered, look, hooks)
+    if look.started is not None:
+        with team.act() as act:
+            _append_started(act, ordered, look, hooks)
 
 
 def _append_started(act: Act, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
     found = look.started
     failed = look.end is not None and look.end.outcome == "not_started"
-    if found is None or failed or _state(act, ordered) != "requested":
-        return
-    draft = STARTED.draft(
-        {
+    if found is not None and not failed and _state(act, ordered) == "requested":
+        body: AgentStarted = {
             "spawn": ordered.spawn,
             "pid": found.child,
             "start_time": found.child_start,
             "argv_sha256": found.argv_sha256,
         }
-    )
-    act.append([draft])
-    hooks.started(act, ordered)
+        act.append([STARTED.draft(body)])
+        hooks.started(act, ordered)
 
 
 def _state(act: Act, ordered: Attempt) -> str:
+    """The state of a run as this transaction sees it."""
     sql = "SELECT state FROM agents WHERE spawn = ?"
     return str(act.transaction.tables.execute(sql, (ordered.spawn,)).fetchone()[0])
 
@@ -419,22 +398,22 @@ async def run(
     while True:
         last = newest(team.store.db, job.role, job.subject)
         if last is None or last.attempt < first:
-            if not attempt(team, job, first, hooks):
-                await _somebody_else(team, job, first, hooks)
+            number = first
         elif last.state == "abandoned" and last.attempt < first + max_attempts - 1:
-            if not attempt(team, job, last.attempt + 1, hooks):
-                await _somebody_else(team, job, last.attempt + 1, hooks)
+            number = last.attempt + 1
         elif last.state in ("ended", "abandoned"):
             return last, recorded(team, last)
         else:
             await _over(team, last, hooks)
+            continue
+        if not attempt(team, job, number, hooks):
+            await _somebody_else(team, job, number, hooks)
 
 
 async def _somebody_else(team: Team, job: Job, number: int, hooks: RunHooks) -> None:
-    """Wait until a coordinator that was faster has done, or died."""
+    """Wait until a faster coordinator is done, or dead."""
     spawn = spawn_id(job.role, job.subject, number, described(job.spec(number)))
-    spool = spool_of(team, spawn, hooks.files(team, job.subject))
-    await asyncio.to_thread(spool.wait)
+    await asyncio.to_thread(spool_of(team, spawn, hooks.files(team, job.subject)).wait)
 
 
 async def _over(team: Team, ordered: Attempt, hooks: RunHooks) -> None:

@@ -24,6 +24,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import inf
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -131,7 +132,7 @@ def unseen(team: Team, reader: str) -> Unseen:
     Raises:
         BadArgumentError: not the handle of a reader.
     """
-    _check_reader(reader)
+    _check_handle(reader, "reader")
     db = team.store.db
     key = team.queue + reader  # in each queue a reader has a place of its own
     row = db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
@@ -164,12 +165,12 @@ def _published(team: Team, start: int, stop: int) -> int:
     return sum(front + slash == team.queue for front, slash, _ in fronts)
 
 
-def _check_reader(reader: str) -> None:
+def _check_handle(handle: str, name: str = "handle") -> None:
     from tripod.projections.chat.format import valid_handle
 
-    problem = valid_handle(reader)
+    problem = valid_handle(handle)
     if problem is not None:
-        raise BadArgumentError(f"reader: {problem.removeprefix('handle: ')}")
+        raise BadArgumentError(f"{name}: {problem.removeprefix('handle: ')}")
 
 
 def mark_seen(team: Team, reader: str, found: Unseen) -> None:
@@ -331,10 +332,9 @@ def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = L
     """
 
     def look() -> Claim | None:
-        try:
+        with suppress(NotFoundError):
             return claim(team, holder, lease=lease)
-        except NotFoundError:
-            return None
+        return None
 
     def soon() -> float:
         now = time.time_ns() // 1000
@@ -345,13 +345,9 @@ def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = L
 
 
 def _check_holder(holder: str) -> None:
-    from tripod.projections.chat.format import valid_handle
-
-    problem = valid_handle(holder)
-    if problem is None and holder == NOBODY:
-        problem = f"handle: {NOBODY!r} stands for a caller that gave no name"
-    if problem is not None:
-        raise BadArgumentError(problem)
+    _check_handle(holder)
+    if holder == NOBODY:
+        raise BadArgumentError(f"handle: {NOBODY!r} stands for a caller that gave no name")
 
 
 def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str]:

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from tripod.agents import jobs, spec, spool, wrapper
-from tripod.agents.cassette import OTHER_PROMPT, player
 from tripod.agents.jobs import Attempt, Job, RunHooks
 from tripod.agents.spec import Parameters, SpawnResult, SpawnSpec
-from tripod.agents.spool import RUNNING, spawn_agent
+from tripod.agents.spool import RUNNING
 from tripod.projections.engine import source_of
 from tripod.recovery import redaction
 from tripod.team import adoption
@@ -309,28 +308,6 @@ def test_who_gives_a_run_up_that_somebody_else_just_settled_looks_again(
 
 
 # Afterwards ------------------------------------------------------------------------------------
-
-
-def test_a_recorded_run_plays_back_as_a_program(team: Team, tmp_path: Path) -> None:
-    program = "import sys; print(sys.stdin.read()); sys.stderr.write('odd'); sys.exit(3)"
-    order = errand(sys.executable, "-c", program, stdin=b"ask")
-    ordered, result = asyncio.run(jobs.run(team, order))
-    path = tmp_path / "cassette.json"
-    path.write_bytes(jobs.cassette_of(team, ordered))
-    again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"ask")))
-    assert (again.stdout, again.stderr, again.exit_code) == (result.stdout, b"odd", 3)
-    other = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)), stdin=b"else")))
-    assert (other.exit_code, other.stdout) == (OTHER_PROMPT, b"")
-    path.write_bytes(b"{}")
-    assert b"is no cassette" in asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path))))).stderr
-
-
-def test_a_run_that_was_killed_plays_back_as_killed(team: Team, tmp_path: Path) -> None:
-    ordered, result = asyncio.run(jobs.run(team, errand("sh", "-c", "echo x; kill -9 $$")))
-    path = tmp_path / "cassette.json"
-    path.write_bytes(jobs.cassette_of(team, ordered))
-    again = asyncio.run(spawn_agent(SpawnSpec(argv=player(str(path)))))
-    assert (again.status, again.signal, again.stdout) == (result.status, 9, b"x\n")
 
 
 def test_what_an_agent_was_given_and_said_can_be_erased(team: Team) -> None:
