@@ -145,7 +145,13 @@ def link_all(
         if draft.id:
             there = given.get(draft.id) or known(draft.id)
             if there is not None:
-                _same_or_raise(draft, there)
+                erased = there.body is None
+                if draft.kind != there.kind or not (
+                    erased or format_value(draft.body) == there.body
+                ):
+                    raise IdReusedError(
+                        f"id {draft.id} stands at entry {there.seq} with another body"
+                    )
                 linked.entries.append(there)
                 continue
         entry = link(tip, draft, at, draft.id or new_id, draft.salt or salt)
@@ -162,13 +168,6 @@ def link_all(
         linked.entries.append(entry)
         linked.fresh.append(entry)
     return linked
-
-
-def _same_or_raise(draft: Draft, known: Entry) -> None:
-    """Accept a known id with the same body (a retry); refuse it with another body."""
-    if draft.kind == known.kind and (known.body is None or format_value(draft.body) == known.body):
-        return
-    raise IdReusedError(f"id {draft.id} stands at entry {known.seq} with another body")
 
 
 def check_link(header: Header, seq: int, prev: str, origin: str) -> str | None:

@@ -38,13 +38,10 @@ def uuid7(ns: int, entropy: str) -> str:
     >>> uuid7(1795294675123456789, "0123456789abcde")
     '01a1ffe6-c0b3-774f-8012-3456789abcde'
     """
-    return _uuid7_front(ns) + f"{entropy[:3]}-{entropy[3:]}"
-
-
-def _uuid7_front(ns: int) -> str:
     ms, rest = divmod(ns, 1_000_000)
-    text = f"{ms:012x}"
-    return f"{text[:8]}-{text[8:]}-7{(rest << 12) // 1_000_000:03x}-8"
+    time_ = f"{ms:012x}"
+    fraction = (rest << 12) // 1_000_000
+    return f"{time_[:8]}-{time_[8:]}-7{fraction:03x}-8{entropy[:3]}-{entropy[3:]}"
 
 
 def fresh_ids(count: int) -> list[tuple[str, bytes]]:
@@ -53,11 +50,7 @@ def fresh_ids(count: int) -> list[tuple[str, bytes]]:
     The ids of one call rise: they count up from a random place (RFC 9562, section 6.2), so that a
     batch is added at the end of the index of ids.
     """
-    front = _uuid7_front(time.time_ns())
+    now = time.time_ns()
     salts = os.urandom(32 * count)
     first = int.from_bytes(os.urandom(8), "big") >> 5
-    pairs = []
-    for n in range(count):
-        tail = f"{first + n:015x}"
-        pairs.append((f"{front}{tail[:3]}-{tail[3:]}", salts[32 * n : 32 * n + 32]))
-    return pairs
+    return [(uuid7(now, f"{first + n:015x}"), salts[32 * n : 32 * n + 32]) for n in range(count)]

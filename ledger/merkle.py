@@ -69,17 +69,6 @@ class Tree:
         return digest
 
 
-def list_nodes(leaves: Sequence[bytes]) -> Nodes:
-    """Serve nodes from leaf hashes in memory (tests, small exports)."""
-
-    def nodes(height: int, index: int) -> bytes:
-        if height == 0:
-            return leaves[index]
-        return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
-
-    return nodes
-
-
 def root_of(nodes: Nodes, start: int, stop: int) -> bytes:
     """Root over the leaves [start, stop); ``start`` is a multiple of the split (RFC 6962 MTH)."""
     count = stop - start

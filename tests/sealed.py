@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tripod.ledger.entry import leaf_hash
-from tripod.ledger.merkle import inclusion_proof, list_nodes, root_of
+from tripod.ledger.merkle import Nodes, inclusion_proof, node_hash, root_of
 from tripod.ledger.tlog.note import COSIGNATURE, Note, SigningKey
 from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness
 from tripod.ledger.tlog.proof import Proof
@@ -19,7 +19,9 @@ __all__ = [
     "TIME",
     "VECTORS",
     "WITNESSES",
+    "format_policy",
     "leaves_of",
+    "list_nodes",
     "proof_of",
     "seal_of",
     "sealed",
@@ -51,6 +53,28 @@ POLICY = Policy(
 def leaves_of(entries: Sequence[bytes]) -> list[bytes]:
     """The leaf hashes of entries."""
     return [leaf_hash(entry) for entry in entries]
+
+
+def list_nodes(leaves: Sequence[bytes]) -> Nodes:
+    """Serve the nodes of a tree from its leaf hashes."""
+
+    def nodes(height: int, index: int) -> bytes:
+        if height == 0:
+            return leaves[index]
+        return node_hash(nodes(height - 1, 2 * index), nodes(height - 1, 2 * index + 1))
+
+    return nodes
+
+
+def format_policy(policy: Policy) -> bytes:
+    """A policy as a person would write it, in the plainest spelling."""
+    rows: list[list[str | None]] = [["log", log.key.format(), log.url] for log in policy.logs]
+    rows += [["witness", name, key.format(), url] for name, key, url in policy.witnesses]
+    for name, threshold, members in policy.groups:
+        words = {len(members): "all", 1: "any"} if len(members) > 1 else {1: "all"}
+        rows.append(["group", name, words.get(threshold, str(threshold)), *members])
+    rows.append(["quorum", policy.quorum or "none"])
+    return "".join(" ".join(filter(None, row)) + "\n" for row in rows).encode()
 
 
 def seal_of(leaves: Sequence[bytes], origin: str = LOG.name) -> Seal:

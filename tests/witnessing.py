@@ -14,10 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sealed import LOG, TIME, leaves_of, seal_of
+from sealed import LOG, TIME, leaves_of, list_nodes, seal_of
 
 from tripod.ledger.files import replace_file
-from tripod.ledger.merkle import consistency_proof, list_nodes
+from tripod.ledger.merkle import consistency_proof
 from tripod.ledger.tlog.note import Note
 from tripod.ledger.tlog.seal import format_seal, sign_seal
 from tripod.ledger.tlog.witness import CosignRequest, format_request

@@ -12,7 +12,6 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    Literal,
     NotRequired,
     Union,
     get_args,
@@ -40,7 +39,7 @@ class Closed(BaseModel):
 class BodyModel(Closed):
     """The body of one kind; ``v`` is the model's own version."""
 
-    v: Literal[1]
+    v: Annotated[int, Field(ge=1, le=1)]  # not Literal[1]: that takes `true` for 1
 
 
 def fields_of(declared: type[Any]) -> dict[str, tuple[Any, bool]]:

@@ -54,15 +54,11 @@ def erase(db: sqlite3.Connection, seq: int, body: dict[str, Any]) -> None:
     The newest entry must be the one that says so: the triggers let nothing else pass.
     """
     db.execute("UPDATE entries SET salt = NULL, body = NULL WHERE seq = ?", (seq,))
-    for digest in orphans(db, {digest for digest, _ in named_blobs(body)}):
-        db.execute("DELETE FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),))
+    named = "SELECT 1 FROM entries WHERE instr(body, ?) LIMIT 1"
+    for digest in sorted({digest for digest, _ in named_blobs(body)}):
+        if db.execute(named, (naming(digest),)).fetchone() is None:
+            db.execute("DELETE FROM blobs WHERE sha256 = ?", (bytes.fromhex(digest),))
     db.execute("INSERT INTO unswept (entry) VALUES (?)", (seq,))
-
-
-def orphans(db: sqlite3.Connection, digests: set[str]) -> list[str]:
-    """Those blobs that no body names, in order."""
-    sql = "SELECT 1 FROM entries WHERE instr(body, ?) LIMIT 1"
-    return [d for d in sorted(digests) if db.execute(sql, (naming(d),)).fetchone() is None]
 
 
 def unswept(db: sqlite3.Connection) -> list[int]:

@@ -213,11 +213,6 @@ def parsed() -> Iterator[None]:
         raise damaged from error
 
 
-def split_stack(stack: bytes) -> list[bytes]:
-    """Cut the head's stored stack into its 32-byte hashes."""
-    return [stack[at : at + 32] for at in range(0, len(stack), 32)]
-
-
 def stored_tree(size: int, stack: bytes) -> Tree:
     """The tree that the head's row describes.
 
@@ -225,7 +220,7 @@ def stored_tree(size: int, stack: bytes) -> Tree:
         LedgerDamagedError: its size and its stack do not fit each other.
     """
     try:
-        return Tree(size, split_stack(stack))
+        return Tree(size, [stack[at : at + 32] for at in range(0, len(stack), 32)])
     except ValueError as error:
         raise LedgerDamagedError(
             f"the head row is damaged ({error}); run `tripod verify`"

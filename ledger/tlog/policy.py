@@ -15,9 +15,8 @@ One text file says it, and tools in other languages read the same::
 - ``quorum <name>|none``, exactly once: what must be reached for a seal to be believed.
 
 People write these files. So, unlike our other formats, more than one spelling is read: empty
-lines, lines that begin with ``#``, and spaces or tabs between words. ``format_policy`` writes the
-plain one, and reading that gives the same policy. A ``#`` within a line is refused: whether it
-begins a comment, tools disagree.
+lines, lines that begin with ``#``, and spaces or tabs between words. A ``#`` within a line is
+refused: whether it begins a comment, tools disagree.
 
 Source: spec: tlog-formats 8.
 """
@@ -145,24 +144,6 @@ def parse_policy(data: bytes) -> Policy:
     )
 
 
-def format_policy(policy: Policy) -> bytes:
-    """Write a policy in its plain spelling: ``parse_policy`` gives it back.
-
-    Raises:
-        MalformedError: it could not be read back, for the reasons that ``parse_policy`` gives.
-    """
-    lines = [_line("log", log.key.format(), log.url) for log in policy.logs]
-    lines += [_line("witness", name, key.format(), url) for name, key, url in policy.witnesses]
-    lines += [
-        _line("group", group.name, _threshold(group), *group.members) for group in policy.groups
-    ]
-    lines.append(_line("quorum", _NONE if policy.quorum is None else policy.quorum))
-    data = "".join(lines).encode("utf-8", "surrogatepass")
-    if parse_policy(data) != policy:
-        raise MalformedError("policy: a name or URL in it is not one word")
-    return data
-
-
 # Within ----------------------------------------------------------------------------------------
 
 
@@ -256,13 +237,3 @@ def _checked_url(url: str | None) -> str | None:
     if url is not None and not _URL.fullmatch(url):
         _refuse(f"{url[:100]!r} is no http or https URL")
     return url
-
-
-def _threshold(group: Group) -> str:
-    if group.threshold == len(group.members):
-        return "all"
-    return "any" if group.threshold == 1 else str(group.threshold)
-
-
-def _line(*words: str | None) -> str:
-    return " ".join(word for word in words if word is not None) + "\n"

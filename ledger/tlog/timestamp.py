@@ -86,9 +86,9 @@ def open_receipt(
     except ValueError as error:
         raise MalformedError(f"timestamp: not a reply of an authority: {error}") from error
     if status != _GRANTED:
-        raise MalformedError(
-            f"timestamp: the authority did not grant it (status {status}{_said(response)})"
-        )
+        words = "; ".join(response.status_string)[:200]
+        why = f"status {status}: {words}" if words else f"status {status}"
+        raise MalformedError(f"timestamp: the authority did not grant it ({why})")
     builder = VerifierBuilder(roots=list(roots))
     if nonce is not None:
         builder = builder.nonce(nonce)
@@ -110,11 +110,6 @@ def _stamp(response: TimeStampResponse) -> Stamp:
         seconds, millis = accuracy.seconds or 0, accuracy.millis or 0
         micros = (seconds * 1000 + millis) * 1000 + (accuracy.micros or 0)
     return Stamp(round(info.gen_time.timestamp() * 1_000_000), micros, info.serial_number)
-
-
-def _said(response: TimeStampResponse) -> str:
-    words = "; ".join(response.status_string)
-    return f": {words[:200]}" if words else ""
 
 
 # Just enough DER to find the certificates -------------------------------------------------------

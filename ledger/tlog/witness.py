@@ -188,11 +188,16 @@ def decide(
         return refusal(422 if empty else 400, str(error))
     if request.old > seal.size:
         return refusal(400, f"the old size {request.old} is more than the seal's {seal.size}")
-    size, root, since = (0, EMPTY_ROOT, 0) if last is None else _kept(last, origin, key)
+    size, root, since = 0, EMPTY_ROOT, 0
+    if last is not None:
+        (_, size, root, _), since = kept_seal(last, origin, key.verifier())
     if request.old != size:
         return Verdict(Response(409, SIZE_TYPE, f"{size}\n".encode()))
     if not check_consistency(size, root, seal.size, seal.root, request.hashes):
-        return refusal(422, _discontinued(size, seal))
+        problem = f"no proof that {origin} grew from {size} entries, as cosigned, to {seal.size}"
+        if size == seal.size:
+            problem = f"another root was cosigned at size {size} of {origin}: it forked"
+        return refusal(422, problem)
     own = cosign_seal(seal, key, max(seconds, since))
     answer = Response(200, TEXT_TYPE, format_signatures([own]))
     return Verdict(answer, Note(request.note.text, (*good, own)))
@@ -220,17 +225,6 @@ def kept_seal(last: Note, origin: str, key: VerifierKey) -> tuple[Seal, int]:
 
 
 # Within ----------------------------------------------------------------------------------------
-
-
-def _kept(last: Note, origin: str, key: SigningKey) -> tuple[int, bytes, int]:
-    seal, seconds = kept_seal(last, origin, key.verifier())
-    return seal.size, seal.root, seconds
-
-
-def _discontinued(size: int, seal: Seal) -> str:
-    if size == seal.size:
-        return f"another root was cosigned at size {size} of {seal.origin}: it forked"
-    return f"no proof that {seal.origin} grew from {size} entries, as cosigned, to {seal.size}"
 
 
 def _check(request: CosignRequest) -> None:

@@ -158,6 +158,7 @@ def test_the_model_accepts_what_is_drafted_and_nothing_else(
         draft.body | {"unheard-of": "x"},
         draft.body | {"v": 2},
         draft.body | {"v": "1"},
+        draft.body | {"v": True},
         {name: 1.5 if type(value) is int else value for name, value in draft.body.items()},
         *(
             {name: value for name, value in draft.body.items() if name != gone}

@@ -10,6 +10,7 @@ import naive_tree as naive
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sealed import list_nodes
 
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import (
@@ -19,7 +20,6 @@ from tripod.ledger.merkle import (
     check_inclusion,
     consistency_proof,
     inclusion_proof,
-    list_nodes,
     node_hash,
     root_of,
 )

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from sample_ledger import faults, opening, said
+from sealed import list_nodes as nodes_of
 
 from tripod.ledger.entry import Entry, leaf_hash
 from tripod.ledger.errors import (
@@ -30,7 +31,6 @@ from tripod.ledger.merkle import (
     inclusion_proof,
     root_of,
 )
-from tripod.ledger.merkle import list_nodes as nodes_of
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION
 from tripod.ledger.sqlite.store import SQLiteStore, explained

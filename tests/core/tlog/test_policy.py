@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sealed import LOG, OTHER_LOG, POLICY, WITNESSES, leaves_of, seal_of, sealed
+from sealed import LOG, OTHER_LOG, POLICY, WITNESSES, format_policy, leaves_of, seal_of, sealed
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import COSIGNATURE, ED25519, Note, VerifierKey
@@ -15,7 +15,6 @@ from tripod.ledger.tlog.policy import (
     Policy,
     TrustedLog,
     Witness,
-    format_policy,
     open_under,
     parse_policy,
 )
@@ -144,26 +143,6 @@ def test_what_people_write_is_read() -> None:
 def test_each_mistake_is_named_with_its_line(text: str, complaint: str) -> None:
     with pytest.raises(MalformedError, match=f"policy: .*{complaint}"):
         parsed(text)
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        POLICY._replace(quorum="unseen"),
-        POLICY._replace(quorum="a b"),
-        POLICY._replace(groups=(Group("seen", 2, ("w1",)),)),
-        POLICY._replace(groups=(Group("seen", 1, ()),)),
-        POLICY._replace(groups=(Group("seen", 1, ("seen",)),)),
-        POLICY._replace(logs=(TrustedLog(LOG.verifier(), "https://a b"),)),
-        POLICY._replace(logs=(TrustedLog(LOG.verifier(), "https://a\nquorum none"),)),
-        POLICY._replace(witnesses=(*POLICY.witnesses, *POLICY.witnesses)),
-        POLICY._replace(witnesses=(Witness("\ud800", WITNESSES[0].verifier()),)),
-        Policy((), quorum="none"),
-    ],
-)
-def test_what_could_not_be_read_back_is_not_written(policy: Policy) -> None:
-    with pytest.raises(MalformedError):
-        format_policy(policy)
 
 
 # The quorum ------------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sealed import LOG, OTHER_LOG, POLICY, VECTORS, leaves_of, proof_of, seal_of, sealed
+from sealed import LOG, OTHER_LOG, POLICY, VECTORS, leaves_of, list_nodes, proof_of, seal_of, sealed
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
-from tripod.ledger.merkle import inclusion_proof, list_nodes
+from tripod.ledger.merkle import inclusion_proof
 from tripod.ledger.tlog.note import MAX_SIZE, Note, Signature, format_note
 from tripod.ledger.tlog.policy import Policy, TrustedLog
 from tripod.ledger.tlog.proof import (

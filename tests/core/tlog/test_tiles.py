@@ -6,14 +6,11 @@ from hashlib import sha256
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sealed import VECTORS, leaves_of
+from sealed import VECTORS, leaves_of, list_nodes
 
 from tripod.ledger.entry import MAX_HEADER
 from tripod.ledger.errors import MalformedError, TooLargeError
-from tripod.ledger.merkle import (
-    list_nodes,
-    root_of,
-)
+from tripod.ledger.merkle import root_of
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import MAX_SIZE
 from tripod.ledger.tlog.tiles import (

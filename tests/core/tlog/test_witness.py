@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of, seal_of
+from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of, list_nodes, seal_of
 
 from tripod.ledger.errors import MalformedError, NotVerifiedError
-from tripod.ledger.merkle import consistency_proof, list_nodes
+from tripod.ledger.merkle import consistency_proof
 from tripod.ledger.tlog.note import Note, Signature, SigningKey, cosignature_time, sign, verify
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, sign_seal
 from tripod.ledger.tlog.witness import (

@@ -7,12 +7,12 @@ import pytest
 from drafts import anchor_received
 from hypothesis import given
 from hypothesis import strategies as st
-from sealed import LOG, POLICY, TIME, WITNESSES
+from sealed import LOG, POLICY, TIME, WITNESSES, format_policy
 
 from tripod.chat import writer as chat_send
 from tripod.cli import main
 from tripod.ledger.tlog.note import Note, format_note
-from tripod.ledger.tlog.policy import Policy, format_policy
+from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adoption
 from tripod.team.team import Team

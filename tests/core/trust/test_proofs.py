@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_export import files_of, key_of, rows_of, seal_note
-from sealed import LOG, OTHER_LOG
+from sealed import LOG, OTHER_LOG, list_nodes
 from specimens import build, database
 
 from tripod.errors import NotFoundError, RefusedError
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.errors import MalformedError
-from tripod.ledger.merkle import inclusion_proof, list_nodes
+from tripod.ledger.merkle import inclusion_proof
 from tripod.ledger.tlog.note import parse_note
 from tripod.ledger.tlog.proof import parse_proof
 from tripod.ledger.tlog.witness import CosignRequest, format_request, parse_request

@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from sealed import list_nodes
 from specimens import SAID
 
 from tripod.bus import events as bus
@@ -16,7 +17,7 @@ from tripod.errors import RefusedError
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
-from tripod.ledger.merkle import list_nodes, root_of
+from tripod.ledger.merkle import root_of
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.seal import Seal, format_seal, open_seal, parse_seal
 from tripod.team import adoption

@@ -4,21 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of
+from sealed import LOG, OTHER_LOG, TIME, WITNESSES, leaves_of, list_nodes
 from tlog_scales.backend import LocalBackend
 from tlog_scales.reader import TilesReader
 from tlog_scales.signing import PlainEd25519Signer, Vkey, VkeySet
 from tlog_scales.tlog import Checkpoint
 from tlog_scales.writer import TilesWriter
 
-from tripod.ledger.merkle import (
-    Nodes,
-    Tree,
-    consistency_proof,
-    inclusion_proof,
-    list_nodes,
-    root_of,
-)
+from tripod.ledger.merkle import Nodes, Tree, consistency_proof, inclusion_proof, root_of
 from tripod.ledger.tlog.note import Note, format_note, parse_note
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, open_seal, parse_seal, sign_seal
 from tripod.ledger.tlog.tiles import (

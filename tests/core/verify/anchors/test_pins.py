@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from git_repo import Git
-from sealed import LOG, TIME, WITNESSES
+from sealed import LOG, TIME, WITNESSES, format_policy
 from specimens import Row, database, forge, read
 from story import BEGIN, Clock
 
@@ -18,7 +18,7 @@ from tripod.cli import main
 from tripod.ledger.entry import leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.tlog.note import Note, format_note
-from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness, format_policy
+from tripod.ledger.tlog.policy import Group, Policy, TrustedLog, Witness
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adoption
 from tripod.team.team import Team
