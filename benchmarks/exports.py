@@ -15,7 +15,7 @@ from tripod.ledger.sqlite.reader import block_nodes, read_only
 from tripod.ledger.tlog.note import Note, SigningKey, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.team.team import Team
-from tripod.trust.export import export, update
+from tripod.trust.export import export, update_record
 
 __all__ = ["EXPORTS", "NEW", "keep_record", "seal_by_hand"]
 
@@ -38,7 +38,7 @@ def keep_record(root: str) -> None:
     """Write the record of a team that was sealed."""
     with closing(read_only(f"{root}/{DATABASE}")) as db:
         note = db.execute("SELECT note FROM seals ORDER BY seq DESC LIMIT 1").fetchone()[0]
-    update(root, f"{root}/{DATABASE}", note)
+    update_record(root, f"{root}/{DATABASE}", note)
 
 
 def _key(origin: str) -> SigningKey:

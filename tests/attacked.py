@@ -109,7 +109,7 @@ def build_world(folder: Path) -> World:
     with at_home(home):
         root = build(str(folder / "now"))
         stages.append(_kept(folder / "0", root, home))
-        keys.store(keys.key_path(ORIGIN), KEY, None)
+        keys.store_key(keys.key_path(ORIGIN), KEY, None)
         with Team(root) as team:
             sealing.new_key(team)
         for number in range(1, 6):
@@ -122,7 +122,7 @@ def build_world(folder: Path) -> World:
                 decisions_log.log(team, request)
             stages.append(_kept(folder / str(number), root, home))
         with Team(root) as team:
-            actors.enrol(team, ACTOR, keys.never)
+            actors.enrol(team, ACTOR, keys.no_passphrase)
             for number in range(4):
                 events.publish(team, "parser", "task-complete", "normal", f"late task {number}")
                 chat_send.send(team, "side", "claude", f"late note {number}")

@@ -596,7 +596,7 @@ def _then(first: Callable[[str], None], *rest: Callable[[str], None]) -> Callabl
 
 def _rotated(root: str) -> None:
     with Team(root) as team:
-        sealing.rotate_key(team, keys.never, None)
+        sealing.rotate_key(team, keys.no_passphrase, None)
 
 
 def _forked(root: str) -> None:
@@ -678,7 +678,7 @@ def authored(root: str) -> None:
     """Two actors have keys and act; the ledger has none of its own."""
     with Team(root) as team:
         for handle in ("bench", "alex"):
-            authors.enrol(team, handle, keys.never)
+            authors.enrol(team, handle, keys.no_passphrase)
         chat_send.send(team, "side", "bench", "Three figures, @alex.")
         bus.publish(team, "alex", "task-complete", "normal", "read")
         bus.publish(team, "bench", "task-complete", "normal", "measured")
@@ -686,12 +686,12 @@ def authored(root: str) -> None:
 
 def _rotated_actor(root: str) -> None:
     with Team(root) as team:
-        authors.enrol(team, "bench", keys.never)
+        authors.enrol(team, "bench", keys.no_passphrase)
 
 
 def _revoked_actor(root: str) -> None:
     with Team(root) as team:
-        authors.revoke(team, "bench", "stolen", keys.never)
+        authors.revoke(team, "bench", "stolen", keys.no_passphrase)
 
 
 def _signed(**where: str) -> Callable[[list[Row]], int]:
@@ -737,7 +737,7 @@ def private(root: str, handle: str, *, since: int = -1) -> SigningKey:
     with Team(root) as team:
         sql = "SELECT vkey FROM actors WHERE handle = ? AND NOT revoked ORDER BY number"
         vkey = team.store.db.execute(sql, (handle,)).fetchall()[since][0]
-    return keys.load(authors.key_path(vkey), handle)
+    return keys.load_key(authors.key_path(vkey), handle)
 
 
 def _by(handle: str, **where: str) -> Callable[[str], None]:

@@ -50,8 +50,8 @@ from tripod.projections import (
 from tripod.projections.decisions.format import log_name_problem
 from tripod.projections.engine import ahead_of
 from tripod.projections.team import tables as team_tables
-from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather
-from tripod.verify.anchors.git_growth import versions
+from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather_anchors
+from tripod.verify.anchors.git_growth import open_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
 from tripod.verify.anchors.heads import Outside
 from tripod.verify.check import Evidence, FilesJudged, HeadsJudged, Scanned, Subject
@@ -307,7 +307,7 @@ class OpenEvidence(Evidence):
         """Reads versions of a decision log again (``tripod.verify.anchors.git_growth``)."""
         disk = self.disk
         assert disk is not None
-        return versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
+        return open_versions(os.path.normpath(disk.full(f"{LOG.folder}/{name}")))
 
     def measured(self, path: str, size: int) -> tuple[str, int] | None:
         """Digest of a file's first bytes, and its length; None: no file (OSError: unreadable)."""
@@ -505,7 +505,7 @@ def collect(
 def look_outside(evidence: OpenEvidence, asked: AnchorOptions) -> None:
     """Collect what is remembered elsewhere."""
     try:
-        evidence.outside = gather(
+        evidence.outside = gather_anchors(
             evidence.root, asked, live=evidence.has_ledger, logs=_logs_elsewhere(evidence)
         )
     except OutsideError as error:

@@ -51,7 +51,7 @@ from tripod.verify.check import (
 from tripod.verify.checks import CHECKS
 from tripod.verify.checks.writers_authorised import Demand
 from tripod.verify.evidence import NEARBY, OpenEvidence, collect, look_outside
-from tripod.verify.export.files import compare_record, is_export, load
+from tripod.verify.export.files import compare_record, is_export, load_export
 from tripod.verify.finding import located
 from tripod.verify.fold import Compared
 from tripod.verify.scan.database import begin_scan, scan_since
@@ -192,7 +192,7 @@ def _load(evidence: OpenEvidence, directory: str) -> None:
     database.scratch = TemporaryDirectory(prefix="tripod-")
     database.path, database.source = f"{database.scratch.name}/{ledger.DATABASE}", directory
     try:
-        loaded = load(directory, database.path, database.keys)
+        loaded = load_export(directory, database.path, database.keys)
         database.bodies = loaded.bodies
         evidence.record = loaded.judged()
         evidence.problem = database.open() or evidence.problem

@@ -32,7 +32,7 @@ def _witness(call: Call) -> None:
         failed: list[TripodError] = []
         for where, ask, keys in asked:
             try:
-                _say_receipt(call, anchoring.witness(team, ask, keys, where))
+                _say_receipt(call, anchoring.ask_witness(team, ask, keys, where))
             except LedgerError:  # no other witness can help
                 raise
             except TripodError as error:
@@ -46,12 +46,12 @@ def _witness(call: Call) -> None:
 
 
 def _tsa(call: Call) -> None:
-    from tripod.trust.anchor import stamp
+    from tripod.trust.anchor import ask_timestamp
 
     with call.team() as team:
         team.refresh()
         _seal_first(team)
-        _say_receipt(call, stamp(team, call.url, call.ca, call.timeout))
+        _say_receipt(call, ask_timestamp(team, call.url, call.ca, call.timeout))
 
 
 def _git(call: Call) -> None:
@@ -61,13 +61,13 @@ def _git(call: Call) -> None:
     with call.team() as team:
         team.refresh()
         _seal_first(team)
-        got = git_ref.remember(team, ref)
+        got = git_ref.commit_seal(team, ref)
         if got is not None:
             _say_receipt(call, got)
         else:
             remark(f"the newest seal stands on {ref} already")
         if call.push is not None:
-            git_ref.push(team, ref, call.push)
+            git_ref.push_ref(team, ref, call.push)
 
 
 def _ask(call: Call) -> None:
@@ -95,7 +95,7 @@ def _take(call: Call) -> None:
     with call.team() as team:
         team.refresh()
         keys = _keys(team, call.key, None)
-        _say_receipt(call, anchoring.take_late(team, body, keys, call.file))
+        _say_receipt(call, anchoring.record_late_answer(team, body, keys, call.file))
 
 
 def _list(call: Call) -> None:
@@ -147,7 +147,7 @@ def _roads(call: Call, team: Team) -> list[tuple[str, Ask, Sequence[VerifierKey]
     if target is None:
         if vkey is not None:
             raise BadArgumentError("--key goes with a URL or a folder")
-        known = [w for w in anchoring.known_witnesses(team).witnesses if w.url is not None]
+        known = [w for w in anchoring.read_policy(team).witnesses if w.url is not None]
         if not known:
             raise BadArgumentError(
                 f"which witness? Give its URL or folder; or name it in {team.root}/"
@@ -170,7 +170,7 @@ def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey
 
     if vkey is not None:
         return [witness_key(vkey)]
-    known = anchoring.known_witnesses(team).witnesses
+    known = anchoring.read_policy(team).witnesses
     keys = [w.key for w in known if url is None or (w.url or "").rstrip("/") == url.rstrip("/")]
     if not keys:
         raise BadArgumentError(

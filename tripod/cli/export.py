@@ -12,10 +12,10 @@ from tripod.projections import Disk, File
 
 def _export(call: Call) -> None:
     from tripod.trust import export as exports
-    from tripod.trust.proof import fresh_seal, seal_from
+    from tripod.trust.proof import seal_for_export, seal_from
 
     with call.team() as team, call.progress():
-        note = fresh_seal(team) if call.seal is None else seal_from(call.seal)[0]
+        note = seal_for_export(team) if call.seal is None else seal_from(call.seal)[0]
         done = exports.export(team.store.path, call.directory, note, bodies=call.bodies)
     files = f"{done.written} files written, {done.removed} removed"
     line = f"Exported: {done.size} entries to {os.path.join(call.directory, '')} ({files})"
@@ -24,7 +24,7 @@ def _export(call: Call) -> None:
 
 def _prove(call: Call) -> None:
     from tripod.trust import proof as proofs
-    from tripod.trust.proof import fresh_seal, seal_from
+    from tripod.trust.proof import seal_for_export, seal_from
 
     seq, old = call.seq, call.consistency
     if (seq is None) == (old is None) or (call.body and seq is None):
@@ -32,7 +32,7 @@ def _prove(call: Call) -> None:
             "give the number of an entry (with --body, if you like), or --consistency OLD"
         )
     with call.team() as team:
-        note = fresh_seal(team) if call.seal is None else seal_from(call.seal)[0]
+        note = seal_for_export(team) if call.seal is None else seal_from(call.seal)[0]
         if old is not None:
             data = proofs.prove_growth(team.store.path, seal_from(old)[1], note)
         else:

@@ -136,8 +136,8 @@ def _run_lines(run: dict[str, Any]) -> Iterator[str]:
 def _bounds(call: Call, team: Team, seq: int) -> None:
     """What the host claims, and what others say of the time of an entry."""
     from tripod.verify.anchors.anchors import AnchorOptions
-    from tripod.verify.anchors.comparison import agreeing
-    from tripod.verify.anchors.heads import bounds
+    from tripod.verify.anchors.comparison import agreeing_heads
+    from tripod.verify.anchors.heads import time_bounds
     from tripod.verify.evidence import collect
 
     if seq >= team.store.head().size:
@@ -145,7 +145,7 @@ def _bounds(call: Call, team: Team, seq: int) -> None:
     with collect(team.root, asked=AnchorOptions(call.pin, policies=call.policy)) as evidence:
         if evidence.problem:
             raise BadArgumentError(evidence.problem)
-        found = bounds(seq, agreeing(evidence))
+        found = time_bounds(seq, agreeing_heads(evidence))
         at = evidence.at(seq)
     shown = {name: bound and bound._asdict() for name, bound in found._asdict().items()}
     lines = [

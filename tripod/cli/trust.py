@@ -83,7 +83,7 @@ def _enrol(call: Call) -> None:
         _take_in(team)
         secret = _new_passphrase() if call.passphrase else None
         if call.request:
-            note = authors.request(team, call.handle, secret)
+            note = authors.request_key(team, call.handle, secret)
             call.answer({"note": note}, note.removesuffix("\n").split("\n"))
             return
         vkey = authors.enrol(team, call.handle, _once(_passphrase), secret)
@@ -117,7 +117,7 @@ def _revoke(call: Call) -> None:
 def _list(call: Call) -> None:
     with call.team() as team:
         team.refresh()
-        found = authors.listed(team.store.db)
+        found = authors.list_actors(team.store.db)
     here = {one.vkey: os.path.exists(authors.key_path(one.vkey)) for one in found}
     lines = []
     for one in found:
@@ -135,7 +135,7 @@ def _list(call: Call) -> None:
 
 def _passphrase() -> bytes | None:
     """The passphrase of a file, else asked for at a terminal; None where there is neither."""
-    given = keys.from_file()
+    given = keys.passphrase_from_file()
     if given is not None or not _at_terminal():
         return given
     return _prompt("Passphrase of the private key")
@@ -147,7 +147,7 @@ def _new_passphrase() -> bytes:
     Raises:
         BadArgumentError: there is nowhere to ask.
     """
-    given = keys.from_file()
+    given = keys.passphrase_from_file()
     if given is not None:
         return given
     if not _at_terminal():

@@ -143,13 +143,13 @@ def _judge_once(
 def _keep_pin(evidence: OpenEvidence, path: str, code: int) -> tuple[int, str]:
     """Let the pin go forward where all is clean; give the exit code, and what to say of it."""
     from tripod.trust.proof import write_pin
-    from tripod.verify.anchors.comparison import agrees, pin_of
+    from tripod.verify.anchors.comparison import is_own_head, next_pin
 
-    data = None if code else pin_of(evidence)
+    data = None if code else next_pin(evidence)
     if data is None:
         return code, f"the pin {path} was left as it is"
     try:
-        moved = write_pin(path, data, lambda seal: agrees(evidence, seal))
+        moved = write_pin(path, data, lambda seal: is_own_head(evidence, seal))
     except (RefusedError, OutsideError) as error:
         return 1, str(error)
     return code, f"the pin {path} remembers {_size(data)} entries" if moved else ""
@@ -161,10 +161,10 @@ def _size(pin: bytes) -> str:
 
 
 def _grow_only(call: Call) -> int:
-    from tripod.verify.anchors.git_growth import grow_only
+    from tripod.verify.anchors.git_growth import judge_growth
 
     with call.progress():
-        report = grow_only(call.grow_only)
+        report = judge_growth(call.grow_only)
     _say(call, report)
     return report.exit_code
 

@@ -47,7 +47,7 @@ from tripod.projections import (
 from tripod.recovery import rebuild as recover
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.seal import continues, last_note, last_seal
+from tripod.trust.seal import contradiction, last_note, last_seal
 
 MAX_ORIGIN = 200  # bytes, as `tripod init` has it
 _RESTORING = "restoring"  # ledger.db.restoring: kept out of git as every ledger.db*
@@ -263,7 +263,7 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
             "move the ledger away first if it is to go"
         )
     last = last_seal(origin)
-    problem = None if last is None else continues(last, size, nodes)
+    problem = None if last is None else contradiction(last, size, nodes)
     problem = problem or ahead_of(ledger, Disk(os.path.dirname(database)))
     if problem is not None:
         return problem
@@ -364,10 +364,10 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
 def _load_record(root: str, scratch: str, keys: Sequence[VerifierKey]) -> None:
     from tripod.verify.checks import LEDGER_CHECKS
     from tripod.verify.evidence import Database, OpenEvidence
-    from tripod.verify.export.files import load
+    from tripod.verify.export.files import load_export
     from tripod.verify.run import run
 
-    loaded = load(f"{root}/{RECORD}", scratch, keys)
+    loaded = load_export(f"{root}/{RECORD}", scratch, keys)
     if loaded.seal is not None and not loaded.bodies:
         raise RefusedError(
             f"{root}/{RECORD} holds headers alone: no ledger can be restored from it"

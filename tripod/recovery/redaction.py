@@ -2,8 +2,8 @@
 
 In one transaction: for each entry a ``redacted`` one with name, time and reason; its body, salt and
 blobs erased; all tables folded anew with the tombstone. Then the files that showed it are written,
-and ``tripod.trust.export.sweep`` makes the database's file and its log anew. If we die on the way,
-the next command that acts finishes both.
+and ``tripod.trust.export.finish_redaction`` makes the database's file and its log anew. If we die
+on the way, the next command that acts finishes both.
 
 Copies that machinery made are erased with it: events that report the entry, and stored bytes of
 files. Other messages about it belong to their authors, and are only named. The texts of a body are
@@ -42,7 +42,7 @@ from tripod.projections.erasure import is_erasable, places, tombstone
 from tripod.projections.text import line_problem
 from tripod.team.act import Act
 from tripod.team.team import Team
-from tripod.trust.export import forget
+from tripod.trust.export import forget_bodies
 
 LEAST = 16
 """Bytes from which on a text is known again wherever it stands; a shorter one only as a line."""
@@ -196,7 +196,7 @@ def redact(
     rest = replace(request, seqs=[seq for seq in request.seqs if seq not in again])
     plan = Redaction() if again and not rest.seqs else _erase(team, rest, pattern)
     for folder in folders:
-        forget(folder, [*again, *(target.seq for target in plan.erased)])
+        forget_bodies(folder, [*again, *(target.seq for target in plan.erased)])
     plan.done = not team.files.failed and not team.files.late and not team.store.unswept()
     return plan
 

@@ -283,10 +283,10 @@ class Team(Context):
 
             seal_if_due(self, act.entries)
         if self.store.unswept() and not self.files.failed and not self.files.late:
-            from tripod.trust.export import sweep
+            from tripod.trust.export import finish_redaction
 
             erased = any(entry.kind == REDACTED for entry in act.entries)
-            self.warnings += sweep(self.store, self.root, patient=erased)
+            self.warnings += finish_redaction(self.store, self.root, patient=erased)
 
     @contextmanager
     def _joined(self, act: Act, by: str | None, *, joins: bool) -> Iterator[Act]:

@@ -39,7 +39,7 @@ class Actor(NamedTuple):
     revoked: bool
 
 
-def listed(db: sqlite3.Connection) -> list[Actor]:
+def list_actors(db: sqlite3.Connection) -> list[Actor]:
     """Every handle that ever had a key, in their order."""
     return _read(db, "SELECT handle, vkey, seq, max(number), revoked FROM actors GROUP BY handle"
                      " ORDER BY 1")  # fmt: skip
@@ -106,9 +106,9 @@ class Signing:
 
     def _key(self, held: Actor) -> SigningKey:
         if held.vkey not in self._keys:
-            from tripod.trust.keys import from_file
+            from tripod.trust.keys import passphrase_from_file
 
-            self._keys[held.vkey] = _private(held, from_file)
+            self._keys[held.vkey] = _private(held, passphrase_from_file)
         return self._keys[held.vkey]
 
 
@@ -125,7 +125,7 @@ def _private(held: Actor, passphrase: Passphrase) -> SigningKey:
             f"{held.handle}` puts another in its place"
         )
     try:
-        key = keys.load(path, held.handle, passphrase)
+        key = keys.load_key(path, held.handle, passphrase)
     except keys.LockedKeyError as error:
         raise keys.LockedKeyError(
             f"{what}, and {path} is encrypted: name a file that holds its passphrase in "
@@ -156,10 +156,10 @@ def enrol(team: Context, handle: str, ask: Passphrase, passphrase: bytes | None 
         RefusedError: nobody who may put it in force has a key here, or it changed meanwhile.
     """
     _voucher(team, handle, ask)  # before a key is made that nobody can put in force
-    return admit(team, request(team, handle, passphrase), ask)
+    return admit(team, request_key(team, handle, passphrase), ask)
 
 
-def request(team: Context, handle: str, passphrase: bytes | None = None) -> str:
+def request_key(team: Context, handle: str, passphrase: bytes | None = None) -> str:
     """Make a key for a handle, and give the note that asks to put it in force; nothing is recorded.
 
     Raises:
@@ -170,14 +170,14 @@ def request(team: Context, handle: str, passphrase: bytes | None = None) -> str:
 
     _check_handle(handle)
     keys.check_outside(team.root)
-    key = keys.make(handle)
-    keys.store(key_path(key.verifier().format()), key, passphrase)
+    key = keys.make_key(handle)
+    keys.store_key(key_path(key.verifier().format()), key, passphrase)
     number = _next_number(team, handle)
     return sign_change(team.store.origin, number, key.verifier(), (key,))
 
 
 def admit(team: Context, note: str, ask: Passphrase) -> str:
-    """Put the key in force that ``request`` made, here or elsewhere; give its vkey.
+    """Put the key in force that ``request_key`` made, here or elsewhere; give its vkey.
 
     Raises:
         RefusedError: the note is no such request, nobody who may put the key in force has one
@@ -278,7 +278,7 @@ def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
         return _private(held, ask)
     if log is not None:
         try:
-            return keys.settle(log, ask)
+            return keys.key_in_force(log, ask)
         except keys.LockedKeyError:
             raise
         except RefusedError:

@@ -133,7 +133,7 @@ def _opened(team: Team, text: str) -> Sealed:
 # Witnesses -------------------------------------------------------------------------------------
 
 
-def known_witnesses(team: Team) -> Policy:
+def read_policy(team: Team) -> Policy:
     """The team's policy, which names its witnesses (RefusedError: the file is invalid)."""
     try:
         return parse_policy(read_plain(f"{team.root}/{POLICY}", MAX_POLICY))
@@ -174,7 +174,7 @@ def request_for(team: Team, sealed: Sealed, old: int) -> bytes:
     return format_request(CosignRequest(old, tuple(hashes), sealed.note))
 
 
-def witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
+def ask_witness(team: Team, ask: Ask, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Have the newest seal cosigned, and log the receipt.
 
     Args:
@@ -218,7 +218,7 @@ def _take(
     seconds = cosignature_time(good[0])
     _compare_clocks(team, good[0].name, seconds)
     data = format_note(Note(sealed.note.text, (*sealed.note.signatures, *good)))
-    return record(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
+    return record_receipt(team, Receipt("witness", good[0].name, sealed.seal, seconds, data))
 
 
 def _cosignatures(sealed: Sealed, body: bytes, keys: Sequence[VerifierKey]) -> list[Signature]:
@@ -231,7 +231,7 @@ def _compare_clocks(team: Team, name: str, seconds: int) -> None:
         team.warnings.append(f"the clock of {name} and ours differ by {apart} s")
 
 
-def take_late(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
+def record_late_answer(team: Team, body: bytes, keys: Sequence[VerifierKey], where: str) -> Receipt:
     """Take an answer in that came by another road, for whichever seal of ours it is about.
 
     Raises:
@@ -255,7 +255,7 @@ _REPLY = "application/timestamp-reply"
 _MAX_AUTHORITIES = 4 * 1024 * 1024  # bytes; the list of a whole system has about 200,000
 
 
-def stamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
+def ask_timestamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
     """Have the newest seal stamped, check that, and log the reply.
 
     Args:
@@ -299,7 +299,7 @@ def stamp(team: Team, url: str, authorities: str, timeout: float) -> Receipt:
         ) from error
     seconds = stamped.micros // 1_000_000
     _compare_clocks(team, url, seconds)
-    return record(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
+    return record_receipt(team, Receipt("tsa", url, sealed.seal, seconds, reply.body))
 
 
 def _roots(path: str) -> list[Certificate]:
@@ -313,7 +313,7 @@ def _roots(path: str) -> list[Certificate]:
 # Recording -------------------------------------------------------------------------------------
 
 
-def record(team: Team, receipt: Receipt) -> Receipt:
+def record_receipt(team: Team, receipt: Receipt) -> Receipt:
     """Log a receipt that was checked."""
     draft = ANCHOR_RECEIVED.draft(
         {
@@ -417,7 +417,7 @@ def ref_of(name: str) -> str:
     return _FOLDER + name
 
 
-def remember(team: Team, ref: str) -> Receipt | None:
+def commit_seal(team: Team, ref: str) -> Receipt | None:
     """Commit the newest seal to ``ref`` and log that; None where it stands there already.
 
     Raises:
@@ -444,10 +444,10 @@ def remember(team: Team, ref: str) -> Receipt | None:
             seconds = repository.commit(commit).seconds
     except GitError as error:
         raise RefusedError(str(error)) from error
-    return record(team, Receipt("git", ref, sealed.seal, seconds, written))
+    return record_receipt(team, Receipt("git", ref, sealed.seal, seconds, written))
 
 
-def push(team: Team, ref: str, remote: str) -> None:
+def push_ref(team: Team, ref: str, remote: str) -> None:
     """Give the ref to a remote, which is where it binds (UnreachableError: it was not taken).
 
     Git reaches it as its user has set it up. Of the repository's own settings the remote's address

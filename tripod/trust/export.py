@@ -155,7 +155,7 @@ def export(database: str, directory: str, note: str, *, bodies: bool) -> Exporte
     return Exported(seal.size, staging.written, removed)
 
 
-def update(root: str, database: str, note: str) -> Exported:
+def update_record(root: str, database: str, note: str) -> Exported:
     """Make the record of the team in ``root`` the ledger under a seal; only what is new is written.
 
     To be called once the seal's own entry is committed. Raises what ``export`` raises.
@@ -373,7 +373,7 @@ class Forgotten(NamedTuple):
     blobs: int
 
 
-def forget(directory: str, seqs: Collection[int]) -> Forgotten:
+def forget_bodies(directory: str, seqs: Collection[int]) -> Forgotten:
     """Remove the bodies of ``seqs`` from the export in ``directory``, and blobs none names now.
 
     Nothing is done where there is no such folder, or where it holds no bodies.
@@ -396,7 +396,7 @@ def forget(directory: str, seqs: Collection[int]) -> Forgotten:
         return Forgotten(count, _drop_blobs(directory))
 
 
-def sweep(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
+def finish_redaction(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
     """Finish a redaction: its copies, and every page in which the erased bytes may still lie.
 
     Every act tries it until it succeeds; the erasing act is ``patient``. Returns what hinders it.
@@ -404,7 +404,7 @@ def sweep(store: SQLiteStore, root: str, *, patient: bool) -> list[str]:
     from tripod.decisions.index import drop
 
     try:
-        forget(f"{root}/{RECORD}", store.unswept())
+        forget_bodies(f"{root}/{RECORD}", store.unswept())
         drop(root)
         swept = store.sweep(WAIT_MS if patient else 0)
     except (LedgerError, OSError) as error:

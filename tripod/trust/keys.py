@@ -58,12 +58,12 @@ def check_outside(root: str) -> None:
         )
 
 
-def never() -> bytes | None:
+def no_passphrase() -> bytes | None:
     """No passphrase."""
     return None
 
 
-def from_file() -> bytes | None:
+def passphrase_from_file() -> bytes | None:
     """The first line of the file that ``$TRIPOD_PASSPHRASE_FILE`` names; None where it is not set.
 
     Raises:
@@ -82,12 +82,12 @@ def from_file() -> bytes | None:
     return line
 
 
-def make(origin: str) -> SigningKey:
+def make_key(origin: str) -> SigningKey:
     """A new key for a ledger, from the system's randomness."""
     return SigningKey(origin, os.urandom(32))
 
 
-def store(path: str, key: SigningKey, passphrase: bytes | None) -> None:
+def store_key(path: str, key: SigningKey, passphrase: bytes | None) -> None:
     """Write a private key to ``path``, durably, encrypted where a passphrase is given."""
     from cryptography.hazmat.primitives import serialization as forms
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -116,7 +116,7 @@ def is_encrypted(path: str) -> bool:
     return b"BEGIN ENCRYPTED PRIVATE KEY" in read_plain(path, 100, named=True)
 
 
-def load(path: str, origin: str, passphrase: Passphrase = never) -> SigningKey:
+def load_key(path: str, origin: str, passphrase: Passphrase = no_passphrase) -> SigningKey:
     """Read the private key of a ledger.
 
     Raises:
@@ -150,7 +150,7 @@ def load(path: str, origin: str, passphrase: Passphrase = never) -> SigningKey:
     return SigningKey(origin, found.private_bytes_raw())
 
 
-def settle(vkey: str, passphrase: Passphrase = never) -> SigningKey:
+def key_in_force(vkey: str, passphrase: Passphrase = no_passphrase) -> SigningKey:
     """The private key of ``vkey``, which the ledger has in force.
 
     A rotation that was stopped after its entry is finished: the new file takes its place.
@@ -163,7 +163,7 @@ def settle(vkey: str, passphrase: Passphrase = never) -> SigningKey:
     path = key_path(origin)
     for place in (path, f"{path}.new"):
         if os.path.exists(place):
-            key = load(place, origin, passphrase)
+            key = load_key(place, origin, passphrase)
             if key.verifier().format() == vkey:
                 if place != path:
                     rename_file(place, path)

@@ -115,7 +115,7 @@ def _moves(path: str, old: Seal, new: Seal, agrees: Callable[[Seal], bool]) -> b
     return old.size <= new.size
 
 
-def fresh_seal(team: Team) -> str:
+def seal_for_export(team: Team) -> str:
     """A seal over all that the ledger holds, a note; without its key here, the newest there is.
 
     Raises:

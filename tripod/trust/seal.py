@@ -93,7 +93,7 @@ def seal_now(team: Context, passphrase: Passphrase) -> str:
 def _seal(team: Context, vkey: str, reason: SealReason, passphrase: Passphrase | None) -> str:
     from tripod.trust import keys
 
-    key = keys.settle(vkey, keys.from_file if passphrase is None else passphrase)
+    key = keys.key_in_force(vkey, keys.passphrase_from_file if passphrase is None else passphrase)
     made: list[str] = []
 
     def sign() -> Sequence[Draft]:
@@ -121,10 +121,10 @@ def _keep_record(team: Context, note: str) -> None:
 
     The seal stands, so trouble becomes a warning, and the next seal makes the record whole.
     """
-    from tripod.trust.export import update
+    from tripod.trust.export import update_record
 
     try:
-        update(team.root, team.store.path, note)
+        update_record(team.root, team.store.path, note)
     except (TripodError, LedgerError, OSError) as error:
         team.warnings.append(f"sealed, but {team.root}/{RECORD} is not up to date: {error}")
 
@@ -200,10 +200,10 @@ def new_key(team: Context, passphrase: bytes | None = None) -> str:
     origin = team.store.origin
     path = keys.key_path(origin)
     if os.path.exists(path):
-        key = keys.load(path, origin, lambda: passphrase or keys.from_file())
+        key = keys.load_key(path, origin, lambda: passphrase or keys.passphrase_from_file())
     else:
-        key = keys.make(origin)
-        keys.store(path, key, passphrase)
+        key = keys.make_key(origin)
+        keys.store_key(path, key, passphrase)
     vkey = key.verifier().format()
 
     def begin() -> Sequence[Draft]:
@@ -215,7 +215,7 @@ def new_key(team: Context, passphrase: bytes | None = None) -> str:
         return (KEY_SET.draft({"vkey": vkey}),)
 
     team.append_apart(begin)
-    seal(team, "asked", lambda: passphrase or keys.from_file())
+    seal(team, "asked", lambda: passphrase or keys.passphrase_from_file())
     return vkey
 
 
@@ -235,10 +235,10 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
     vkey = in_force(team.store)
     if vkey is None:
         raise RefusedError("no key is in force: `tripod key new` makes one")
-    before = keys.settle(vkey, old)
-    after = keys.make(before.name)
+    before = keys.key_in_force(vkey, old)
+    after = keys.make_key(before.name)
     path = keys.key_path(before.name)
-    keys.store(f"{path}.new", after, new)
+    keys.store_key(f"{path}.new", after, new)
     note = sign_rotation(before.name, before, after)
 
     def change() -> Sequence[Draft]:
@@ -247,7 +247,7 @@ def rotate_key(team: Context, old: Passphrase, new: bytes | None) -> str:
         return (KEY_SET.draft({"vkey": after.verifier().format(), "note": note}),)
 
     team.append_apart(change)
-    result = keys.settle(after.verifier().format(), lambda: new).verifier().format()
+    result = keys.key_in_force(after.verifier().format(), lambda: new).verifier().format()
     seal(team, "asked", lambda: new)
     return result
 
@@ -298,7 +298,7 @@ def _parse(note: bytes) -> Seal:
     return parse_seal(parse_note(note).text)
 
 
-def continues(old: Seal, size: int, nodes: Nodes) -> str | None:
+def contradiction(old: Seal, size: int, nodes: Nodes) -> str | None:
     """What is wrong with a ledger of ``size`` entries after the seal ``old``; None: nothing."""
     if old.size > size:
         return (
@@ -316,7 +316,7 @@ def continues(old: Seal, size: int, nodes: Nodes) -> str | None:
 def check_memory(origin: str, head: Head, nodes: Nodes) -> None:
     """Raise RefusedError if this host sealed more of this ledger already, or other entries."""
     old = last_seal(origin)
-    problem = None if old is None else continues(old, head.size, nodes)
+    problem = None if old is None else contradiction(old, head.size, nodes)
     if problem is not None:
         raise RefusedError(
             f"{problem}. Nothing is sealed: two seals of one ledger must never contradict each "
@@ -355,7 +355,7 @@ def sign_fork(ledger: LedgerReader, head: Head, new: str) -> str:
     vkey = in_force(ledger)
     if vkey is None:
         raise RefusedError("--sign-fork: the ledger in the backup has no key that could sign")
-    return sign_fork(keys.settle(vkey, keys.from_file), head.size, head.root, new)
+    return sign_fork(keys.key_in_force(vkey, keys.passphrase_from_file), head.size, head.root, new)
 
 
 def seal_fork(team: Context, old: str) -> None:
@@ -368,7 +368,7 @@ def seal_fork(team: Context, old: str) -> None:
         before = keys.key_path(old)
         passphrase = None
         if os.path.exists(before) and keys.is_encrypted(before):
-            passphrase = keys.from_file()
+            passphrase = keys.passphrase_from_file()
             if passphrase is None:
                 raise RefusedError("the old key was encrypted: `tripod key new --passphrase`")
         new_key(team, passphrase)

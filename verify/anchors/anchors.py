@@ -22,7 +22,7 @@ from tripod.projections.decisions.tables import LIVE
 from tripod.verify.anchors import policy
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
-from tripod.verify.anchors.git_growth import read_history, words
+from tripod.verify.anchors.git_growth import describe_commit, read_history
 from tripod.verify.anchors.heads import MAX_HEAD, KnownHead, Outside, parse_head
 from tripod.verify.check import AUTHORITIES, POLICY, RULES
 
@@ -56,7 +56,7 @@ USUAL = AnchorOptions()
 """No pin, the team's own policies, the history of the repository that it lies in."""
 
 
-def gather(
+def gather_anchors(
     root: str | None,
     asked: AnchorOptions,
     *,
@@ -255,14 +255,14 @@ def _seals(
     *,
     live: bool,
 ) -> Iterator[KnownHead]:
-    """Each seal once, by the first commit that has it; see ``gather`` for those that bind."""
+    """Each seal once, by the first commit that has it (``gather_anchors`` says which bind)."""
     mine = {change.new for change in (repository.changes(names, here) if here else ())}
     seen: set[str] = set()
     for change in repository.changes(names, dict.fromkeys((*tips, *here))):
         if not change.new or change.new in seen:
             continue
         seen.add(change.new)
-        where = f"{words(change.commit)}, {change.path}"
+        where = f"{describe_commit(change.commit)}, {change.path}"
         if not change.regular:
             outside.faults += (("unread", where, "unreadable: it is no plain file there"),)
             continue

@@ -39,12 +39,12 @@ from tripod.verify.anchors.heads import (
     KnownHead,
     Ledger,
     Outside,
+    add_unmet_demands,
     anchored,
     compare,
-    demanded,
     open_head,
     parse_head,
-    trusted,
+    trusted_keys,
     wanted_size,
 )
 from tripod.verify.check import Anchored, Scanned
@@ -62,7 +62,7 @@ class TrustRows(NamedTuple):
     seals: list[tuple[Any, ...]]
 
 
-def trust_of(evidence: OpenEvidence, db: sqlite3.Connection) -> TrustRows:
+def trust_rows(evidence: OpenEvidence, db: sqlite3.Connection) -> TrustRows:
     """The rows of the trust tables; empty where an export holds headers alone."""
     tables = {
         "keys": "SELECT seq, vkey FROM keys ORDER BY seq",
@@ -194,7 +194,7 @@ def compare_heads(evidence: OpenEvidence) -> HeadComparison | None:
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or not scan.head[0]:
         return None
-    outside, trust = replace(evidence.outside), trust_of(evidence, db)
+    outside, trust = replace(evidence.outside), trust_rows(evidence, db)
     read_receipts(evidence, db, trust, outside)
     roots = roots_at(db, scan, (known.seal.size for known in outside.known))
     keys = list(dict.fromkeys(_keys(evidence, trust)))
@@ -202,7 +202,7 @@ def compare_heads(evidence: OpenEvidence) -> HeadComparison | None:
         scan.origin,
         scan.head[0],
         roots,
-        [_fork(evidence, db, row, trusted(outside, keys, row[1])) for row in trust.forks],
+        [_fork(evidence, db, row, trusted_keys(outside, keys, row[1])) for row in trust.forks],
         keys,
         len(trust.seals) or int(evidence.loaded),  # what was read from files has the seal there
         evidence.database.bodies,
@@ -213,7 +213,7 @@ def compare_heads(evidence: OpenEvidence) -> HeadComparison | None:
     size = max((size for size, _ in reached.sizes.values()), default=0)
     told.anchored = Anchored(reached.level, reached.sizes, *_tail(evidence, db, size, scan))
     wanted = wanted_size(outside.rules, reached)
-    demanded(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
+    add_unmet_demands(told, outside.rules, reached, _tail(evidence, db, wanted, scan))
     return told
 
 
@@ -233,25 +233,25 @@ def _fork(
     return Fork(seq, origin, size, signers)
 
 
-def agreeing(evidence: OpenEvidence) -> list[KnownHead]:
+def agreeing_heads(evidence: OpenEvidence) -> list[KnownHead]:
     """Every head that is known and is this ledger's, by its stored tree: no row is read for it."""
     db, outside = evidence.db, replace(evidence.outside)
     if db is None:
         return []
-    trust = trust_of(evidence, db)
+    trust = trust_rows(evidence, db)
     read_receipts(evidence, db, trust, outside)
     ours = list(_keys(evidence, trust))
     found = []
     for known in outside.known:
         if evidence.database.heads.root_at(known.seal.size) == known.seal.root:
-            keys = trusted(outside, ours, known.seal.origin)
+            keys = trusted_keys(outside, ours, known.seal.origin)
             one, problem = open_head(known, keys, outside.policy)
             if not problem:
                 found.append(one)
     return found
 
 
-def pin_of(evidence: OpenEvidence) -> bytes | None:
+def next_pin(evidence: OpenEvidence) -> bytes | None:
     """What a pin should hold: all that this run has seen; None where there is nothing.
 
     It is the newest seal where nothing of substance stands after it, so that others can check who
@@ -261,7 +261,7 @@ def pin_of(evidence: OpenEvidence) -> bytes | None:
     if db is None or scan is None or not scan.head[0]:
         return None
     size, root = scan.head
-    trust = trust_of(evidence, db)
+    trust = trust_rows(evidence, db)
     before = max(
         (known.seal.size for known in evidence.outside.known if known.method == "pin"), default=0
     )
@@ -273,7 +273,7 @@ def pin_of(evidence: OpenEvidence) -> bytes | None:
     return format_seal(Seal(scan.origin, size, bytes.fromhex(root))).encode()
 
 
-def agrees(evidence: OpenEvidence, seal: Seal) -> bool:
+def is_own_head(evidence: OpenEvidence, seal: Seal) -> bool:
     """Whether a head is one of the ledger's own line, which was judged."""
     db, scan = evidence.db, evidence.scan
     if db is None or scan is None or seal.origin != scan.origin:
@@ -287,7 +287,7 @@ def _signed(evidence: OpenEvidence, trust: TrustRows, note: object, want: Seal) 
         seal, signed = parse_head(str(note).encode())
     except (LedgerError, ValueError):
         return False
-    keys = trusted(evidence.outside, _keys(evidence, trust), want.origin)
+    keys = trusted_keys(evidence.outside, _keys(evidence, trust), want.origin)
     return seal == want and not open_head(KnownHead("pin", "", seal, note=signed), keys, None)[1]
 
 

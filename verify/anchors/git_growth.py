@@ -50,7 +50,7 @@ def read_history(path: str) -> FileHistory:
 
 
 @contextmanager
-def versions(path: str) -> Iterator[ReadVersions]:
+def open_versions(path: str) -> Iterator[ReadVersions]:
     """Reads the two versions of a break again, while the context is open.
 
     None where one of them is no plain file, or cannot be read any more.
@@ -74,7 +74,7 @@ def versions(path: str) -> Iterator[ReadVersions]:
         yield read
 
 
-def words(commit: Commit) -> str:
+def describe_commit(commit: Commit) -> str:
     """A commit for people: its short name, author and day."""
     return f"commit {commit.name[:12]} by {commit.author}, {_day(commit.seconds)}"
 
@@ -175,7 +175,7 @@ class _Walk:
         name = change.new if change.regular else ""
         old, new = self._bytes(change.old), self._at(name)
         one = Break(
-            words(change.commit) + merge,
+            describe_commit(change.commit) + merge,
             what or departs(old, new),
             difference(old, new),
             change.old,
@@ -196,7 +196,7 @@ class _Walk:
         line = self._undone(change, self._newest(restored=False))
         if line:
             for noted in line:
-                noted.restored = words(change.commit)
+                noted.restored = describe_commit(change.commit)
             return True
         return bool(self._undone(change, self._newest(restored=True)))
 
@@ -299,7 +299,7 @@ class _Walk:
                 old = repository.file_at(commit.name, self.name)
                 broke = old is not None and not follows(old, new)
                 shown = difference(old or b"", new) if broke else ()
-                yield Lost(ref, words(commit), broke, shown, shared)
+                yield Lost(ref, describe_commit(commit), broke, shown, shared)
 
     def _at(self, name: str) -> bytes | None:
         return self._bytes(name) if name else None
@@ -329,7 +329,7 @@ def _parting(old: bytes, new: bytes) -> int:
 _CHECK = "append-only"
 
 
-def grow_only(path: str) -> Report:
+def judge_growth(path: str) -> Report:
     """Whether every committed version of the file at ``path`` is the beginning of the next."""
     history = read_history(path)
     subject = Subject("", "", history.top or None, history.problem or history.seen)

@@ -281,7 +281,7 @@ def compare(outside: Outside, ledger: Ledger) -> HeadComparison:
     told.untold += [f"{where}: {problem}" for where, problem in outside.untold]
     problems = []
     for known in outside.known:
-        keys = trusted(outside, ledger.keys, known.seal.origin)
+        keys = trusted_keys(outside, ledger.keys, known.seal.origin)
         one, problem = known, ""
         if keys or ledger.bodies:
             one, problem = open_head(known, keys, outside.policy)
@@ -299,7 +299,7 @@ def compare(outside: Outside, ledger: Ledger) -> HeadComparison:
     return told
 
 
-def trusted(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[VerifierKey]:
+def trusted_keys(outside: Outside, keys: Iterable[VerifierKey], origin: str) -> list[VerifierKey]:
     """The keys that may have sealed the log ``origin``: the policy's, or else those ``keys``."""
     return outside.keys_of(origin) or [key for key in keys if key.name == origin]
 
@@ -411,7 +411,7 @@ def _check_sealed(told: HeadComparison, outside: Outside, ledger: Ledger) -> Non
             "ledger",
             _UNSEALED,
         )
-    elif outside.policy is not None and trusted(outside, (), ledger.origin):
+    elif outside.policy is not None and trusted_keys(outside, (), ledger.origin):
         message = "unsealed: the policy names the key of this ledger, which holds no seal"
         told.add(message, "ledger", _UNSEALED)
 
@@ -424,7 +424,9 @@ def wanted_size(rules: Rules, anchored: Anchored) -> int:
     return min(reached, default=most)
 
 
-def demanded(told: HeadComparison, rules: Rules, anchored: Anchored, tail: tuple[int, int]) -> None:
+def add_unmet_demands(
+    told: HeadComparison, rules: Rules, anchored: Anchored, tail: tuple[int, int]
+) -> None:
     """Add where the ledger falls short of the levels or the freshness that the rules ask for.
 
     ``tail`` is what stands after ``wanted_size``.
@@ -470,7 +472,7 @@ class Bounds(NamedTuple):
     not_after_signed: Bound | None
 
 
-def times(known: KnownHead) -> list[Bound]:
+def times_of_head(known: KnownHead) -> list[Bound]:
     """Every moment that a head names: its own date, and the cosignatures that count."""
     found = []
     if known.seconds is not None:
@@ -481,7 +483,7 @@ def times(known: KnownHead) -> list[Bound]:
     return found
 
 
-def bounds(seq: int, agreeing: Iterable[KnownHead]) -> Bounds:
+def time_bounds(seq: int, agreeing: Iterable[KnownHead]) -> Bounds:
     """The bounds of the entry ``seq``; ``agreeing`` are heads that are those of this ledger.
 
     What a source's clock may be off by, as it says itself, widens them.
@@ -490,9 +492,13 @@ def bounds(seq: int, agreeing: Iterable[KnownHead]) -> Bounds:
     after: list[Bound] = []
     for known in agreeing:
         if known.seq is not None and known.seq < seq:
-            before += [one._replace(seconds=one.seconds - known.give) for one in times(known)]
+            before += [
+                one._replace(seconds=one.seconds - known.give) for one in times_of_head(known)
+            ]
         if known.seal.size > seq:
-            after += [one._replace(seconds=one.seconds + known.give) for one in times(known)]
+            after += [
+                one._replace(seconds=one.seconds + known.give) for one in times_of_head(known)
+            ]
     return Bounds(
         max(before, default=None),
         max((bound for bound in before if bound.signed), default=None),

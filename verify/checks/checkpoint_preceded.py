@@ -33,7 +33,7 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
-from tripod.verify.isolation.runs import Checkpoint, Posted, asked, assessments, together
+from tripod.verify.isolation.runs import Checkpoint, Posted, assessments, checkpoints, in_one_append
 
 NAME = "checkpoint-preceded"
 REQUIRED = True
@@ -43,7 +43,7 @@ HELP = "find out what started Pythia; only a `pythia-checkpoint` event should"
 
 def judge(evidence: Evidence) -> Outcome:
     """Judge the rule that this module's docstring states."""
-    events = asked(evidence)
+    events = checkpoints(evidence)
     every = list(assessments(evidence))
     if not every:
         return not_applicable(NAME, "no assessment was posted")
@@ -79,7 +79,7 @@ def _bound(evidence: Evidence, every: list[Posted], events: list[Checkpoint]) ->
 def _answer(evidence: Evidence, posted: Posted, events: list[Checkpoint]) -> list[Finding]:
     """Take the event that this assessment answers; a finding if no event fits."""
     span = span_of(posted.said)
-    apart = partial(together, evidence)
+    apart = partial(in_one_append, evidence)
     free = [event for event in events if not event.used]
     same = (event for event in free if event.range and (span is None or event.range == span))
     near = (event for event in free if span and event.range and overlap(span, event.range))

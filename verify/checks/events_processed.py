@@ -51,7 +51,14 @@ from tripod.verify.check import (
     not_applicable,
     outcome,
 )
-from tripod.verify.isolation.runs import EVENT, Checkpoint, Posted, asked, assessments, together
+from tripod.verify.isolation.runs import (
+    EVENT,
+    Checkpoint,
+    Posted,
+    assessments,
+    checkpoints,
+    in_one_append,
+)
 
 NAME = "events-processed"
 REQUIRED = False
@@ -145,7 +152,7 @@ def _unanswered(evidence: Evidence) -> Iterator[Finding]:
     posted = _Posted(evidence)
     now = _newest(evidence)
     before = -1
-    for event in asked(evidence):
+    for event in checkpoints(evidence):
         if event.seq in left and _asks(evidence, event, before) and not posted.answers(event):
             body = evidence.body(event.seq)
             one = Unprocessed(event.seq, str(body.get("name")), 0, EVENT)
@@ -170,7 +177,7 @@ class _Posted:
 
     def __init__(self, evidence: Evidence) -> None:
         self.every = list(assessments(evidence))
-        self.together = partial(together, evidence)
+        self.together = partial(in_one_append, evidence)
         self.of: dict[Span | None, list[Posted]] = defaultdict(list)
         for one in self.every:
             self.of[span_of(one.said)].append(one)

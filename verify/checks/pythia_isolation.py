@@ -50,8 +50,15 @@ from tripod.verify.check import (
     outcome,
     shorten,
 )
-from tripod.verify.isolation.breach import as_usual, breaches, plain, pythias, read_of_chat, usually
-from tripod.verify.isolation.echo import DecisionLogText, Echo, echoes, hidden_among
+from tripod.verify.isolation.breach import (
+    breaches,
+    places_elsewhere,
+    reviewer_workers,
+    shows_reading_of_chat,
+    with_usual_places,
+    without_terminal_codes,
+)
+from tripod.verify.isolation.echo import DecisionLogText, Echo, echoes, hidden_sources
 from tripod.verify.isolation.runs import TRANSCRIPT, Review, assessed_text, assessments, reviews
 
 NAME = "pythia-isolation"
@@ -130,7 +137,7 @@ def _workers(evidence: Evidence, found: Findings) -> tuple[int, int, int]:
     Their breaches are added to ``found``.
     """
     workers = logs = past = 0
-    for worker in pythias(evidence):
+    for worker in reviewer_workers(evidence):
         workers += 1
         past += evidence.past(worker.seq)
         has_log, breached = breaches(evidence, worker)
@@ -203,7 +210,7 @@ def _echoed(found: Iterable[Echo]) -> Iterator[Finding]:
 def _sources(evidence: Evidence, log: DecisionLogText, run: Review) -> Iterator[Finding]:
     """Entries that the reviewer may not see, among the sources of what it was given."""
     for text in run.given:
-        hidden = sorted(hidden_among(evidence, log, text.sources or (), text.seq))
+        hidden = sorted(hidden_sources(evidence, log, text.sources or (), text.seq))
         for seq, what in hidden[:FEW]:
             message = f"{_named(run)} was given the text of entry {seq} ({what})"
             yield _finding(message, f"entry {text.seq}", text.seq)
@@ -221,7 +228,7 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
         message = f"the assessment is not what {_named(run)} wrote"
         yield _finding(message, f"entry {run.assessed}", run.assessed or run.seq)
     own = set((said or "").split("\n"))
-    elsewhere = usually(evidence.places)
+    elsewhere = places_elsewhere(evidence.places)
     apart = run.level == "namespace"
     message = (
         f"{_named(run)} tried to read the chat, and there was none"
@@ -231,16 +238,16 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
     for text in run.wrote:
         severity: Severity = "warning" if apart else "failure"
         for line in text.calls:
-            if line not in own and read_of_chat(as_usual(line, elsewhere)):
+            if line not in own and shows_reading_of_chat(with_usual_places(line, elsewhere)):
                 yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
 
 
 def _wrote_it(run: Review, assessment: str) -> bool:
     # Terminal control sequences are left out of the output, in every form.
-    words = " ".join(words_of(plain(assessment)))
+    words = " ".join(words_of(without_terminal_codes(assessment)))
     # A line that looks like one of a stream may be a part of it: so both readings count.
     texts = (one for text in run.wrote for one in (text.text, text.raw))
-    return any(words in " ".join(words_of(plain(text))) for text in texts)
+    return any(words in " ".join(words_of(without_terminal_codes(text))) for text in texts)
 
 
 def _untold(run: Review, erased: int) -> Iterator[str]:

@@ -191,7 +191,7 @@ def own_keys(db: sqlite3.Connection, seal: Seal) -> list[VerifierKey]:
 # Exported ---------------------------------------------------------------------------------------
 
 
-def load(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loaded:
+def load_export(directory: str, database: str, keys: Sequence[VerifierKey] = ()) -> Loaded:
     """Read the export in ``directory`` into a new database file.
 
     Args:

@@ -63,12 +63,12 @@ _OVERLAP = 1000
 _NESTED = 4  # a call within the input of a call is looked at as one, so deep
 
 
-def plain(text: str) -> str:
+def without_terminal_codes(text: str) -> str:
     """A text without the sequences that command a terminal."""
     return _STYLE.sub("", text)
 
 
-def usually(places: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
+def places_elsewhere(places: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
     """How people write of the folders that a team keeps elsewhere, and their usual names."""
     named = [
         (place.removeprefix("../").strip("/"), front)
@@ -82,20 +82,20 @@ def usually(places: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
     ]
 
 
-def as_usual(text: str, elsewhere: list[tuple[re.Pattern[str], str]]) -> str:
+def with_usual_places(text: str, elsewhere: list[tuple[re.Pattern[str], str]]) -> str:
     """A text as it would stand there if the team's folders were at their usual places."""
     for pattern, usual in elsewhere:
         text = pattern.sub(usual, text)
     return text
 
 
-def read_of_chat(line: str) -> bool:
+def shows_reading_of_chat(line: str) -> bool:
     """Whether a line of a log shows a command or tool call that reads what Pythia may not see."""
-    text = _POST.sub("", plain(line))
+    text = _POST.sub("", without_terminal_codes(line))
     return _commands(text) or _reads(text)
 
 
-def told_to_read(sentence: str) -> bool:
+def tells_to_read_chat(sentence: str) -> bool:
     """Whether a sentence of a task tells the reviewer to read the chat.
 
     What looks like a sentence and is very long is judged in parts that overlap: one "not"
@@ -218,12 +218,13 @@ def strings_in(value: Any) -> Iterator[str]:
             todo += reversed(one)
 
 
-def calls_in(line: str) -> tuple[list[str], list[str]] | None:
+def tool_calls_in(line: str) -> tuple[list[str], list[str]] | None:
     """The texts of a line of a stream, and the tool calls in it, as a log would show them.
 
     None where it is no such line.
 
-    >>> calls_in('{"content":[{"type":"tool_use","name":"Read","input":{"file_path":"a.chat"}}]}')
+    >>> call = {"type": "tool_use", "name": "Read", "input": {"file_path": "a.chat"}}
+    >>> tool_calls_in(json.dumps([call]))
     (['tool_use', 'Read', 'a.chat'], ['Read(a.chat)'])
     """
     value = objects_in(line)
@@ -273,7 +274,7 @@ class Breach(NamedTuple):
     seq: int
 
 
-def pythias(evidence: Evidence) -> Iterator[ReviewerWorker]:
+def reviewer_workers(evidence: Evidence) -> Iterator[ReviewerWorker]:
     """Workers that are Pythia by their name, or by what they were told to do."""
     ours = dict(evidence.query("SELECT name, seq FROM workers"))
     found = [
@@ -322,17 +323,17 @@ def logs_of(worker: ReviewerWorker) -> tuple[str, ...]:
 
 def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Breach]]:
     """How many logs there were, and each reading of the chat that the worker's files show."""
-    name, elsewhere = worker.name, usually(evidence.places)
+    name, elsewhere = worker.name, places_elsewhere(evidence.places)
 
     def reads_chat(line: str) -> bool:
-        return read_of_chat(as_usual(line, elsewhere))
+        return shows_reading_of_chat(with_usual_places(line, elsewhere))
 
     message = f"the task of {name} tells the reviewer to read the chat"
     found = [
         Breach(message, worker.path, sentence, seq)
         for seq, text in worker.told
         for sentence in _CHAT_SENTENCE.split(text)
-        if told_to_read(as_usual(sentence, elsewhere))
+        if tells_to_read_chat(with_usual_places(sentence, elsewhere))
     ]
     found += [
         Breach(f"the command line of {name} reads the chat", f"entry {seq}", line, seq)
@@ -363,7 +364,7 @@ def breaches(evidence: Evidence, worker: ReviewerWorker) -> tuple[int, list[Brea
 def _shown(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Lines of a log with their numbers; of a stream of JSON lines the calls, as a log has them."""
     for number, line in enumerate(lines, 1):
-        calls = calls_in(plain(line))
+        calls = tool_calls_in(without_terminal_codes(line))
         for text in [line] if calls is None else calls[1]:
             yield number, text
 

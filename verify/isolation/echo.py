@@ -46,14 +46,14 @@ _BASE64 = re.compile(rf"[a-z0-9+/]{{{LONG},}}")
 _IN_A_ROW = re.compile(b"\1{%d,}" % RUN)
 
 
-def codes_of(text: str) -> set[str]:
+def encoded_lines_in(text: str) -> set[str]:
     """What in a text may be an encoded line of a chat file, without the signs around it."""
     text = text.casefold()
     codes = {token for token in _TOKEN.findall(text) if len(token) >= LONG}
     return codes | {code.strip("+/") for code in _BASE64.findall(text)}
 
 
-def runs_of(words: Sequence[str]) -> list[int]:
+def phrase_hashes(words: Sequence[str]) -> list[int]:
     """The hash of each run of words, by its first word. It holds within one process alone."""
     return list(map(hash, zip(*(words[start:] for start in range(RUN)), strict=False)))
 
@@ -69,7 +69,7 @@ class VisiblePhrases:
         """Take a text in, in the order of entries; ``follows``: right after the one before."""
         words = [*(self._tail if follows else ()), *words_of(text)]
         self._tail = words[1 - RUN :]
-        for run in runs_of(words):
+        for run in phrase_hashes(words):
             self._since.setdefault(run, seq)
 
     def before(self, seq: int) -> Callable[[int], bool]:
@@ -92,14 +92,14 @@ class PhraseIndex:
         known: Callable[[int], bool] = lambda _: False,
         codes: Iterable[str] = (),
     ) -> int:
-        """Hold a text but for runs that are ``known``; ``codes`` are what ``codes_of`` gives of it.
+        """Hold a text but for runs that are ``known``; ``codes`` are its encoded lines.
 
         Returns:
             how long its longest row of words is of which no part is known.
         """
         free = longest = 0
         fresh = False
-        for at, run in enumerate(runs_of(words)):
+        for at, run in enumerate(phrase_hashes(words)):
             if known(run):
                 longest = max(longest, at - free)
                 free = at + RUN
@@ -117,7 +117,7 @@ class PhraseIndex:
         there = bytes(map(self._vocabulary.__contains__, words))
         for row in _IN_A_ROW.finditer(there):
             part = words[row.start() : row.end()]
-            for at, run in enumerate(runs_of(part)):
+            for at, run in enumerate(phrase_hashes(part)):
                 number = self._first.get(run)
                 if number is not None:
                     yield number, " ".join(part[at : at + RUN])
@@ -200,7 +200,7 @@ class DecisionLogText:
 # What Pythia may not see -------------------------------------------------------------------------
 
 
-def hidden_among(
+def hidden_sources(
     evidence: Evidence, log: DecisionLogText, sources: Iterable[int], before: int
 ) -> Iterator[tuple[int, str]]:
     """Entries that ``sources`` lead to and Pythia may not see, each with what it is.
@@ -260,7 +260,7 @@ class ChatText(NamedTuple):
     is_line: bool = True
 
 
-def said(evidence: Evidence, *, codes: bool) -> Iterator[ChatText]:
+def chat_texts(evidence: Evidence, *, codes: bool) -> Iterator[ChatText]:
     """All of the chat, in the order of the entries; ``codes``: with the lines of the files."""
     sql = (
         "SELECT seq FROM lines UNION SELECT seq FROM events WHERE type IN"
@@ -371,7 +371,7 @@ def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> 
         sources, until = bounds[run.spawn]
         known = log.known.before(until)
         rows = [
-            held.add(number, words_of(part), known, codes_of(part))
+            held.add(number, words_of(part), known, encoded_lines_in(part))
             for part in log.between(text.text, sources, until)
         ]
         if text.what == FILE and max(rows, default=0) >= RUN:
@@ -383,7 +383,7 @@ def echoes(evidence: Evidence, log: DecisionLogText, runs: Sequence[Review]) -> 
     own = _own(evidence)
     own_words = _own_words(evidence, own)
     decisions, holders = _deciding(log)
-    for spoken in said(evidence, codes=held.holds_codes):
+    for spoken in chat_texts(evidence, codes=held.holds_codes):
         echoed.compared += 1
         hits = [(number, words, False) for number, words in held.find(spoken.words)]
         for _, words in decisions.find(spoken.words):
@@ -418,7 +418,7 @@ def _deciding(log: DecisionLogText) -> tuple[PhraseIndex, dict[int, list[int]]]:
     decisions, holders = PhraseIndex(), dict[int, list[int]]()
     for seq, words in log.said():
         decisions.add(seq, words)
-        for run in runs_of(words):
+        for run in phrase_hashes(words):
             holders.setdefault(run, []).append(seq)
     return decisions, holders
 

@@ -18,7 +18,12 @@ from tripod.projections.layout import HIDDEN
 from tripod.projections.projection import content_bytes
 from tripod.projections.pythia.format import Assessment, parse_assessment, parse_checkpoint_payload
 from tripod.verify.check import Evidence
-from tripod.verify.isolation.breach import calls_in, objects_in, plain, strings_in
+from tripod.verify.isolation.breach import (
+    objects_in,
+    strings_in,
+    tool_calls_in,
+    without_terminal_codes,
+)
 
 ROLE = "pythia"
 LIMIT = 8 * 1024 * 1024
@@ -108,7 +113,7 @@ def reviews(evidence: Evidence) -> Iterator[Review]:
             one.false.append("it was about another checkpoint event than its assessment answers")
         searched = _given(evidence, one, order)
         if one.level == "namespace":
-            one.exceptions += dict.fromkeys(exceptions_in(order, searched))
+            one.exceptions += dict.fromkeys(namespace_exceptions(order, searched))
         shown: set[str] = set()
         if state == "ended":
             shown = _wrote(evidence, one, ended) | _left(evidence, one, ended)
@@ -211,7 +216,9 @@ def _given(evidence: Evidence, one: Review, order: dict[str, Any]) -> set[str]:
         if data is not None and _is_text(data):
             searched.add(str(digest))
         sources = tuple(n for n in _list(body.get("sources")) if type(n) is int)
-        one.given.append(ReviewText(what, seq, _second(evidence, seq), plain(text), sources))
+        one.given.append(
+            ReviewText(what, seq, _second(evidence, seq), without_terminal_codes(text), sources)
+        )
     asked = order.get("stdin")
     asked = asked.get("sha256") if isinstance(asked, dict) else None
     if not prompts and not one.unread:
@@ -260,13 +267,13 @@ def _add_written(one: Review, what: str, seq: int, time: int, text: str | None) 
     said: list[str] = []
     calls: list[str] = []
     servers: set[str] = set()
-    shown = plain(text)
-    is_value = calls_in(shown) is not None  # one JSON value, on one line or on many
+    shown = without_terminal_codes(text)
+    is_value = tool_calls_in(shown) is not None  # one JSON value, on one line or on many
     for part in [shown] if is_value else shown.split("\n"):
-        found = calls_in(part)
+        found = tool_calls_in(part)
         said += [part] if found is None else found[0]
         calls += [part] if found is None else found[1]
-        servers.update(servers_in(part))
+        servers.update(tool_servers_in(part))
     if text or what == TRANSCRIPT:
         one.wrote.append(ReviewText(what, seq, time, "\n".join(said), None, tuple(calls), text))
     return servers
@@ -330,7 +337,7 @@ _BINDS = ("--ro-bind", "--bind", "--dev-bind", "--ro-bind-try", "--bind-try", "-
 _MEMORY = ("--file", "--bind-data", "--ro-bind-data")
 
 
-def exceptions_in(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
+def namespace_exceptions(order: dict[str, Any], looked_at: Collection[str]) -> Iterator[str]:
     """What a program had besides the system and what was looked at, in words.
 
     Args:
@@ -338,7 +345,7 @@ def exceptions_in(order: dict[str, Any], looked_at: Collection[str]) -> Iterator
         looked_at: SHA-256 in hex of each text that it was given and that was searched.
 
     >>> order = {"argv": ["/usr/bin/bwrap", "--ro-bind", "/usr", "/usr", "--share-net", "--", "x"]}
-    >>> list(exceptions_in(order, ()))
+    >>> list(namespace_exceptions(order, ()))
     ['the network']
     """
     argv = [str(word) for word in _list(order.get("argv"))]
@@ -378,12 +385,12 @@ def _of(option: str, words: list[str], *, was_looked_at: bool) -> Iterator[str]:
         yield f"lent {words[1]} (not looked at)"
 
 
-def servers_in(line: str) -> Iterator[str]:
+def tool_servers_in(line: str) -> Iterator[str]:
     """Names of the tool servers that a line of a stream shows: of its calls, and of those it has.
 
     A whole text may be such a line as well.
 
-    >>> list(servers_in('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
+    >>> list(tool_servers_in('{"content":[{"type":"tool_use","name":"mcp__wiki__search"}]}'))
     ['wiki']
     """
     todo = [objects_in(line)]
@@ -437,7 +444,7 @@ class Checkpoint:
     used: bool = False
 
 
-def asked(evidence: Evidence) -> list[Checkpoint]:
+def checkpoints(evidence: Evidence) -> list[Checkpoint]:
     """All checkpoint events in order; there is one for as many decisions as the interval says."""
     events = []
     named = {SCRIBE, *(name for (name,) in evidence.query("SELECT scribe FROM team"))}
@@ -485,7 +492,7 @@ def assessments(evidence: Evidence) -> Iterator[Posted]:
             continue  # a body that is no message: `kinds-known` and `bodies-present` name it
 
 
-def together(evidence: Evidence, one: int, other: int) -> bool:
+def in_one_append(evidence: Evidence, one: int, other: int) -> bool:
     """Whether nothing but their times tells which came first: they were taken in by one append."""
     if evidence.past(one) and evidence.past(other):
         return True

@@ -107,7 +107,7 @@ def test_a_reader_has_a_handle(story: Story) -> None:
 def test_who_has_a_key_signs_its_place_and_its_claims(story: Story) -> None:
     publish(story)
     with story.team() as team:
-        actors.enrol(team, "bob", keys.never)
+        actors.enrol(team, "bob", keys.no_passphrase)
     show(story, "bob")
     with story.team() as team:
         claims.claim(team, "bob")

@@ -399,7 +399,7 @@ def test_who_stops_the_command_stops_her(tmp_path: Path) -> None:
 def test_she_signs_where_she_has_a_key() -> None:
     with reviewed_team() as (_, team):
         name = event_of(team)
-        actors.enrol(team, "pythia", keys.never)
+        actors.enrol(team, "pythia", keys.no_passphrase)
         answered(team)
         check_once(team, name)
         signed = {e.kind for e in team.store.read() if e.actor == "pythia" and e.auth is not None}

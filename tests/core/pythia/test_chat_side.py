@@ -11,7 +11,7 @@ from tripod.projections.pythia.format import INSTRUCTIONS
 from tripod.projections.text import RUN
 from tripod.projections.text import spoken as words_of
 from tripod.verify.evidence import OpenEvidence, collect
-from tripod.verify.isolation.echo import DecisionLogText, PhraseIndex, said
+from tripod.verify.isolation.echo import DecisionLogText, PhraseIndex, chat_texts
 from tripod.verify.run import run
 
 CHAT = [text for _, text in SAID]
@@ -50,7 +50,7 @@ def test_what_is_left_out_is_nothing_but_decisions(
     parts = list(log.between(text, seqs, seqs[-1] + 1))
     for part in parts:
         rest.add(0, words_of(part), known)
-    lines = list(said(evidence, codes=False))
+    lines = list(chat_texts(evidence, codes=False))
     assert len(lines) > len(CHAT)
     for line in lines:
         assert set(whole.find(line.words)) == set(rest.find(line.words))

@@ -179,7 +179,7 @@ def test_an_encrypted_key_is_followed_by_an_encrypted_one(
     root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Team(root) as team:
-        sealing.rotate_key(team, keys.never, b"secret")
+        sealing.rotate_key(team, keys.no_passphrase, b"secret")
         copies.backup(team, str(tmp_path / "later.db"))
     done = copies.restore(root, str(tmp_path / "later.db"), SECOND)
     assert any("the old key was encrypted" in text for text in done.warnings)

@@ -23,7 +23,7 @@ from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.sqlite.schema import migrate
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Fold, Store
-from tripod.verify.export.files import load
+from tripod.verify.export.files import load_export
 from tripod.verify.rows import EvidenceReader
 
 
@@ -125,7 +125,7 @@ def test_an_export_that_was_loaded_gives_the_same_answers(
 ) -> None:
     write_files(str(tmp_path / "export"), files_of(path))
     scratch = str(tmp_path / "scratch.db")
-    loaded = load(str(tmp_path / "export"), scratch, [key_of(ORIGIN).verifier()])
+    loaded = load_export(str(tmp_path / "export"), scratch, [key_of(ORIGIN).verifier()])
     assert loaded.tally.found == {}
     with closing(read_only(scratch)) as db:
         answers_for(SQLiteReader(db), several_at)

@@ -24,7 +24,7 @@ from tripod.ledger.tlog.witness import (
 )
 from tripod.team.team import Team
 from tripod.trust import anchor as anchoring
-from tripod.trust.anchor import check_url, stamp
+from tripod.trust.anchor import ask_timestamp, check_url
 from tripod.trust.seal import new_key
 from tripod.trust.witness import WitnessFolder
 
@@ -215,14 +215,14 @@ def test_nothing_is_logged_that_was_not_checked(
     with Team(f"{project}/.nbs") as team:
         size = team.store.head().size
         with pytest.raises(error, match=says):
-            anchoring.witness(team, ask, [WITNESSES[0].verifier()], "w1")
+            anchoring.ask_witness(team, ask, [WITNESSES[0].verifier()], "w1")
         assert team.store.head().size == size
 
 
 def test_a_clock_that_is_far_off_is_told(project: Path, witness: WitnessFolder) -> None:
     late = WitnessFolder(witness.path, lambda: 5.0)
     with Team(f"{project}/.nbs") as team:
-        got = anchoring.witness(team, late.answer, [witness.key().verifier()], "w1")
+        got = anchoring.ask_witness(team, late.answer, [witness.key().verifier()], "w1")
         assert got.seconds == 5
         assert "clock" in team.warnings[-1]
 
@@ -236,7 +236,7 @@ def test_a_newer_seal_elsewhere_asks_for_a_seal_here(project: Path) -> None:
             return Response(409, SIZE_TYPE, f"{size}\n".encode())
 
         with pytest.raises(RefusedError, match="tripod seal"):
-            anchoring.witness(team, ask, [WITNESSES[0].verifier()], "w1")
+            anchoring.ask_witness(team, ask, [WITNESSES[0].verifier()], "w1")
 
 
 def test_a_seal_that_contradicts_the_ledger_is_not_sent(project: Path) -> None:
@@ -368,16 +368,16 @@ def test_a_stamp_of_another_time_is_not_taken(project: Path, tmp_path: Path) -> 
         return 200, kind, given[-1]
 
     with serving(reply) as url, Team(f"{project}/.nbs") as team:
-        stamp(team, url, str(authority.roots), 20)
+        ask_timestamp(team, url, str(authority.roots), 20)
         with pytest.raises(RefusedError, match="Nothing was recorded"):
-            stamp(team, url, str(authority.roots), 20)
+            ask_timestamp(team, url, str(authority.roots), 20)
     assert len(given) == 2
     assert len(anchors(project)) == 1
 
 
 def test_verify_finds_the_cosignature_in_the_receipt(witness: WitnessFolder, project: Path) -> None:
     with Team(f"{project}/.nbs") as team:
-        got = anchoring.witness(team, witness.answer, [witness.key().verifier()], "w1")
+        got = anchoring.ask_witness(team, witness.answer, [witness.key().verifier()], "w1")
     assert len(verify(parse_note(got.data), [witness.key().verifier()])) == 1
 
 
@@ -453,7 +453,7 @@ def test_an_authority_whose_clock_is_far_off_is_told(
         Team(f"{project}/.nbs") as team,
     ):
         monkeypatch.setattr("time.time", lambda: now + 4000)
-        stamp(team, url, str(authority.roots), 20)
+        ask_timestamp(team, url, str(authority.roots), 20)
         assert "clock" in team.warnings[-1]
 
 

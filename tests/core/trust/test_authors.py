@@ -46,7 +46,7 @@ def root(sound: str, tmp_path: Path) -> str:
 
 def enrol(root: str, *handles: str) -> list[str]:
     with Team(root) as team:
-        return [authors.enrol(team, handle, keys.never) for handle in handles]
+        return [authors.enrol(team, handle, keys.no_passphrase) for handle in handles]
 
 
 def judged(path: str) -> Outcome:
@@ -224,7 +224,7 @@ def test_an_encrypted_key_signs_where_its_passphrase_is_known(
     root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Team(root) as team:
-        authors.enrol(team, "alex", keys.never, PASSPHRASE)
+        authors.enrol(team, "alex", keys.no_passphrase, PASSPHRASE)
         with pytest.raises(RefusedError, match=r"is encrypted: name a file .* nothing was record"):
             events.publish(team, "alex", "done", "low")
         secret = tmp_path / "secret"
@@ -263,9 +263,9 @@ def test_the_first_to_come_has_the_handle_where_the_ledger_has_no_key(root: str)
     (vkey,) = enrol(root, "alex")
     path = authors.key_path(vkey)
     assert os.stat(path).st_mode & 0o777 == 0o600
-    assert keys.load(path, "alex").verifier().format() == vkey
+    assert keys.load_key(path, "alex").verifier().format() == vkey
     with Team(root) as team:
-        assert [one.handle for one in authors.listed(team.store.db)] == ["alex"]
+        assert [one.handle for one in authors.list_actors(team.store.db)] == ["alex"]
     os.rename(path, f"{path}.away")
     with pytest.raises(RefusedError, match="that is not on this host"):
         enrol(root, "alex")
@@ -279,7 +279,7 @@ def test_a_key_takes_the_place_of_the_one_before_it(root: str) -> None:
     assert not os.path.exists(authors.key_path(first))
     with Team(root) as team:
         events.publish(team, "alex", "done", "low")
-        (one,) = authors.listed(team.store.db)
+        (one,) = authors.list_actors(team.store.db)
     assert (one.vkey, one.number, one.revoked) == (second, 2, False)
     assert clean(root) == {"signed": 1, "unsigned": 0, "keys": 2}
 
@@ -287,10 +287,10 @@ def test_a_key_takes_the_place_of_the_one_before_it(root: str) -> None:
 def test_a_revoked_key_signs_nothing_and_vouches_for_the_next(root: str) -> None:
     (vkey,) = enrol(root, "alex")
     with Team(root) as team:
-        assert authors.revoke(team, "alex", "lost the laptop", keys.never) == vkey
+        assert authors.revoke(team, "alex", "lost the laptop", keys.no_passphrase) == vkey
         events.publish(team, "alex", "done", "low")
         with pytest.raises(NotFoundError, match="has no key in force"):
-            authors.revoke(team, "alex", "again", keys.never)
+            authors.revoke(team, "alex", "again", keys.no_passphrase)
     assert newest(root, 1)[0].auth is None
     clean(root)
     path = authors.key_path(vkey)
@@ -312,14 +312,14 @@ def test_the_ledgers_key_vouches_for_first_keys_and_for_lost_ones(root: str) -> 
     os.unlink(authors.key_path(vkey))
     enrol(root, "alex")
     with Team(root) as team:
-        authors.revoke(team, "alex", "gone", keys.never)
+        authors.revoke(team, "alex", "gone", keys.no_passphrase)
         log = keys.key_path(team.store.origin)
         os.rename(log, f"{log}.away")
         for handle in ("alex", "bench"):
             with pytest.raises(RefusedError, match="the ledger's own key, and that is not on"):
-                authors.enrol(team, handle, keys.never)
+                authors.enrol(team, handle, keys.no_passphrase)
         os.rename(f"{log}.away", log)
-        authors.enrol(team, "alex", keys.never)
+        authors.enrol(team, "alex", keys.no_passphrase)
         events.publish(team, "alex", "done", "low")
     assert clean(root) == {"signed": 1, "unsigned": 0, "keys": 3}
 
@@ -330,15 +330,15 @@ def test_a_request_is_admitted_by_who_has_the_ledgers_key(
     with Team(root) as team:
         sealing.new_key(team)
         monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "alexs"))
-        note = authors.request(team, "alex")
+        note = authors.request_key(team, "alex")
         with pytest.raises(RefusedError, match="that is not on this host"):
-            authors.admit(team, note, keys.never)
+            authors.admit(team, note, keys.no_passphrase)
         monkeypatch.setenv("TRIPOD_HOME", signers_home)
-        vkey = authors.admit(team, note, keys.never)
+        vkey = authors.admit(team, note, keys.no_passphrase)
         with pytest.raises(RefusedError, match="changed meanwhile"):
-            authors.admit(team, note, keys.never)
+            authors.admit(team, note, keys.no_passphrase)
         with pytest.raises(RefusedError, match="cannot be admitted"):
-            authors.admit(team, "nonsense", keys.never)
+            authors.admit(team, "nonsense", keys.no_passphrase)
         assert not os.path.exists(authors.key_path(vkey))
         monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "alexs"))
         events.publish(team, "alex", "done", "low")
@@ -353,7 +353,7 @@ def test_a_change_is_sealed_where_the_ledger_is(root: str) -> None:
     with Team(root) as team:
         key = keys.key_path(team.store.origin)
         os.chmod(key, 0o644)
-        authors.revoke(team, "alex", "gone", keys.never)
+        authors.revoke(team, "alex", "gone", keys.no_passphrase)
         assert any("recorded, but not sealed" in text for text in team.warnings)
 
 
@@ -362,22 +362,22 @@ def test_a_change_that_comes_between_is_not_overwritten(
 ) -> None:
     """Two who enrol at once: one of them comes first, the other is told."""
     with Team(root) as team, Team(root) as other:
-        note = authors.request(team, "alex")
-        authors.enrol(other, "alex", keys.never)
+        note = authors.request_key(team, "alex")
+        authors.enrol(other, "alex", keys.no_passphrase)
         with pytest.raises(RefusedError, match="changed meanwhile"):
-            authors.admit(team, note, keys.never)
+            authors.admit(team, note, keys.no_passphrase)
         original = authors._voucher
 
         def meanwhile(*given: Any) -> Any:
             found = original(*given)
             with Team(root) as third:
                 monkeypatch.setattr(authors, "_voucher", original)
-                authors.enrol(third, "alex", keys.never)
+                authors.enrol(third, "alex", keys.no_passphrase)
             return found
 
         monkeypatch.setattr(authors, "_voucher", meanwhile)
         with pytest.raises(RefusedError, match="changed meanwhile"):
-            authors.revoke(team, "alex", "why", keys.never)
+            authors.revoke(team, "alex", "why", keys.no_passphrase)
     clean(root)
 
 
@@ -482,12 +482,12 @@ def test_a_proof_of_a_body_carries_the_signature(signed: str, tmp_path: Path) ->
 
 def test_a_rebuild_and_a_look_at_the_past_fold_keys_as_they_were(signed: str) -> None:
     with Team(signed) as team:
-        before = authors.listed(team.store.db)
+        before = authors.list_actors(team.store.db)
         recover.rebuild(team)
-        assert authors.listed(team.store.db) == before != []
+        assert authors.list_actors(team.store.db) == before != []
         first = min(one.since for one in before)
         with recover.past(team, first - 1) as source:
-            assert authors.listed(source.db) == []
+            assert authors.list_actors(source.db) == []
 
 
 def test_ids_and_signatures_do_not_depend_on_where_an_entry_stands(signed: str) -> None:
@@ -518,6 +518,6 @@ def test_a_disk_that_refuses_enrols_nothing(root: str, monkeypatch: pytest.Monke
         size = team.store.head().size
         monkeypatch.setattr(team, "append_apart", refuse)
         with pytest.raises(UnwritableError):
-            authors.enrol(team, "alex", keys.never)
+            authors.enrol(team, "alex", keys.no_passphrase)
         assert team.store.head().size == size
-        assert authors.listed(team.store.db) == []
+        assert authors.list_actors(team.store.db) == []

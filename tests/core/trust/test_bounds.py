@@ -16,7 +16,7 @@ from tripod.ledger.tlog.policy import Policy
 from tripod.ledger.tlog.seal import Seal, cosign_seal, format_seal, sign_seal
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.verify.anchors.heads import Bound, KnownHead, bounds, open_head, times
+from tripod.verify.anchors.heads import Bound, KnownHead, open_head, time_bounds, times_of_head
 
 ROOT = b"r" * 32
 
@@ -39,22 +39,22 @@ def looked(one: KnownHead, policy: Policy | None) -> KnownHead:
 
 
 def test_a_date_is_a_claim_and_a_cosignature_is_none() -> None:
-    assert times(known(5)) == []
-    assert times(known(5, 100)) == [Bound(100, "somewhere", signed=False)]
-    assert times(known(5, 100, stamped=True)) == [Bound(100, "somewhere", signed=True)]
-    (bound,) = times(looked(known(5, note=cosigned(5, TIME)), POLICY))
+    assert times_of_head(known(5)) == []
+    assert times_of_head(known(5, 100)) == [Bound(100, "somewhere", signed=False)]
+    assert times_of_head(known(5, 100, stamped=True)) == [Bound(100, "somewhere", signed=True)]
+    (bound,) = times_of_head(looked(known(5, note=cosigned(5, TIME)), POLICY))
     assert (bound.seconds, bound.signed) == (TIME, True)
     assert bound.by == "the witness witness.example/w1 (somewhere)"
 
 
 @pytest.mark.parametrize("policy", [None, POLICY._replace(witnesses=()), POLICY])
 def test_a_witness_that_nobody_knows_says_nothing(policy: Policy | None) -> None:
-    assert times(looked(known(5, note=cosigned(5, TIME, witness=1)), policy)) == []
+    assert times_of_head(looked(known(5, note=cosigned(5, TIME, witness=1)), policy)) == []
 
 
 def test_a_clock_that_may_be_off_widens_both_sides() -> None:
     heads = [known(3, 100, seq=3, stamped=True, give=2), known(9, 200, stamped=True, give=2)]
-    found = bounds(5, heads)
+    found = time_bounds(5, heads)
     assert (found.not_before, found.not_after) == (
         Bound(98, "somewhere", signed=True),
         Bound(202, "somewhere", signed=True),
@@ -70,13 +70,13 @@ def test_what_covers_it_bounds_it_above_and_receipts_before_it_below() -> None:
         known(3, 40, seq=4, stamped=True),
         known(3, 300, seq=7),  # received behind the entry: no lower bound for it
     ]
-    found = bounds(6, heads)
+    found = time_bounds(6, heads)
     assert found.not_before == Bound(50, "somewhere", signed=False)
     assert found.not_before_signed == Bound(40, "somewhere", signed=True)
     assert found.not_after == Bound(150, "somewhere", signed=False)
     assert found.not_after_signed == Bound(200, "somewhere", signed=True)
-    assert bounds(9, heads)[2:] == (None, None)
-    assert bounds(3, heads)[:2] == (None, None)
+    assert time_bounds(9, heads)[2:] == (None, None)
+    assert time_bounds(3, heads)[:2] == (None, None)
 
 
 @given(
@@ -87,8 +87,8 @@ def test_more_heads_never_widen_the_bounds(
     drawn: list[tuple[int, int, int | None]], seq: int
 ) -> None:
     heads = [known(size, seconds, seq=at) for size, seconds, at in drawn]
-    before = bounds(seq, heads[:-1])
-    after = bounds(seq, heads)
+    before = time_bounds(seq, heads[:-1])
+    after = time_bounds(seq, heads)
     if before.not_before is not None:
         assert after.not_before is not None
         assert after.not_before.seconds >= before.not_before.seconds

@@ -21,32 +21,32 @@ def mode_of(path: str) -> int:
 def test_a_key_is_stored_for_its_owner_alone_and_read_again(signers_home: str) -> None:
     path = keys.key_path(ORIGIN)
     assert path == f"{signers_home}/keys/45dc85b7444e4440.pem"
-    keys.store(path, KEY, None)
+    keys.store_key(path, KEY, None)
     assert (mode_of(path), mode_of(os.path.dirname(path))) == (0o600, 0o700)
     assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
     assert not keys.is_encrypted(path)
-    found = keys.load(path, ORIGIN)
+    found = keys.load_key(path, ORIGIN)
     assert (found.name, found.seed) == (ORIGIN, KEY.seed)
 
 
 def test_an_encrypted_key_opens_with_its_passphrase_alone() -> None:
     path = keys.key_path(ORIGIN)
-    keys.store(path, KEY, b"correct horse")
+    keys.store_key(path, KEY, b"correct horse")
     assert keys.is_encrypted(path)
     assert KEY.seed not in Path(path).read_bytes()
-    assert keys.load(path, ORIGIN, lambda: b"correct horse").seed == KEY.seed
+    assert keys.load_key(path, ORIGIN, lambda: b"correct horse").seed == KEY.seed
     with pytest.raises(RefusedError, match="the passphrase does not open it"):
-        keys.load(path, ORIGIN, lambda: b"battery staple")
+        keys.load_key(path, ORIGIN, lambda: b"battery staple")
     with pytest.raises(keys.LockedKeyError, match="is encrypted: name a file"):
-        keys.load(path, ORIGIN)
+        keys.load_key(path, ORIGIN)
 
 
 def test_a_key_that_others_can_read_is_refused() -> None:
     path = keys.key_path(ORIGIN)
-    keys.store(path, KEY, None)
+    keys.store_key(path, KEY, None)
     os.chmod(path, 0o640)
     with pytest.raises(RefusedError, match=r"has mode 640: .* `chmod 600` it"):
-        keys.load(path, ORIGIN)
+        keys.load_key(path, ORIGIN)
 
 
 @pytest.mark.parametrize("data", [b"", b"-----BEGIN PRIVATE KEY-----\nAAAA\n", b"\xff" * 200])
@@ -54,7 +54,7 @@ def test_what_is_no_key_is_refused(data: bytes) -> None:
     path = keys.key_path(ORIGIN)
     keys.write_private(path, data)
     with pytest.raises(RefusedError, match="it holds no private key"):
-        keys.load(path, ORIGIN)
+        keys.load_key(path, ORIGIN)
 
 
 def test_a_key_of_another_sort_is_refused() -> None:
@@ -66,7 +66,7 @@ def test_a_key_of_another_sort_is_refused() -> None:
     )
     keys.write_private(keys.key_path(ORIGIN), data)
     with pytest.raises(RefusedError, match="another sort of key than Ed25519"):
-        keys.load(keys.key_path(ORIGIN), ORIGIN)
+        keys.load_key(keys.key_path(ORIGIN), ORIGIN)
 
 
 def test_what_a_stopped_signer_left_is_in_nobodys_way() -> None:
@@ -84,22 +84,22 @@ def test_what_a_stopped_signer_left_is_in_nobodys_way() -> None:
 def test_the_key_in_force_is_found_and_a_stopped_rotation_is_finished() -> None:
     path = keys.key_path(ORIGIN)
     after = SigningKey(ORIGIN, b"n" * 32)
-    keys.store(path, KEY, None)
-    keys.store(f"{path}.new", after, None)
-    assert keys.settle(KEY.verifier().format()).seed == KEY.seed
+    keys.store_key(path, KEY, None)
+    keys.store_key(f"{path}.new", after, None)
+    assert keys.key_in_force(KEY.verifier().format()).seed == KEY.seed
     assert os.path.exists(f"{path}.new")
-    assert keys.settle(after.verifier().format()).seed == after.seed
+    assert keys.key_in_force(after.verifier().format()).seed == after.seed
     assert not os.path.exists(f"{path}.new")
-    assert keys.load(path, ORIGIN).seed == after.seed
+    assert keys.load_key(path, ORIGIN).seed == after.seed
 
 
 def test_another_key_than_that_in_force_is_refused() -> None:
     vkey = KEY.verifier().format()
     with pytest.raises(RefusedError, match=r"is not there; in force is sample.example/1\+"):
-        keys.settle(vkey)
-    keys.store(keys.key_path(ORIGIN), SigningKey(ORIGIN, b"o" * 32), None)
+        keys.key_in_force(vkey)
+    keys.store_key(keys.key_path(ORIGIN), SigningKey(ORIGIN, b"o" * 32), None)
     with pytest.raises(RefusedError, match="is not the one in force; in force is"):
-        keys.settle(vkey)
+        keys.key_in_force(vkey)
 
 
 # The home --------------------------------------------------------------------------------------
@@ -132,13 +132,13 @@ def test_a_passphrase_is_the_first_line_of_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRIPOD_PASSPHRASE_FILE", raising=False)
-    assert keys.from_file() is None
+    assert keys.passphrase_from_file() is None
     path = tmp_path / "secret"
     monkeypatch.setenv("TRIPOD_PASSPHRASE_FILE", str(path))
     with pytest.raises(RefusedError, match="cannot be read: No such file"):
-        keys.from_file()
+        keys.passphrase_from_file()
     path.write_bytes(b" two words \r\nmore\n")
-    assert keys.from_file() == b" two words "
+    assert keys.passphrase_from_file() == b" two words "
     path.write_bytes(b"\nsecond\n")
     with pytest.raises(RefusedError, match=r"the first line of .* is empty"):
-        keys.from_file()
+        keys.passphrase_from_file()

@@ -18,7 +18,7 @@ from tripod.recovery.backup import restore_from_record as restore
 from tripod.recovery.rebuild import rebuild
 from tripod.team.team import Team
 from tripod.trust import seal as sealing
-from tripod.trust.export import has_record, update
+from tripod.trust.export import has_record, update_record
 from tripod.verify.check import Report
 from tripod.verify.run import open_evidence, run
 
@@ -29,7 +29,7 @@ KEYS = [key_of("sample.example/1").verifier()]
 def sound(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = build(str(tmp_path_factory.mktemp("sample")))
     with Team(root) as team:
-        update(root, team.store.path, files_of(database(root))["checkpoint"].decode())
+        update_record(root, team.store.path, files_of(database(root))["checkpoint"].decode())
     return root
 
 
@@ -124,7 +124,7 @@ def test_a_record_that_is_another_history_is_found(root: str) -> None:
     with Team(root) as team:
         chat_send.send(team, "live", "alex", "One more thing.")
         size = team.store.head().size
-        update(root, team.store.path, files_of(database(root))["checkpoint"].decode())
+        update_record(root, team.store.path, files_of(database(root))["checkpoint"].decode())
     assert judge(root).exit_code == 0
     newer = read_files(f"{root}/record")
     write_files(f"{root}/record", {"checkpoint": files_of(database(root), 9)["checkpoint"]})
@@ -143,7 +143,7 @@ def test_a_linked_record_is_none(tmp_path: Path, root: str) -> None:
     assert "is no folder" in " ".join(told(judge(root)))
     assert not has_record(root)
     with Team(root) as team, pytest.raises(RefusedError, match="symbolic link"):
-        update(root, team.store.path, files_of(database(root))["checkpoint"].decode())
+        update_record(root, team.store.path, files_of(database(root))["checkpoint"].decode())
 
 
 # Kept up by seals -------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def test_an_old_seal_is_followed_with_the_next_act_if_anything_is_new(team: Team
 def test_asked_again_the_newest_seal_is_given_until_something_is_new(team: Team) -> None:
     first = sealing.seal(team, "asked")
     assert first == seal_of(team)
-    assert sealing.seal_now(team, keys.never) == first
+    assert sealing.seal_now(team, keys.no_passphrase) == first
     assert len(seals(team)) == 1
     chat_send.send(team, "live", "ann", "new")
     assert sealing.seal(team, "export") != first
@@ -154,9 +154,9 @@ def test_without_a_key_nothing_is_sealed_and_nothing_is_said(tmp_path: Path) -> 
         assert seals(team) == []
         assert sealing.seal(team, "asked") is None
         with pytest.raises(RefusedError, match="this ledger has no key: `tripod key new`"):
-            sealing.seal_now(team, keys.never)
+            sealing.seal_now(team, keys.no_passphrase)
         with pytest.raises(RefusedError, match="no key is in force"):
-            sealing.rotate_key(team, keys.never, None)
+            sealing.rotate_key(team, keys.no_passphrase, None)
 
 
 def test_where_the_private_key_is_elsewhere_acts_go_on_in_silence(team: Team) -> None:
@@ -166,14 +166,14 @@ def test_where_the_private_key_is_elsewhere_acts_go_on_in_silence(team: Team) ->
     assert len(seals(team)) == 1
     assert sealing.seal(team, "asked") is None
     with pytest.raises(RefusedError, match="is not there; in force is"):
-        sealing.seal_now(team, keys.never)
+        sealing.seal_now(team, keys.no_passphrase)
 
 
 def test_a_locked_key_is_told_of_at_a_decision_alone(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRIPOD_PASSPHRASE_FILE", raising=False)
-    sealing.rotate_key(team, keys.never, b"secret")
+    sealing.rotate_key(team, keys.no_passphrase, b"secret")
     made = len(seals(team))
     decisions_log.log(team, REQUEST)
     assert len(seals(team)) == made
@@ -190,35 +190,35 @@ def test_a_locked_key_is_told_of_at_a_decision_alone(
 
 def test_a_rotated_key_seals_on(team: Team) -> None:
     first = sealing.in_force(team.store)
-    second = sealing.rotate_key(team, keys.never, None)
+    second = sealing.rotate_key(team, keys.no_passphrase, None)
     assert sealing.in_force(team.store) == second != first
     decisions_log.log(team, REQUEST)
     assert len(seals(team)) == 3
     clean(team)
 
 
-@pytest.mark.parametrize("step", ["store", "append_apart", "settle"])
+@pytest.mark.parametrize("step", ["store_key", "append_apart", "key_in_force"])
 def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: str) -> None:
     class StopError(Exception):
         pass
 
     first = sealing.in_force(team.store)
     calls = {"n": 0}
-    places = {"store": keys, "append_apart": team, "settle": keys}
+    places = {"store_key": keys, "append_apart": team, "key_in_force": keys}
     real = getattr(places[step], step)
 
     def stop(*given: object, **named: object) -> object:
         calls["n"] += 1
-        if step != "settle" or calls["n"] == 2:
+        if step != "key_in_force" or calls["n"] == 2:
             raise StopError
         return real(*given, **named)
 
     with mock.patch.object(places[step], step, stop), pytest.raises(StopError):
-        sealing.rotate_key(team, keys.never, None)
-    assert (sealing.in_force(team.store) == first) == (step != "settle")
+        sealing.rotate_key(team, keys.no_passphrase, None)
+    assert (sealing.in_force(team.store) == first) == (step != "key_in_force")
     decisions_log.log(team, REQUEST)
     assert seals(team)[-1][2] == "decision"
-    second = sealing.rotate_key(team, keys.never, None)
+    second = sealing.rotate_key(team, keys.no_passphrase, None)
     assert sealing.in_force(team.store) == second
     clean(team)
 
@@ -226,8 +226,8 @@ def test_a_rotation_that_was_stopped_leaves_one_key_in_force(team: Team, step: s
 def test_a_key_that_was_made_and_not_recorded_is_used(team: Team, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     adoption.init(str(tmp_path / "other"), project="o", origin="o.example/2")
-    key = keys.make("o.example/2")
-    keys.store(keys.key_path("o.example/2"), key, None)
+    key = keys.make_key("o.example/2")
+    keys.store_key(keys.key_path("o.example/2"), key, None)
     with Team(str(tmp_path / "other/.nbs")) as other:
         assert sealing.new_key(other) == key.verifier().format()
 

@@ -12,8 +12,8 @@ from tripod.verify.isolation.echo import (
     LONG,
     PhraseIndex,
     VisiblePhrases,
-    codes_of,
-    runs_of,
+    encoded_lines_in,
+    phrase_hashes,
 )
 
 WORDS = st.lists(st.sampled_from(["tea", "pot", "cup"]), max_size=40)
@@ -59,7 +59,7 @@ def test_what_became_known_later_was_not_known() -> None:
     words = [f"w{number}" for number in range(12)]
     known = VisiblePhrases()
     known.add(4, " ".join(words))
-    (run,) = runs_of(words)
+    (run,) = phrase_hashes(words)
     assert known.before(5)(run)
     assert not known.before(4)(run)
 
@@ -69,11 +69,11 @@ def test_a_run_across_two_pieces_of_one_text_is_known() -> None:
     known = VisiblePhrases()
     known.add(1, " ".join(words[:10]))
     known.add(2, " ".join(words[10:]), follows=True)
-    assert all(known.before(3)(run) for run in runs_of(words))
+    assert all(known.before(3)(run) for run in phrase_hashes(words))
     apart = VisiblePhrases()
     apart.add(1, " ".join(words[:10]))
     apart.add(2, " ".join(words[10:]))
-    assert not any(apart.before(3)(run) for run in runs_of(words))
+    assert not any(apart.before(3)(run) for run in phrase_hashes(words))
 
 
 @settings(max_examples=200, deadline=None)
@@ -122,13 +122,13 @@ def test_a_line_of_a_file_is_found_as_it_stands() -> None:
     held = PhraseIndex()
     assert not held.holds_codes
     text = f"I read: {line}, and no more"
-    held.add(3, words_of(text), codes=codes_of(text))
+    held.add(3, words_of(text), codes=encoded_lines_in(text))
     assert held.holds_codes
     assert held.find_code(line) == 3
     assert held.find_code(line[:-6] + "Xbw==") is None
     assert held.find_code("two words") is None
     joined = PhraseIndex()
-    joined.add(4, [], codes=codes_of(f"read=[{line}];"))
+    joined.add(4, [], codes=encoded_lines_in(f"read=[{line}];"))
     assert joined.find_code(line) == 4
 
 

@@ -51,7 +51,7 @@ if what == "restore":
 else:
     with Team(root) as team:
         sys.addaudithook(count)
-        decide(team) if what == "decide" else sealing.rotate_key(team, keys.never, None)
+        decide(team) if what == "decide" else sealing.rotate_key(team, keys.no_passphrase, None)
 print("done", calls)
 """
 
@@ -119,7 +119,7 @@ def test_killed_at_any_file_while_it_seals_the_next_act_seals(root: str, what: s
         die_at += 9
     with Team(root) as team:
         team.warnings.clear()
-        sealing.seal_now(team, keys.never)
+        sealing.seal_now(team, keys.no_passphrase)
         assert team.warnings == []
         assert sealing.last_note(ORIGIN) == getattr(sealing.newest(team.store.db), "note", None)
     assert die_at > 20

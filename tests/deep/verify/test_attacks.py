@@ -192,7 +192,7 @@ def ask(team: Team, path: str) -> str:
     folder = WitnessFolder(path)
     try:
         key = folder.key().verifier()
-        anchor.witness(team, folder.answer, [key], "the witness")
+        anchor.ask_witness(team, folder.answer, [key], "the witness")
     except NotFoundError:
         return "nothing is sealed"
     except RefusedError as error:
@@ -233,7 +233,7 @@ def test_the_signer_remembers_what_it_sealed(world: World, attack: Attack) -> No
         with at_home(case.home), Team(case.root) as team:
             vkey = sealing.in_force(team.store)
             try:
-                sealing.seal_now(team, keys.never)
+                sealing.seal_now(team, keys.no_passphrase)
                 said = ""
             except RefusedError as error:
                 said = str(error)

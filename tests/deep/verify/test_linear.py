@@ -48,8 +48,14 @@ from tripod.verify.anchors.growth import follows, keeps, unconverted
 from tripod.verify.anchors.heads import parse_head
 from tripod.verify.anchors.policy import parse as parse_rules
 from tripod.verify.check import difference, escape
-from tripod.verify.isolation.breach import as_usual, calls_in, read_of_chat, told_to_read, usually
-from tripod.verify.isolation.echo import codes_of
+from tripod.verify.isolation.breach import (
+    places_elsewhere,
+    shows_reading_of_chat,
+    tells_to_read_chat,
+    tool_calls_in,
+    with_usual_places,
+)
+from tripod.verify.isolation.echo import encoded_lines_in
 
 SIZE = 1 << 20
 SMALL = 60_000
@@ -168,16 +174,23 @@ PARSERS: dict[str, tuple[Callable[[bytes], object], tuple[bytes, ...]]] = {
         read_entries,
         (b"argv: [a]\n", b"argv: [", b"{a: ", b"? ", b"'", b"&a ", b"a: &a [*a]\n", b'"\\u0061'),
     ),
-    "log line": (text(read_of_chat), CHATTY),
-    "log lines": (each_line(read_of_chat), CHATTY),
-    "task": (text(told_to_read), CHATTY),
-    "stream line": (text(calls_in), (CALLS, b'{"a":', b'{"type":"tool_use","name":"a","input":')),
+    "log line": (text(shows_reading_of_chat), CHATTY),
+    "log lines": (each_line(shows_reading_of_chat), CHATTY),
+    "task": (text(tells_to_read_chat), CHATTY),
+    "stream line": (
+        text(tool_calls_in),
+        (CALLS, b'{"a":', b'{"type":"tool_use","name":"a","input":'),
+    ),
     "other places": (
-        text(lambda said: as_usual(said, usually({"chat": "../talk", "events": "a/queue"}))),
+        text(
+            lambda said: with_usual_places(
+                said, places_elsewhere({"chat": "../talk", "events": "a/queue"})
+            )
+        ),
         (b"talk", b"a/", b"a/queue", b"talk/", b"./talk"),
     ),
     "words": (
-        text(lambda said: (words_of(said), codes_of(said))),
+        text(lambda said: (words_of(said), encoded_lines_in(said))),
         (b"a_", b"_", b"a-", b"a'", "a\u0301".encode(), "\u200b".encode()),
     ),
     "sign of a decision": (

@@ -15,7 +15,7 @@ from tripod.cli import main
 from tripod.verify.anchors import git as git_module
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.anchors.git_growth import grow_only
+from tripod.verify.anchors.git_growth import judge_growth
 from tripod.verify.anchors.growth import follows, keeps
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
 
@@ -28,7 +28,7 @@ def git(tmp_path: Path) -> Git:
 
 
 def judge(git: Git, path: str = LOG) -> Report:
-    return grow_only(str(git.root / path))
+    return judge_growth(str(git.root / path))
 
 
 def messages(report: Report) -> list[str]:
@@ -364,7 +364,7 @@ def test_what_cannot_be_judged_says_why(git: Git, tmp_path: Path) -> None:
     git.commit(LOG, b"x\n")
     assert "is a folder" in judge(git, "notes").problem
     assert judge(git, "../outside.md").exit_code == 3
-    assert grow_only(str(tmp_path / "nowhere.md")).exit_code == 3
+    assert judge_growth(str(tmp_path / "nowhere.md")).exit_code == 3
 
 
 def test_without_git_it_says_so(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -459,7 +459,7 @@ def test_it_runs_in_a_folder_below_and_in_a_linked_work_tree(git: Git, tmp_path:
     git.commit(LOG, b"one\n")
     linked = tmp_path / "linked"
     git("worktree", "add", "--quiet", str(linked), "-b", "other")
-    assert grow_only(str(linked / LOG)).exit_code == 0
+    assert judge_growth(str(linked / LOG)).exit_code == 0
     done = subprocess.run(
         ["tripod", "verify", "--grow-only", "DECISIONS.md"],
         cwd=git.root / "notes",

@@ -92,7 +92,7 @@ def log(project: Path, method: AnchorMethod, change: Change, receipt: bytes = b"
     with Team(f"{project}/.nbs") as team:
         sealed = anchoring.newest_seal(team)
         data = receipt or format_note(sealed.note)
-        anchoring.record(team, change(Receipt(method, "w", sealed.seal, 0, data)))
+        anchoring.record_receipt(team, change(Receipt(method, "w", sealed.seal, 0, data)))
         return sealed.seal
 
 

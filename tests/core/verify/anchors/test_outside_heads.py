@@ -14,7 +14,7 @@ from tripod.errors import RefusedError
 from tripod.ledger.tlog.note import Note, SigningKey, format_base64, format_note
 from tripod.ledger.tlog.seal import Seal, format_seal, sign_seal
 from tripod.trust import proof as prove
-from tripod.trust.keys import key_path, load
+from tripod.trust.keys import key_path, load_key
 
 __all__ = ["git", "home"]
 
@@ -95,7 +95,7 @@ def test_a_fork_that_another_key_signed_leaves_nothing(git: Git, home: Path) -> 
     with collect(f"{git.root}/.nbs", asked=USUAL) as evidence:
         known = [one for one in evidence.outside.known if one.seal.origin == SHOP]
         evidence.outside.known = (max(known, key=lambda one: one.seal.size),)
-        real = load(key_path(SHOP), SHOP).verifier()
+        real = load_key(key_path(SHOP), SHOP).verifier()
         other = SigningKey(SHOP, b"k" * 32).verifier()
         said: dict[str, HeadComparison] = {}
         for name, key in (("real", real), ("other", other)):
@@ -142,7 +142,7 @@ def test_three_unsigned_lines_in_the_records_place_are_a_remark(git: Git) -> Non
 def test_with_a_key_from_outside_no_other_head_in_git_binds(git: Git, tmp_path: Path) -> None:
     seal = Seal(SHOP, 999999, b"r" * 32)
     stranger = SigningKey(SHOP, b"k" * 32)
-    real = load(key_path(SHOP), SHOP)
+    real = load_key(key_path(SHOP), SHOP)
     good = sign_seal(seal, real)
     bad = good._replace(data=good.data[:-1] + bytes([good.data[-1] ^ 1]))
     for signature in (sign_seal(seal, stranger), bad):

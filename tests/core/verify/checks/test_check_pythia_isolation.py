@@ -15,7 +15,7 @@ from tripod.team import adoption
 from tripod.team.team import Team
 from tripod.verify.check import Outcome
 from tripod.verify.evidence import collect
-from tripod.verify.isolation.breach import read_of_chat, told_to_read
+from tripod.verify.isolation.breach import shows_reading_of_chat, tells_to_read_chat
 from tripod.verify.run import run
 from tripod.workers import writer as workers_run
 from tripod.workers.writer import ROLE
@@ -50,7 +50,7 @@ ASSESSMENT = Said(
     ],
 )
 def test_a_reading_of_the_chat_is_seen(line: str) -> None:
-    assert read_of_chat(line)
+    assert shows_reading_of_chat(line)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_reading_of_the_chat_is_seen(line: str) -> None:
     ],
 )
 def test_what_is_no_reading_is_left_alone(line: str) -> None:
-    assert not read_of_chat(line)
+    assert not shows_reading_of_chat(line)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_no_reading_is_left_alone(line: str) -> None:
     ],
 )
 def test_a_task_that_sends_her_to_the_chat_is_seen(task: str, told: bool) -> None:
-    assert told_to_read(task) is told
+    assert tells_to_read_chat(task) is told
 
 
 def team(root: Path, task: str = "Read .nbs/scribe/log.md.", log: str | None = None) -> None:
