@@ -21,7 +21,7 @@ from tripod.ledger.files import read_plain
 from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, home_of, is_apart, named
 from tripod.output import one_line, remark
 from tripod.projections import Disk
-from tripod.team.access import opened, opened_at, tell
+from tripod.team.access import opened, opened_at, print_warnings
 from tripod.team.team import Team
 
 
@@ -224,7 +224,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     from tripod.team import adoption
 
     if os.path.lexists(f"{root}/{DATABASE}"):
-        with adoption.alone(root):  # another process is just beginning it; or it lost what it held
+        with adoption.begin_lock(root):  # another process is just beginning it; or it is empty
             return
     if os.path.lexists(root) and not os.path.isdir(root):
         raise NoTeamError(f"{root} is no folder: name a team directory in {LEDGER}")
@@ -239,7 +239,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
         )
     with shown():
         found = adoption.init_at(root, places(), met=True)
-    tell(found.warnings)
+    print_warnings(found.warnings)
     if found.begun:
         text = f"began the ledger {root}/{DATABASE}"
         if found.files:
@@ -269,11 +269,11 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
     for name, where in given.items():
         if name not in (EVENTS, CHAT) or where == os.path.join(root, name):
             continue
-        place, problem = adoption.addable(root, name, where)
+        place, problem = adoption.place_to_add(root, name, where)
         if problem is not None:
             raise RefusedError(f"no ledger can be begun for it: {problem}")
         if f"{real}/".startswith(f"{os.path.realpath(where)}/"):
-            places[f"{name}/{adoption.free_name(os.path.realpath(where), set())}"] = place
+            places[f"{name}/{adoption.free_place_name(os.path.realpath(where), set())}"] = place
         else:
             folders[name] = where
     around = os.path.dirname(full)
@@ -284,7 +284,7 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
         folders[other] = os.path.join(around, other)
         os.makedirs(folders[other], exist_ok=True)
     for name, folder in folders.items():
-        place, problem = adoption.recordable(real, folder)
+        place, problem = adoption.place_to_record(real, folder)
         if problem is not None:
             raise RefusedError(f"no ledger can be begun for it: {problem}")
         places[name] = place

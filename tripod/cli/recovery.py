@@ -41,7 +41,7 @@ def _backup(call: Call) -> None:
 def _restore(call: Call) -> None:
     from tripod.recovery import backup as copies
 
-    root = copies.place(call.values["team"])
+    root = copies.restore_root(call.values["team"])
     with readable(os.path.abspath(root)), call.progress():
         done = copies.restore(
             root, call.file, call.as_origin, sign_fork=call.sign_fork, discard=call.discard

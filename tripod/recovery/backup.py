@@ -94,7 +94,7 @@ def backup(team: Team, path: str) -> Head:
         reason = getattr(error, "strerror", None) or error
         raise UnwritableError(f"{path}: the backup cannot be written: {reason}") from error
     finally:
-        recover.remove(temporary)
+        recover.remove_database(temporary)
     return head
 
 
@@ -109,7 +109,7 @@ def _sound(path: str) -> Iterator[SQLiteReader]:
 # Back ------------------------------------------------------------------------------------------
 
 
-def place(given: str | None) -> str:
+def restore_root(given: str | None) -> str:
     """The team directory to restore into: with a ledger or without.
 
     ``given``, or as every command finds it.
@@ -169,7 +169,7 @@ def restore(
             if fork.new != fork.old:
                 _put_record_aside(root)
     finally:
-        recover.remove(fresh)
+        recover.remove_database(fresh)
     with Team(root) as team:
         done = recover.rebuild(team, discard=discard)
         if fork.new != fork.old:
@@ -277,7 +277,7 @@ def _lacking(database: str, ledger: SQLiteReader) -> str | None:
 
 def _prepare(fresh: str, fork: _Fork, *, sign_fork: bool) -> int:
     """Make the copy ready to be the ledger; give how many entries it was restored with."""
-    with recover.folded(fresh) as (store, transaction):
+    with recover.folded_copy(fresh) as (store, transaction):
         head = store.head()
         if fork.new != fork.old:
             draft = FORKED_FROM.draft(
@@ -306,10 +306,10 @@ def _refuse_losses(root: str, fresh: str, discard: str | None) -> None:
         if discard is not None or ahead_of(ledger, disk) is None:
             return
         paths = [path for name in (LOG, CHAT) for path in name.paths(source)]
-        paths += recover.strangers(source, disk)
-        lost = recover.at_stake(source, disk, paths)
+        paths += recover.unknown_event_files(source, disk)
+        lost = recover.unrecorded_pieces(source, disk, paths)
     if lost:
-        raise RefusedError(recover.refusal(lost, "restore"))
+        raise RefusedError(recover.refusal_of_losses(lost, "restore"))
 
 
 def _put_record_aside(root: str) -> None:
@@ -344,13 +344,13 @@ def restore_from_record(root: str, keys: Sequence[VerifierKey] = ()) -> Restored
         RefusedError: the record does not verify, or holds no bodies; nothing was made.
     """
     scratch, database = f"{root}/{_FROM_RECORD}", f"{root}/{DATABASE}"
-    recover.remove(scratch)
+    recover.remove_database(scratch)
     try:
         _load_record(root, scratch, keys)
         sync_path(scratch)
         rename_file(scratch, database)
     finally:
-        recover.remove(scratch)
+        recover.remove_database(scratch)
     with Team(root) as team:
         with team.store.transaction() as transaction:
             refold(transaction, team.store.read())

@@ -37,7 +37,7 @@ from tripod.projections import (
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.access import opened_at
-from tripod.team.adoption import PATH, ignore, lacking
+from tripod.team.adoption import PATH, add_ignore_lines, missing_ignore_lines
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.anchors.anchors import AnchorOptions
 from tripod.verify.check import Report
@@ -70,7 +70,7 @@ class Trouble(NamedTuple):
     stops: bool = False
 
 
-def together(found: Iterable[Trouble]) -> Iterator[Trouble]:
+def grouped(found: Iterable[Trouble]) -> Iterator[Trouble]:
     """Put many of one sort in one folder into one, which names the first of them."""
     groups: dict[tuple[str, str, str, bool], list[Trouble]] = {}
     for one in found:
@@ -99,7 +99,7 @@ _RECORDS = "the next command records it (what never began is ordered once more)"
 _AT_WORK = "FROM agents WHERE state IN ('requested', 'started') ORDER BY seq"
 
 
-def around(evidence: OpenEvidence) -> Iterator[Trouble]:
+def troubles_around(evidence: OpenEvidence) -> Iterator[Trouble]:
     """All that the files and tables tell, besides whether they agree."""
     for part in (_clock, _claims, _checkpoints, _runs, _folders_of_runs, _ignored):
         yield from part(evidence)
@@ -191,7 +191,7 @@ def _look(path: str) -> Look | None:
 
 def _ignored(evidence: OpenEvidence) -> Iterator[Trouble]:
     assert evidence.disk is not None
-    missing = lacking(evidence.disk)
+    missing = missing_ignore_lines(evidence.disk)
     if missing is None:
         what = "it cannot be read as a file, so git may take the database in"
         yield Trouble("gitignore", PATH, what, "put a regular file there")
@@ -229,7 +229,7 @@ def leftovers(root: str, evidence: OpenEvidence) -> Iterator[Trouble]:
 
 
 @contextmanager
-def busy(root: str) -> Iterator[str | None]:
+def writers_kept_out(root: str) -> Iterator[str | None]:
     """Wait a moment until nobody writes, and keep writers away; who it is where somebody does.
 
     The lock is a lock of the system and cannot be left behind: if it is held, a process lives that
@@ -281,7 +281,7 @@ _UNTOUCHED = "evidence is never touched here"
 _GIVEN_BACK = f"{_UNTOUCHED}: `tripod rebuild --evidence` gives it back"
 
 
-def stored(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
+def troubles_in_ledger(evidence: OpenEvidence, report: Report) -> Iterator[Trouble]:
     """All that is wrong with the ledger, its tables and its files."""
     yield from _ledger(evidence, report)
     behind = list(_cursors(evidence))
@@ -412,15 +412,15 @@ def examine(path: str) -> Examined:
         if report.problem or evidence.problem:
             return Examined(root, (), report.problem or evidence.problem)
         evidence.fold()
-        found = [*stored(evidence, report), *around(evidence)]
-        with busy(root) as holder:
+        found = [*troubles_in_ledger(evidence, report), *troubles_around(evidence)]
+        with writers_kept_out(root) as holder:
             if holder is None:
                 found += leftovers(root, evidence)
             else:
                 what = f"{holder} holds the writer's place; every other command waits for it"
                 cure = "if it hangs, end it: the place is free at once, and nothing is lost"
                 found.append(Trouble("busy", f"{DATABASE}.lock", what, cure, stops=True))
-    return Examined(root, tuple(together(found)))
+    return Examined(root, tuple(grouped(found)))
 
 
 def mend(found: Examined) -> Examined:
@@ -437,10 +437,10 @@ def mend(found: Examined) -> Examined:
     wanted = {one.mends for one in found.troubles}
     if wanted & {SYNC, CLEAR, IGNORE}:
         with hold_file(f"{found.root}/{DATABASE}.lock"):
-            recover.remove(f"{found.root}/{DATABASE}.{recover.RENEWING}")
+            recover.remove_database(f"{found.root}/{DATABASE}.{recover.RENEWING}")
         _act(found.root, adoption.sync)
         with opened_at(found.root) as team, hold_file(f"{found.root}/{DATABASE}.lock"):
-            ignore(team)
+            add_ignore_lines(team)
         found = examine(found.root)
     if REBUILD in {one.mends for one in found.troubles}:
         if found.problem or any(one.stops for one in found.troubles):

@@ -101,7 +101,8 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
     kept = 0
     with team.act(full=True, anew=True) as act:
         files = act.writer
-        remove(f"{team.store.path}.{RENEWING}")  # of one who was killed after its last step
+        # A `renew` that was killed after its last step leaves this.
+        remove_database(f"{team.store.path}.{RENEWING}")
         walk(team.store.db)
         paths: set[str] = set()
         why: dict[str, str] = {}  # bytes to keep; after this loop: appending changes what it reads
@@ -122,13 +123,13 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
             if path in paths:
                 why.setdefault(path, conflict.detail)
         if act.look.ahead:
-            strays = list(strangers(team.source, team.disk))
+            strays = list(unknown_event_files(team.source, team.disk))
             why |= dict.fromkeys(strays, "the ledger holds no such event")
             paths.update(strays)
         # Half of a merge is refused in any case, by `displace`.
-        lost = at_stake(team.source, team.disk, sorted(why.keys() - files.unmerged.keys()))
+        lost = unrecorded_pieces(team.source, team.disk, sorted(why.keys() - files.unmerged.keys()))
         if lost and discard is None:
-            raise RefusedError(refusal(lost, "rebuild"))
+            raise RefusedError(refusal_of_losses(lost, "rebuild"))
         for path, reason in why.items():
             # Of the pieces only the number: a later redaction of their texts would miss it here.
             count = len(lost.get(path, ()))
@@ -151,7 +152,7 @@ def check_reason(discard: str | None) -> None:
         raise BadArgumentError(problem)
 
 
-def at_stake(source: Source, disk: Disk, paths: Iterable[str]) -> dict[str, list[str]]:
+def unrecorded_pieces(source: Source, disk: Disk, paths: Iterable[str]) -> dict[str, list[str]]:
     """The pieces that no entry holds in those of the files that have any, by path."""
     found = {}
     for path in paths:
@@ -165,7 +166,7 @@ def at_stake(source: Source, disk: Disk, paths: Iterable[str]) -> dict[str, list
     return found
 
 
-def refusal(lost: Mapping[str, list[str]], command: str) -> str:
+def refusal_of_losses(lost: Mapping[str, list[str]], command: str) -> str:
     """Why files are not written that show what no entry holds."""
     count = sum(map(len, lost.values()))
     shown = "; ".join(f"{path}: {told(pieces)}" for path, pieces in lost.items())
@@ -177,7 +178,7 @@ def refusal(lost: Mapping[str, list[str]], command: str) -> str:
     )
 
 
-def strangers(source: Source, disk: Disk) -> Iterator[str]:
+def unknown_event_files(source: Source, disk: Disk) -> Iterator[str]:
     """Event files that a rolled-back ledger does not know: they came after it, so they go."""
     known = set(BUS.paths(source))
     for folder in disk.places.queue_folders():
@@ -227,7 +228,7 @@ def rendered(source: Source, name: str) -> list[tuple[str, File]]:
 
 def copy_pages(source: sqlite3.Connection, path: str) -> None:
     """All of a database as of one moment, into a new file of its own, waited for."""
-    remove(path)
+    remove_database(path)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with closing(sqlite3.connect(path, isolation_level=None)) as target:
         source.backup(target)
@@ -241,7 +242,7 @@ def _close_log(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode=DELETE")
 
 
-def remove(path: str) -> None:
+def remove_database(path: str) -> None:
     """Remove a database and what SQLite and we put beside it."""
     for suffix in (*_FILES, ".lock"):
         with suppress(FileNotFoundError):
@@ -249,7 +250,7 @@ def remove(path: str) -> None:
 
 
 @contextmanager
-def folded(fresh: str) -> Iterator[tuple[SQLiteStore, SQLiteTransaction]]:
+def folded_copy(fresh: str) -> Iterator[tuple[SQLiteStore, SQLiteTransaction]]:
     """A copy of a ledger, its tables folded, in a transaction; then it is one file, closed."""
     with closing(SQLiteStore(fresh, fold=fold_into)) as store:
         with store.transaction() as transaction:
@@ -280,10 +281,10 @@ def put_in_place(database: str, fresh: str, word: str) -> str:
             copy_pages(live, kept)
         _write_over(database, fresh)
     except sqlite3.OperationalError as error:
-        remove(kept)
+        remove_database(kept)
         raise explained(error, database) from error
     except (LedgerError, sqlite3.Error):
-        remove(kept)
+        remove_database(kept)
         for suffix in _FILES:
             with suppress(FileNotFoundError):
                 os.rename(database + suffix, kept + suffix)
@@ -312,10 +313,10 @@ def renew(root: str) -> str:
     fresh = f"{database}.{RENEWING}"
     try:
         with hold_file(f"{database}.lock"):
-            remove(fresh)
+            remove_database(fresh)
             mode = os.stat(database).st_mode & 0o7777
             copy_rows(database, fresh)
-            with folded(fresh):
+            with folded_copy(fresh):
                 pass
             os.chmod(fresh, mode)
             kept = put_in_place(database, fresh, "damaged")
@@ -324,7 +325,7 @@ def renew(root: str) -> str:
     except (sqlite3.Error, OSError) as error:
         raise explained(error, database) from error
     finally:
-        remove(fresh)
+        remove_database(fresh)
 
 
 def renew_aloud(root: str) -> str:

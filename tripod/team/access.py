@@ -90,7 +90,7 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
                 _look_after_workers(team)
                 yield team
             finally:
-                tell(team.warnings)
+                print_warnings(team.warnings)
                 if team.healed:
                     one = team.healed == 1
                     many = "1 entry that was" if one else f"{team.healed} entries that were"
@@ -134,7 +134,7 @@ def _look_after_workers(team: Team) -> None:
             team.warnings.append(f"what became of the workers was not recorded: {error}")
 
 
-def tell(warnings: Sequence[str]) -> None:
+def print_warnings(warnings: Sequence[str]) -> None:
     """Print warnings, and of very many how many more there are."""
     for warning in warnings[:MAX_WARNINGS]:
         remark(f"warning: {warning}")

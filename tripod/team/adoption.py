@@ -135,7 +135,7 @@ def init(
     for front, folder in ((BUS.folder, events), (CHAT.folder, chat)):
         if folder is None or os.path.exists(os.path.join(root, DATABASE)):
             continue
-        problem = strange(front, folder)
+        problem = foreign_content(front, folder)
         if problem is not None:
             raise BadArgumentError(f"--{front}: {problem}")
     names = {"project": project, "origin": origin, "scribe": scribe}
@@ -163,13 +163,13 @@ def init_at(
         BadArgumentError: a name breaks its rule.
         RefusedError: the directory lost its ledger, or has one that records otherwise.
     """
-    with alone(root):
+    with begin_lock(root):
         if os.path.exists(os.path.join(root, DATABASE)):
             with Team(root) as team:
                 if team.store.size:
                     if not met:  # else another command met its own folder first, and began
                         _same_as_recorded(team, names, places)
-                    ignore(team)
+                    add_ignore_lines(team)
                     return sync(team)
         ahead = ahead_of(None, Disk(root))
         if ahead is not None:
@@ -185,7 +185,7 @@ def init_at(
 
 
 @contextmanager
-def alone(root: str) -> Iterator[None]:
+def begin_lock(root: str) -> Iterator[None]:
     """Of several who begin a ledger in ``root`` at once one does, and the others find it begun.
 
     The lock is on the folder around, so that no file of it stays.
@@ -209,7 +209,7 @@ def _begin(
             for folder in FOLDERS:
                 if not met or team.disk.places.full(folder) is None:
                     team.disk.make_folder(folder)
-        ignore(team)  # before there is anything that must not be committed
+        add_ignore_lines(team)  # before there is anything that must not be committed
         # In one transaction: a ledger that is begun has its whole past, or it does not exist yet.
         with team.act(full=True, opened=opened) as act:
             act.displace(COUNTS.path, "it stood where the counts of the ledger belong")
@@ -308,7 +308,7 @@ def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
     places: dict[str, str] = {}
     for front, given in ((BUS.folder, events), (CHAT.folder, chat)):
         if given is not None:
-            places[front], problem = recordable(os.path.realpath(root), given)
+            places[front], problem = place_to_record(os.path.realpath(root), given)
             if problem is not None:
                 raise BadArgumentError(f"--{front}: {problem}")
     whole = {BUS.folder: BUS.folder, CHAT.folder: CHAT.folder} | places
@@ -318,7 +318,7 @@ def _places(root: str, events: str | None, chat: str | None) -> dict[str, str]:
     return places
 
 
-def recordable(root: str, given: str, holds: str = CHAT.folder) -> tuple[str, str | None]:
+def place_to_record(root: str, given: str, holds: str = CHAT.folder) -> tuple[str, str | None]:
     """How a folder is recorded (below the project from the team directory), and what is wrong."""
     if not given or "\0" in given or not os.path.isdir(given):
         return "", f"{given!r} is no folder: make it first"
@@ -342,14 +342,14 @@ def add_place(team: Team, front: str, folder: str, log: str | None = None) -> No
         RefusedError: it cannot be such a folder; nothing was recorded.
     """
     full = os.path.realpath(folder)
-    place, problem = addable(team.root, front, folder)
+    place, problem = place_to_add(team.root, front, folder)
     if problem is not None:
         raise RefusedError(f"no folder of the team in {team.root}: {problem}")
     with team.act(full=True) as act:
         kept = [front, *(one for one in team.disk.places.added if one.startswith(f"{front}/"))]
         same = next((one for one in kept if _is_same(team.disk.full(one), full)), None)
         if same is None:
-            name = free_name(full, {one.rpartition("/")[2] for one in kept})
+            name = free_place_name(full, {one.rpartition("/")[2] for one in kept})
             problem = added_problem(front, name, place)
             if problem is not None:
                 raise RefusedError(f"no folder of the team in {team.root}: {problem}")
@@ -370,21 +370,21 @@ def _is_same(one: str, other: str) -> bool:
         return False
 
 
-def addable(root: str, front: str, folder: str) -> tuple[str, str | None]:
+def place_to_add(root: str, front: str, folder: str) -> tuple[str, str | None]:
     """How a folder of chats or events is recorded that is added, and what is wrong with it."""
     root, full = os.path.realpath(root), os.path.realpath(folder)
     problem = None
     place = {root: ".", os.path.dirname(root): ".."}.get(full, full)
     if not f"{root}/".startswith(f"{full.rstrip('/')}/"):
-        place, problem = recordable(root, folder, front)
+        place, problem = place_to_record(root, folder, front)
     if problem is None and front == BUS.folder:
-        problem = strange(front, folder)
+        problem = foreign_content(front, folder)
         if os.path.basename(full) == PROCESSED:
             problem = f"{folder!r} is where a queue keeps what was acknowledged: give the queue"
     return place, problem
 
 
-def free_name(folder: str, taken: set[str]) -> str:
+def free_place_name(folder: str, taken: set[str]) -> str:
     """A name for a folder that is added: its own, as far as that is one word."""
     own = os.path.basename(folder)
     word = re.sub(r"[^A-Za-z0-9_-]+", "-", own).strip("-_")[:32] or "place"
@@ -405,7 +405,7 @@ def _same_as_recorded(team: Team, names: Mapping[str, str | None], places: dict[
             )
 
 
-def strange(front: str, folder: str) -> str | None:
+def foreign_content(front: str, folder: str) -> str | None:
     """What tells that a folder was named by mistake, since we would fill it with ours.
 
     Gives None for one that is empty, or holds something of what belongs into ``front``.
@@ -462,7 +462,7 @@ def _added(front: str, path: str) -> Draft:
 # The .gitignore --------------------------------------------------------------------------------
 
 
-def lacking(disk: Disk) -> list[str] | None:
+def missing_ignore_lines(disk: Disk) -> list[str] | None:
     """Our lines that the file does not have; None where it cannot be read as a file.
 
     Only ``.nbs/.gitignore`` is ours: a team directory by another name needs none.
@@ -476,9 +476,9 @@ def lacking(disk: Disk) -> list[str] | None:
     return [line for line in LINES if line not in have]
 
 
-def ignore(team: Team) -> None:
+def add_ignore_lines(team: Team) -> None:
     """Add what is lacking; lines that are there already stay as they are."""
-    missing = lacking(team.disk)
+    missing = missing_ignore_lines(team.disk)
     old = _ignored(team.disk)
     if old is None or missing is None:
         lines = " and ".join(LINES)

@@ -57,7 +57,7 @@ _WRITTEN = ("edited", "unreadable")
 
 def take_in(act: Act) -> None:
     """Append what others wrote; what is missing is written again, what contradicts is told."""
-    found = _look(act)
+    found = _look_at_files(act)
     _drop_known(act, found)
     shown = act.transaction.cursors().files
     gone: dict[str, str] = {}
@@ -69,7 +69,7 @@ def take_in(act: Act) -> None:
     for path, digest in found.digests.items():
         act.writer.account(path, digest)
     for conflict in found.conflicts:
-        _heed(act, conflict, gone)
+        _note_conflict(act, conflict, gone)
     for path, odd in found.odd.items():
         act.warn(f"{path} {odd}")
     act.look.left_alone, act.look.files = found.left_alone, found.files
@@ -95,7 +95,7 @@ def take_in(act: Act) -> None:
     _note_gone(act, gone, shown)
 
 
-def _heed(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
+def _note_conflict(act: Act, conflict: Conflict, gone: dict[str, str]) -> None:
     """Tell what is not taken in; ``gone`` collects the files that are written again."""
     path, detail = conflict.path, conflict.detail
     if conflict.what == "missing":
@@ -128,7 +128,7 @@ def _warn_of_deleted(act: Act, drafts: Sequence[Draft]) -> None:
     acked = (draft.body for draft in drafts if draft.kind == "bus.acked")
     gone = [str(body["name"]) for body in acked if is_deletion(body)]
     if gone:
-        shown = _some(gone) if len(gone) > NAMED else ", ".join(gone)
+        shown = _first_names(gone) if len(gone) > NAMED else ", ".join(gone)
         act.warn(
             f"{len(gone)} pending event{'' if len(gone) == 1 else 's'} deleted by another "
             f"program, so acknowledged: {shown} (`deleted-events: restore` in "
@@ -159,7 +159,7 @@ def _take_positions(act: Act) -> None:
         show_positions(act, channel)
 
 
-def _look(act: Act) -> Found:
+def _look_at_files(act: Act) -> Found:
     """What the files hold; looked at again while one contradicts that was written just now.
 
     The original tools, and many editors, write a file over in its place: it is empty, or half
@@ -231,7 +231,7 @@ def _note_gone(act: Act, gone: dict[str, str], shown: int) -> None:
     for folder, paths in folders.items():
         is_many = len(paths) > FEW
         if is_many:
-            told[folder] = f"{len(paths)} files were gone: {_some(paths)}"
+            told[folder] = f"{len(paths)} files were gone: {_first_names(paths)}"
         told |= {p: gone[p] for p in paths if not is_many or gone[p] == CHECKPOINT_GONE}
     displaced = act.transaction.raw(shown, kinds=("file.displaced",))
     before = {entry.stream for entry in displaced}
@@ -283,7 +283,7 @@ def refuse_if_ahead(act: Act, *, anew: bool) -> bool:
     )
 
 
-def _some(paths: Sequence[str]) -> str:
+def _first_names(paths: Sequence[str]) -> str:
     """The names of the first few paths, and how many more there are."""
     names = ", ".join(path.rpartition("/")[2] for path in paths[:NAMED])
     return f"{names} and {len(paths) - NAMED} more"

@@ -313,9 +313,10 @@ def folders(tmp_path: Path) -> Iterator[Path]:
 
 def test_the_place_needs_no_ledger_but_its_folder(folders: Path) -> None:
     here = str(folders / "p/.nbs")
-    assert copies.place(None) == copies.place(str(folders / "p")) == copies.place(here) == here
+    for given in (None, str(folders / "p"), here):
+        assert copies.restore_root(given) == here
     with pytest.raises(NoTeamError, match=r"no folder \.nbs in"):
-        copies.place(str(folders))
+        copies.restore_root(str(folders))
 
 
 # The clock -------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def in_the_middle(database, fresh):
 
 patches = {
     "while rows are copied": (copying, "_judged", die),
-    "while tables are folded": (rebuild, "folded", die),
+    "while tables are folded": (rebuild, "folded_copy", die),
     "before the old one is kept": (rebuild, "put_in_place", die),
     "while the old one is kept": (rebuild, "copy_pages", half),
     "before its place is taken": (rebuild, "_write_over", die),
