@@ -274,7 +274,7 @@ def test_half_of_an_act_is_never_recorded(story: Story, monkeypatch: pytest.Monk
         def two_messages() -> None:
             with team.act():
                 chat_send.send(team, "live", "ann", "one")
-                monkeypatch.setattr(chat_send, "rotate", fails)
+                monkeypatch.setattr(chat_send, "_rotate", fails)
                 with suppress(KeyError):
                     chat_send.send(team, "live", "ann", "two")
 
