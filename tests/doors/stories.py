@@ -4,7 +4,7 @@
 
     # A comment, or a sentence of the story.
     $ tripod bus publish ann done urgent
-    ! tripod: priority: 'urgent' is none of critical, high, normal, low
+    ! tripod: priority: 'urgent' is not one of critical, high, normal, low
     [exit 4]
 
 ``$ `` starts a command and ``> `` goes on with it. Below stand the lines of its standard output,

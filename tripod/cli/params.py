@@ -100,7 +100,7 @@ class Choice(Text):
         """The word itself."""
         if text not in self.words:
             raise ValueError(
-                f"{text!r} is none of {', '.join(self.words)}{meant(text, self.words)}"
+                f"{text!r} is not one of {', '.join(self.words)}{meant(text, self.words)}"
             )
         return text
 

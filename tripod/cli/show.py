@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tripod.cli.commands import Call, verb_of
+from tripod.cli.params import meant
 from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger import Entry, leaf_hash, redaction_id
 from tripod.output import emit, emit_bytes, emit_pretty, format_utc, hanging, one_line
@@ -167,8 +168,14 @@ def _bound(bound: Bound | None) -> str:
 
 
 def _projection(call: Call, team: Team) -> None:
+    from tripod.projections import PROJECTIONS
     from tripod.recovery.rebuild import past, rendered
 
+    names = list(dict.fromkeys(projection.name for projection in PROJECTIONS))
+    if call.what not in names:
+        known = f"there are {', '.join(names)}; agents, pythia"
+        close = meant(call.what, [*names, "agents", "pythia"])
+        raise NotFoundError(f"no projection {call.what!r}; {known}{close}")
     with past(team, call.at) as source:
         files = rendered(source, call.what)
     if call.json:

@@ -117,11 +117,11 @@ OTHERS = [
     (
         ("bus", "publish", "ann", "done", "urgent"),
         "priority",
-        "none of critical, high, normal, low",
+        "not one of critical, high, normal, low",
     ),
-    (("bus", "publish", "ann", "done", ""), "priority", "none of"),
-    (("bus", "publish", "ann", "done", "HIGH"), "priority", "none of"),
-    (("bus", "publish", "ann", "done", "high\n"), "priority", "none of"),
+    (("bus", "publish", "ann", "done", ""), "priority", "not one of"),
+    (("bus", "publish", "ann", "done", "HIGH"), "priority", "not one of"),
+    (("bus", "publish", "ann", "done", "high\n"), "priority", "not one of"),
     (("bus", "publish", "s" * 127, "t" * 127, "low"), "source and type", "255 bytes"),
     (("bus", "publish", "ann", "done", "low", "\udcff"), "PAYLOAD", "not UTF-8"),
     (("bus", "publish", "ann", "done", "low", "-- note"), "No such option", "Put -- before"),
@@ -144,7 +144,11 @@ OTHERS = [
     (("scribe", "log", "Title", "-p", "ann"), "--rationale", "Missing"),
     (("scribe", "log", "Title", "-p", "a,b", "-r", "why"), "--participant", "','"),
     (("scribe", "log", "[SUPERSEDES D-1] T", "-p", "a", "-r", "w"), "title", "[SUPERSEDES"),
-    (("scribe", "log", "T", "-p", "a", "-r", "w", "--status", "done"), "status", "none of decided"),
+    (
+        ("scribe", "log", "T", "-p", "a", "-r", "w", "--status", "done"),
+        "status",
+        "not one of decided",
+    ),
     (
         ("scribe", "log", "T", "-p", "a", "-r", "w", "--supersedes", "D-1"),
         "supersedes",
@@ -190,6 +194,21 @@ OTHERS = [
     (("bus", "no-such"), "no-such", "No such command"),
     (("scribe", "no-such"), "no-such", "No such command"),
 ]
+
+
+MEANT = [
+    (("bus", "publish", "ann", "done", "hihg"), "high"),
+    (("scribe", "log", "T", "-p", "a", "-r", "w", "--status", "decidet"), "decided"),
+    (("scribe", "query", "--status", "mitigatet"), "mitigated"),
+    (("show", "decisons"), "decisions"),
+    (("show", "agent"), "agents"),
+    (("verify", "--select", "sequense"), "sequence"),
+    (("verify", "--explain", "sequense"), "sequence"),
+    (("completion", "bahs"), "bash"),
+    (("chta",), "chat"),
+    (("chat", "raed"), "read"),
+]
+"""A slip in each value of which there is a fixed set, and what was meant."""
 
 
 @pytest.fixture(scope="module")
@@ -385,3 +404,12 @@ def test_texts_at_the_limit_are_taken(tmp_path: Path, text: bytes) -> None:
     shown = run(tmp_path, "chat", "read", "live", "--last", "1", "--json")
     assert shown.code == 0
     assert shown.out.isascii()
+
+
+@pytest.mark.parametrize(("arguments", "meant"), MEANT, ids=lambda value: " ".join(value)[:40])
+def test_a_slip_is_answered_with_did_you_mean(
+    team: Path, arguments: tuple[str, ...], meant: str
+) -> None:
+    done = run(team, *arguments)
+    assert done.code != 0
+    assert f"Did you mean {meant}" in done.err

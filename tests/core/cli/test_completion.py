@@ -45,4 +45,4 @@ def test_each_shell_has_a_script(tmp_path: Path, shell: str) -> None:
 def test_another_shell_is_refused_with_the_ones_there_are(tmp_path: Path) -> None:
     done = run(tmp_path, "completion", "fisch")
     assert (done.code, done.out) == (2, b"")
-    assert "is none of bash, zsh, fish. Did you mean fish?" in done.err
+    assert "is not one of bash, zsh, fish. Did you mean fish?" in done.err
