@@ -41,13 +41,13 @@ def behind(real: Callable[..., object]) -> Callable[..., None]:
 def die_at(step: str) -> None:
     """Die at a step of ``RUN``, whoever comes to it first."""
     places: dict[str, tuple[Any, str, Callable[..., None]]] = {
-        "before the request": (jobs, "_requested", die),
+        "before the request": (jobs, "_requested_drafts", die),
         "behind the request": (spool.Spool, "launch", die),
         "while it orders": (json, "dumps", die),
         "behind the launch": (spool.Spool, "launch", behind(spool.Spool.launch)),
         "before the start is recorded": (jobs, "_append_started", die),
-        "behind the start": (jobs, "_note", behind(jobs._note)),
-        "before the end is recorded": (jobs, "_ended", die),
+        "behind the start": (jobs, "_record_start", behind(jobs._record_start)),
+        "before the end is recorded": (jobs, "_ended_draft", die),
         "behind the end": (spool.Spool, "remove", die),
     }
     owner, name, patched = places[step]

@@ -284,13 +284,13 @@ def given_to(program: ResolvedProgram, limit: int) -> Given:
     for path in dict.fromkeys((start, *program.files)):
         try:
             if os.path.isdir(path):
-                problem = _folder(path, limit, given.files)
+                problem = _read_folder(path, limit, given.files)
                 if problem:
                     lent.append((path, problem))
                 else:
                     folders.append(path)
             elif path in program.files or _is_script(start):
-                data, mode = _file(path, limit)
+                data, mode = _read_file(path, limit)
                 given.files[path] = data, mode
                 if len(data) > limit:
                     lent.append((path, f"it holds more than {limit} bytes"))
@@ -302,7 +302,7 @@ def given_to(program: ResolvedProgram, limit: int) -> Given:
     return given._replace(folders=tuple(folders), lent=tuple(lent))
 
 
-def _file(path: str, limit: int) -> tuple[bytes, int]:
+def _read_file(path: str, limit: int) -> tuple[bytes, int]:
     """The bytes of a file, of a longer one one byte more than is given; and its mode."""
     with open(open_plain(path, named=True), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
@@ -315,7 +315,7 @@ def _is_script(start: str) -> bool:
     return read_plain(start, 2, named=True).startswith(b"#!")
 
 
-def _folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> str:
+def _read_folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> str:
     """Read a folder's files into ``files``; why it cannot be given by content, '' where it can.
 
     What is no text, a link, a repository, or beyond the limits, is left out.
@@ -337,7 +337,7 @@ def _folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> str:
             path = f"{folder}/{name}"
             data, mode = b"\0", 0
             if count < MAX_FILES and stat.S_ISREG(os.lstat(path).st_mode):
-                data, mode = _file(path, limit)
+                data, mode = _read_file(path, limit)
             if len(data) > limit or size + len(data) > MAX_FOLDER or not _is_text(data):
                 unseen.append(path)
                 continue
@@ -411,14 +411,14 @@ def isolate(
     for proc in (("--proc", "/proc"), ()):
         if bwrap is None:
             break
-        start = _start(program.argv[0])
-        visible = _visible(program, start, [around, *hidden])
+        start = _program_path(program.argv[0])
+        visible = _visible_paths(program, start, [around, *hidden])
         words = _Words(bwrap)
         _namespace(words, visible, [around, *hidden], given or Given({}))
         words += proc
         if network:
             words += ["--share-net"]
-        problem = _tried(words.words, hidden, words.sealed)
+        problem = _probe_namespace(words.words, hidden, words.sealed)
         if problem is None:
             words += ["--tmpfs", HOME]
             if home.folder:
@@ -429,7 +429,7 @@ def isolate(
             if home.returns:
                 words += ["/bin/sh", "-c", _RETURNS, "sh", f"{HOME}/{home.returns}"]
             argv = (*words.words, start, *program.argv[1:])
-            env = {"HOME": HOME, "PATH": _search(visible), "TMPDIR": "/tmp"}  # noqa: S108 - its own
+            env = {"HOME": HOME, "PATH": _search_path(visible), "TMPDIR": "/tmp"}  # noqa: S108 - its own
             with open(bwrap, "rb") as file:
                 made = (bwrap, sha256(file.read()).hexdigest())
             leaves = bool(home.returns)
@@ -465,7 +465,7 @@ def _within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _start(path: str) -> str:
+def _program_path(path: str) -> str:
     """The path by which a program is started in the namespace, where links may lead nowhere.
 
     What is called Python and is not the system's may be anything (a shim of a tool that manages
@@ -479,15 +479,15 @@ def _start(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _visible(program: ResolvedProgram, start: str, hidden: Sequence[str]) -> list[str]:
+def _visible_paths(program: ResolvedProgram, start: str, hidden: Sequence[str]) -> list[str]:
     """Paths, each to be seen with all that it holds: the system's, and the program's own."""
     paths = [path for path in _SYSTEM if os.path.isdir(path)]
     if not any(_within(start, path) for path in paths):
-        paths.append(_prefix(start, hidden))
+        paths.append(_interpreter_prefix(start, hidden))
     return list(dict.fromkeys([*paths, *program.files]))
 
 
-def _prefix(path: str, hidden: Sequence[str]) -> str:
+def _interpreter_prefix(path: str, hidden: Sequence[str]) -> str:
     """An interpreter that somebody installed for themselves needs what stands beside its bin."""
     above, name = os.path.split(os.path.dirname(path))
     home = os.path.expanduser("~")
@@ -534,7 +534,9 @@ def _namespace(words: _Words, visible: Sequence[str], absent: Sequence[str], giv
             words += ["--ro-bind", path, path]
 
 
-def _tried(words: Sequence[str], hidden: Sequence[str], sealed: Mapping[int, bytes]) -> str | None:
+def _probe_namespace(
+    words: Sequence[str], hidden: Sequence[str], sealed: Mapping[int, bytes]
+) -> str | None:
     """Make the namespace for a trial; why it cannot be used, if it cannot, or shows a secret."""
     places = [os.path.realpath(path) for path in hidden]
     try:
@@ -558,7 +560,7 @@ def _tried(words: Sequence[str], hidden: Sequence[str], sealed: Mapping[int, byt
     return said[-1][:200] if said else f"{BWRAP} ended with {done.returncode}"
 
 
-def _search(visible: Sequence[str]) -> str:
+def _search_path(visible: Sequence[str]) -> str:
     given = os.environ.get("PATH", os.defpath).split(os.pathsep)
     seen = [path for path in given if any(_within(path, place) for place in visible)]
     return os.pathsep.join(seen or ["/usr/bin", "/bin"])

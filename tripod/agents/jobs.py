@@ -243,7 +243,9 @@ def attempt(team: Team, job: Job, number: int, hooks: RunHooks) -> bool:
                     return False
                 ordered = Attempt(spawn, job.role, job.subject, number, "requested", -1)
                 sources = (*job.sources, *hooks.requested(act, ordered))
-                entries = act.append(_requested(job, ordered, order, spec.stdin, sources, key=key))
+                entries = act.append(
+                    _requested_drafts(job, ordered, order, spec.stdin, sources, key=key)
+                )
                 ordered = ordered._replace(seq=entries[0].seq)
         except BaseException:
             spool.remove()
@@ -251,11 +253,11 @@ def attempt(team: Team, job: Job, number: int, hooks: RunHooks) -> bool:
         spool.clear()
         spool.key = key
         spool.launch(spec, lock, secret)
-    _note(team, ordered, spool.look(), hooks)
+    _record_start(team, ordered, spool.look(), hooks)
     return True
 
 
-def _requested(
+def _requested_drafts(
     job: Job, ordered: Attempt, order: bytes, prompt: bytes, sources: tuple[int, ...], *, key: str
 ) -> list[Draft]:
     requested: AgentRequested = {
@@ -277,7 +279,7 @@ def _requested(
     return [REQUESTED.draft(requested, job.actor), DELIVERED.draft(delivered)]
 
 
-def _note(team: Team, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
+def _record_start(team: Team, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
     """Step 3, if nobody did it: also of a run that has ended meanwhile."""
     if look.started is not None:
         with team.act() as act:
@@ -287,7 +289,7 @@ def _note(team: Team, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
 def _append_started(act: Act, ordered: Attempt, look: Look, hooks: RunHooks) -> None:
     found = look.started
     failed = look.end is not None and look.end.outcome == "not_started"
-    if found is not None and not failed and _state(act, ordered) == "requested":
+    if found is not None and not failed and _run_state(act, ordered) == "requested":
         body: AgentStarted = {
             "spawn": ordered.spawn,
             "pid": found.child,
@@ -298,7 +300,7 @@ def _append_started(act: Act, ordered: Attempt, look: Look, hooks: RunHooks) -> 
         hooks.started(act, ordered)
 
 
-def _state(act: Act, ordered: Attempt) -> str:
+def _run_state(act: Act, ordered: Attempt) -> str:
     """The state of a run as this transaction sees it."""
     sql = "SELECT state FROM agents WHERE spawn = ?"
     return str(act.transaction.tables.execute(sql, (ordered.spawn,)).fetchone()[0])
@@ -319,33 +321,33 @@ def settle(team: Team, ordered: Attempt, hooks: RunHooks) -> bool:
             return False
     if look.state == RUNNING:
         if ordered.state == "requested":
-            _note(team, ordered, look, hooks)
+            _record_start(team, ordered, look, hooks)
         return False
     assert look.end is not None
     order = order_of(team, ordered)
     result = result_of(spool, look, order["output"], wants_structure="schema" in order)
     with team.act() as act:
-        if _state(act, ordered) in ("requested", "started"):
+        if _run_state(act, ordered) in ("requested", "started"):
             _append_started(act, ordered, look, hooks)
             if look.end.outcome == "abandoned":
                 act.append([ABANDONED.draft({"spawn": ordered.spawn, "reason": look.end.reason})])
                 hooks.abandoned(act, ordered)
             else:
-                act.append([_ended(ordered, result, order)])
+                act.append([_ended_draft(ordered, result, order)])
                 hooks.ended(act, ordered, result)
     spool.remove()
     return True
 
 
-def _ended(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -> Draft:
+def _ended_draft(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -> Draft:
     blobs: list[bytes] = []
     return ENDED.draft(
         {
             "spawn": ordered.spawn,
             "status": result.status,
             "wall_ms": result.wall_ms,
-            "stderr": _kept(result, "stderr", result.stderr, blobs),
-            "stdout": _kept(result, "stdout", result.stdout, blobs),
+            "stderr": _stored_output(result, "stderr", result.stderr, blobs),
+            "stdout": _stored_output(result, "stdout", result.stdout, blobs),
             "unsupported": list(unsupported(order)),
             "problem": result.problem or None,
             "exit_code": result.exit_code,
@@ -358,7 +360,7 @@ def _ended(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -> Draf
     )
 
 
-def _kept(result: SpawnResult, name: str, data: bytes, blobs: list[bytes]) -> Kept:
+def _stored_output(result: SpawnResult, name: str, data: bytes, blobs: list[bytes]) -> Kept:
     """What the program wrote: whole, or as digest and size where it is too much or was altered."""
     if name in result.altered:
         digest, size = result.altered[name]
@@ -404,19 +406,19 @@ async def run(
         elif last.state in ("ended", "abandoned"):
             return last, recorded(team, last)
         else:
-            await _over(team, last, hooks)
+            await _wait_for_end(team, last, hooks)
             continue
         if not attempt(team, job, number, hooks):
-            await _somebody_else(team, job, number, hooks)
+            await _wait_for_other_coordinator(team, job, number, hooks)
 
 
-async def _somebody_else(team: Team, job: Job, number: int, hooks: RunHooks) -> None:
+async def _wait_for_other_coordinator(team: Team, job: Job, number: int, hooks: RunHooks) -> None:
     """Wait until a faster coordinator is done, or dead."""
     spawn = spawn_id(job.role, job.subject, number, described(job.spec(number)))
     await asyncio.to_thread(spool_of(team, spawn, hooks.files(team, job.subject)).wait)
 
 
-async def _over(team: Team, ordered: Attempt, hooks: RunHooks) -> None:
+async def _wait_for_end(team: Team, ordered: Attempt, hooks: RunHooks) -> None:
     spool = spool_of(team, ordered.spawn, hooks.files(team, ordered.subject))
     settle(team, ordered, hooks)
     waiting = asyncio.ensure_future(asyncio.to_thread(spool.wait))

@@ -267,7 +267,9 @@ class Spool:
             for name in ("exit_code", "signal", "wall_ms", "ended_us")
         )
         reason = str(value.get("reason", ""))
-        outputs = {name: told for name in wrapper.OUTPUTS if (told := _told(value.get(name)))}
+        outputs = {
+            name: told for name in wrapper.OUTPUTS if (told := _digest_and_size(value.get(name)))
+        }
         return End(outcome, code, number, reason, wall_ms or 0, ended_us or 0, outputs)
 
     # Ending ------------------------------------------------------------------------------------
@@ -327,7 +329,7 @@ def _read(path: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _told(value: object) -> tuple[str, int] | None:
+def _digest_and_size(value: object) -> tuple[str, int] | None:
     """Digest and size of an output, as the wrapper wrote them down."""
     if not isinstance(value, dict) or not _is_count(value.get("bytes")):
         return None
@@ -370,7 +372,7 @@ async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResul
     if spool is None:
         with TemporaryDirectory(prefix="tripod-") as folder:
             return await spawn_agent(spec, Spool(f"{folder}/run"))
-    work = asyncio.ensure_future(asyncio.to_thread(_run, spec, spool))
+    work = asyncio.ensure_future(asyncio.to_thread(_run_blocking, spec, spool))
     try:
         unsupported, look = await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -387,7 +389,7 @@ async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResul
     )
 
 
-def _run(spec: SpawnSpec, spool: Spool) -> tuple[tuple[str, ...], Look]:
+def _run_blocking(spec: SpawnSpec, spool: Spool) -> tuple[tuple[str, ...], Look]:
     """The blocking core, in a thread of its own."""
     with spool.held() as lock:
         if lock is None:
@@ -419,9 +421,9 @@ def result_of(
     """
     end = look.end or End("abandoned", None, None, _NOBODY, 0, 0)
     altered: dict[str, tuple[str, int]] = {}
-    stdout, cut = _printed(spool, look, end, "stdout", altered)
-    stderr, _ = _printed(spool, look, end, "stderr", altered)
-    left, too_much = _printed(spool, look, end, "left", altered)
+    stdout, cut = _output_bytes(spool, look, end, "stdout", altered)
+    stderr, _ = _output_bytes(spool, look, end, "stderr", altered)
+    left, too_much = _output_bytes(spool, look, end, "left", altered)
     answer = read_answer(output, stdout, wants_structure=wants_structure)
     status, problem = answer.status, answer.problem
     if cut:
@@ -431,7 +433,7 @@ def result_of(
         status, problem = "bad_output", f"another program changed what it printed ({names})"
         answer = Answer(status, problem)
     if end.outcome in _ENDS:
-        status, problem = _ENDS[end.outcome], _words(end)
+        status, problem = _ENDS[end.outcome], _end_in_words(end)
     elif end.exit_code:
         status, problem = "nonzero", f"it ended with exit code {end.exit_code}"
     return SpawnResult(
@@ -449,28 +451,28 @@ def result_of(
     )
 
 
-def _printed(
+def _output_bytes(
     spool: Spool, look: Look, end: End, name: str, altered: dict[str, tuple[str, int]]
 ) -> tuple[bytes, bool]:
     """An output's bytes, and whether there are more; those that were changed go to ``altered``."""
     path = getattr(spool, name)
     if spool.elsewhere.get(name):
         first = None if look.started is None else getattr(look.started, f"{name}_from")
-        return (b"", False) if first is None else _bytes_of(path, first)
+        return (b"", False) if first is None else _read_output(path, first)
     told = end.outputs.get(name)
     if told is None:
         # Nobody says what it printed. It counts where the run is lost anyway, and in one that an
         # older version began, which has no key.
         counts = look.started is not None and (not spool.key or end.outcome == "abandoned")
-        return _bytes_of(path, 0) if counts else (b"", False)
-    data = _bytes_of(path, 0, MAX_OUTPUT + 1)[0]
+        return _read_output(path, 0) if counts else (b"", False)
+    data = _read_output(path, 0, MAX_OUTPUT + 1)[0]
     if sha256(data).hexdigest() != told[0]:
         altered[name] = told
         return b"", False
     return data[:MAX_OUTPUT], len(data) > MAX_OUTPUT
 
 
-def _words(end: End) -> str:
+def _end_in_words(end: End) -> str:
     words = {
         "timeout": f"it was ended: its time was over after {end.wall_ms / 1000:.1f} s",
         "cancelled": "it was ended because it was told to",
@@ -480,7 +482,7 @@ def _words(end: End) -> str:
     return words.get(end.outcome, end.reason)
 
 
-def _bytes_of(path: str, first: int, most: int = MAX_OUTPUT) -> tuple[bytes, bool]:
+def _read_output(path: str, first: int, most: int = MAX_OUTPUT) -> tuple[bytes, bool]:
     """A file's bytes from ``first`` on, and whether there are more than are read."""
     try:
         with open(open_plain(path), "rb") as file:

@@ -128,7 +128,7 @@ def publish(
     """
     judge_event(source, type_, priority, payload)
     with team.act(hasty=True, joins=True, by=source) as act:
-        window = _window(team, source, type_) if dedup_window is None else dedup_window
+        window = _dedup_window(team, source, type_) if dedup_window is None else dedup_window
         if window:
             # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
             span = window * 1_000_000
@@ -149,7 +149,7 @@ def publish(
         return str(draft.body["name"])[len(team.queue) :]
 
 
-def _window(team: Team, source: str, type_: str) -> int:
+def _dedup_window(team: Team, source: str, type_: str) -> int:
     """The configured window; two decisions within it are two, and so are two checkpoints."""
     window: int = settings(team)["dedup_window"]
     if window and type_ in _NO_DUPLICATES and source in (_SCRIBE, team.scribe):
@@ -266,10 +266,12 @@ def take_event(team: Team, act: Act, event: int, name: str) -> bool:
 
     ``name`` is its name in the ledger (see ``full_name``).
     """
-    return not _lost(team, act, team.files.moves.take([name]), {name: event})
+    return not _taken_by_others(team, act, team.files.moves.take([name]), {name: event})
 
 
-def _lost(team: Team, act: Act, names: list[str], events: Mapping[str, int]) -> list[str]:
+def _taken_by_others(
+    team: Team, act: Act, names: list[str], events: Mapping[str, int]
+) -> list[str]:
     """Of events that are not in the queue, those that were taken from it.
 
     The others are yet to be written: by a writer that died, or by this act.
@@ -321,7 +323,7 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
             f"SELECT name, seq FROM events WHERE acked IS NULL{where}", values
         )
         events: dict[str, int] = dict(rows.fetchall())
-        lost = _lost(team, act, team.files.moves.take(list(events)), events)
+        lost = _taken_by_others(team, act, team.files.moves.take(list(events)), events)
         if lost:  # in the moment since we looked: these are another program's
             from tripod.projections.bus.intake import moved
 

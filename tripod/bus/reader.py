@@ -151,11 +151,11 @@ def unseen(team: Team, reader: str) -> Unseen:
     acked = frozenset(name[skip:] for _, name, *_, acked in rows if acked is not None)
     pruned = 0
     if row is not None:
-        pruned = _published(team, seen + 1, size) - len(rows)
+        pruned = _count_published(team, seen + 1, size) - len(rows)
     return Unseen(events, acked, pruned, size - 1)
 
 
-def _published(team: Team, start: int, stop: int) -> int:
+def _count_published(team: Team, start: int, stop: int) -> int:
     """How many events of the queue that is worked on were published in a range of entries."""
     if not (team.queue or team.disk.places.added):
         found = team.store.kinds(start, stop).get("bus.published")
@@ -293,7 +293,7 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
     if not 0 < lease <= MAX_LEASE:
         raise BadArgumentError(f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}")
     with team.act(hasty=True, joins=True, by=holder) as act:
-        event, found = _free(team, act, holder, name)
+        event, found = _free_event(team, act, holder, name)
         last = claim_on(team, event)
         again = last is not None and last.holder == holder and last.until_us > act.now_us
         attempt = 1 if last is None else last.attempt + (not again)
@@ -338,7 +338,7 @@ def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = L
 
     def soon() -> float:
         now = time.time_ns() // 1000
-        rows = _live(team, now)
+        rows = _live_claims(team, now)
         return (rows[0][3] - now) / 1_000_000 if rows else inf
 
     return wait(team, look, timeout, soon=soon)
@@ -350,7 +350,7 @@ def _check_holder(holder: str) -> None:
         raise BadArgumentError(f"handle: {NOBODY!r} stands for a caller that gave no name")
 
 
-def _free(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str]:
+def _free_event(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str]:
     if name is not None:
         event = find_for(team, act, name)
         taken = claim_on(team, event, act.now_us)
@@ -385,10 +385,10 @@ def release(team: Team, holder: str, name: str) -> None:
 
 def held(team: Team, now_us: int) -> dict[str, Claim]:
     """The claims on pending events at ``now_us`` (µs since 1970), by the event's name."""
-    return {name: Claim(name, *rest) for _, name, *rest in _live(team, now_us)}
+    return {name: Claim(name, *rest) for _, name, *rest in _live_claims(team, now_us)}
 
 
-def _live(team: Team, now_us: int) -> list[tuple[Any, ...]]:
+def _live_claims(team: Team, now_us: int) -> list[tuple[Any, ...]]:
     """Entry, name, holder, end and attempt of the claims on events of the queue."""
     where, values = queue_of(team, "e.name")
     rows = team.store.db.execute(_LIVE.format(where=where), (now_us, *values))
@@ -407,7 +407,7 @@ def recover(team: Team, handle: str) -> Recovery:
     with team.act(joins=True, by=handle) as act:
         last = team.store.at
         pending = list(check(team))
-        rows = _live(team, act.now_us)
+        rows = _live_claims(team, act.now_us)
         mine = [(event, name) for event, name, holder, *_ in rows if holder == handle]
         back = [
             RELEASED.draft({"name": team.queue + name, "event": event}, handle)

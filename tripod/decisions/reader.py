@@ -199,7 +199,7 @@ def _has_log(team: Team, log: str | None = None) -> None:
         raise NotFoundError(f"no decision log {log}; the team's logs are {', '.join(logs)}")
 
 
-def _seqs(
+def _decision_entries(
     team: Team, *, log: str | None = None, id_: str | None = None, last: int = -1
 ) -> list[int]:
     """The entries of decisions in order: of one log, of one id, the newest; of all by default."""
@@ -241,14 +241,14 @@ def query(
     _has_log(team, log)
     words = words_of(text)
     filters = filters or Filters()
-    seqs: Sequence[int] = _seqs(team)
+    seqs: Sequence[int] = _decision_entries(team)
     if words:
         from tripod.decisions.index import likely
 
         texts = lambda some: map(folded, _decisions(team, some))  # noqa: E731
         seqs = likely(team.store, team.store.path, seqs, words, texts)
     if log is not None:
-        of_it = set(_seqs(team, log=log))
+        of_it = set(_decision_entries(team, log=log))
         seqs = [seq for seq in seqs if seq in of_it]
     for decision in _decisions(team, seqs):
         if filters.fit(decision):
@@ -277,7 +277,7 @@ def summary(team: Team, last: int, log: str | None = None) -> list[Decision]:
         NotFoundError: there is no log yet, or none of that name.
     """
     _has_log(team, log)
-    return list(_decisions(team, _seqs(team, log=log, last=last)))
+    return list(_decisions(team, _decision_entries(team, log=log, last=last)))
 
 
 class Standing(NamedTuple):
@@ -322,7 +322,7 @@ def find(team: Team, decision: str) -> list[DecisionHistory]:
         NotFoundError: there is no log yet.
     """
     _has_log(team)
-    return [_history(team, seq) for seq in _seqs(team, id_=decision)]
+    return [_history(team, seq) for seq in _decision_entries(team, id_=decision)]
 
 
 def _history(team: Team, seq: int) -> DecisionHistory:
@@ -336,13 +336,13 @@ def _history(team: Team, seq: int) -> DecisionHistory:
         entry.at,
         entry.actor,
         "observed" in body,
-        [_ref(team, ref) for ref in body["refs"]],
-        list(_decisions(team, _earlier(team, found))),
-        list(_decisions(team, _later(team, found))),
+        [_bound_ref(team, ref) for ref in body["refs"]],
+        list(_decisions(team, _predecessors(team, found))),
+        list(_decisions(team, _successors(team, found))),
     )
 
 
-def _ref(team: Team, ref: dict[str, Any]) -> Ref:
+def _bound_ref(team: Team, ref: dict[str, Any]) -> Ref:
     seq = ref.get("seq")
     if seq is None:
         return Ref(ref["file"], ref["line"], None, None)
@@ -351,7 +351,7 @@ def _ref(team: Team, ref: dict[str, Any]) -> Ref:
     return Ref(ref["file"], ref["line"], seq, (body["handle"], body["time"], text))
 
 
-def _earlier(team: Team, decision: Decision) -> list[int]:
+def _predecessors(team: Team, decision: Decision) -> list[int]:
     """What a decision refers to, what that refers to, and so on; the oldest first."""
     found: list[int] = []
     before = decision.supersedes
@@ -366,7 +366,7 @@ def _earlier(team: Team, decision: Decision) -> list[int]:
     return found[::-1]
 
 
-def _later(team: Team, decision: Decision) -> list[int]:
+def _successors(team: Team, decision: Decision) -> list[int]:
     """What refers to a decision, what refers to that, and so on; in the log's order."""
     successors: dict[str, list[tuple[int, str]]] = defaultdict(list)
     rows = team.store.db.execute(

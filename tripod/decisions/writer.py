@@ -109,12 +109,12 @@ def log(
             Nothing was recorded.
     """
     request = judged(request)
-    locks = [f"{LOG.folder}/{name}" for name in _lockable(team, into)]
+    locks = [f"{LOG.folder}/{name}" for name in _logs_to_lock(team, into)]
     with team.act(locks=locks, joins=True, by=actor or team.scribe) as act:
         db = act.transaction.tables
         file = _log_for(act, into)
         scribe = actor or db.execute("SELECT scribe FROM team").fetchone()[0]
-        refs, warnings = _bind(act, request)
+        refs, warnings = _bind_refs(act, request)
         _judge_reference(act, request)
         begun = []
         named = None if file == LIVE else file
@@ -124,15 +124,15 @@ def log(
             begun.append(BEGUN.draft({"header": {"text": header}, "file": named}, scribe))
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
         second = act.now_us // 1_000_000
-        while _known(act, f"D-{second}"):
+        while _id_exists(act, f"D-{second}"):
             second += 1
-        body = _body(request, f"D-{second}", number, refs)
+        body = _decision_body(request, f"D-{second}", number, refs)
         if named is not None:
             body["file"] = named
         decision = LOGGED.draft(body, scribe)._replace(id=fresh_ids(1)[0][0])
         text = f"{body['id']} {request.title}"
         event = draft_event(act, "scribe", "decision-logged", "normal", text, cause=decision)
-        due = _checkpoint(team, act, decision, file)
+        due = _checkpoint_due(team, act, decision, file)
         act.append([*begun, decision, event, *due])
         if _quotes_chat(act, request):
             warnings.append(_QUOTES.format(RUN))
@@ -143,17 +143,17 @@ def log(
     return LoggedDecision(body["id"], number, checkpoint, warnings, file)
 
 
-def _lockable(team: Team, into: str | None) -> list[str]:
+def _logs_to_lock(team: Team, into: str | None) -> list[str]:
     """The logs of which one will be written, as far as the tables tell before the act begins."""
     if into is not None:
-        return [into] if log_name_problem(into) is None and _is_there(team.disk, into) else []
+        return [into] if log_name_problem(into) is None and _has_folder(team.disk, into) else []
     with suppress(OperationalError):  # the tables of another version: they are about to be folded
-        logs = [log for log in LOG.live(team.source) if _is_there(team.disk, log)]
+        logs = [log for log in LOG.live(team.source) if _has_folder(team.disk, log)]
         return logs or [LIVE]
     return [LIVE]
 
 
-def _is_there(disk: Disk, log: str) -> bool:
+def _has_folder(disk: Disk, log: str) -> bool:
     """Whether the folder of a log is the team's, and there."""
     return log[: log.rfind("/") + 1] in disk.places.logs()
 
@@ -173,7 +173,7 @@ def _log_for(act: Act, into: str | None) -> str:
             return logs[0]
         raise BadArgumentError(f"which log? There are {', '.join(logs)}; name one")
     problem = log_name_problem(into)
-    if problem is None and not _is_there(act.disk, into):
+    if problem is None and not _has_folder(act.disk, into):
         folder = into.rpartition("/")[0]
         problem = f"{into}: the team has no folder {folder} of logs; `nbs-scribe-log PATH` adds one"
         if f"{LOG.folder}/{folder}" in act.disk.places.added:
@@ -196,12 +196,12 @@ def judged(request: DecisionRequest) -> DecisionRequest:
     Raises:
         MalformedEntryError: a field breaks its rule.
     """
-    request = _settled(request)
-    _judge(request)
+    request = _with_one_reference(request)
+    _judge_fields(request)
     return request
 
 
-def _settled(request: DecisionRequest) -> DecisionRequest:
+def _with_one_reference(request: DecisionRequest) -> DecisionRequest:
     """The request with its one reference in ``supersedes``, as the log writes it, and its status.
 
     The log has one mark for an earlier decision; the status says what became of that.
@@ -228,7 +228,7 @@ def _judge_reference(act: Act, request: DecisionRequest) -> None:
     if target is None:
         return
     problem = valid_id(target)
-    if problem is None and not _known(act, target):
+    if problem is None and not _id_exists(act, target):
         problem = f"no decision {target} in the log; `tripod scribe query` finds its id"
     if problem is None:
         row = act.transaction.tables.execute(
@@ -242,7 +242,7 @@ def _judge_reference(act: Act, request: DecisionRequest) -> None:
         raise MalformedEntryError(f"{what}: {problem}")
 
 
-def _judge(request: DecisionRequest) -> None:
+def _judge_fields(request: DecisionRequest) -> None:
     problem = one_line(request.title, "title", MAX_TITLE)
     problem = problem or one_line(request.rationale, "rationale", MAX_FIELD)
     if problem is None and not request.participants:
@@ -262,7 +262,7 @@ def _judge(request: DecisionRequest) -> None:
     if problem is not None:
         raise MalformedEntryError(problem)
     try:
-        format_decision(text_of(_body(request, "D-0", 1, [])))
+        format_decision(text_of(_decision_body(request, "D-0", 1, [])))
     except ValueError as error:
         raise MalformedEntryError(
             "the decision cannot be written as one entry of the log: a title must not begin with "
@@ -270,7 +270,9 @@ def _judge(request: DecisionRequest) -> None:
         ) from error
 
 
-def _body(request: DecisionRequest, decision: str, number: int, refs: list[Reference]) -> Decided:
+def _decision_body(
+    request: DecisionRequest, decision: str, number: int, refs: list[Reference]
+) -> Decided:
     return {
         "artefacts": ", ".join(request.artefacts) or NONE_YET,
         "chat_ref": ", ".join(request.refs) or NONE_YET,
@@ -286,14 +288,14 @@ def _body(request: DecisionRequest, decision: str, number: int, refs: list[Refer
     }
 
 
-def _known(act: Act, decision: str) -> bool:
+def _id_exists(act: Act, decision: str) -> bool:
     row = act.transaction.tables.execute(
         "SELECT 1 FROM pieces WHERE id = ?", (decision,)
     ).fetchone()
     return row is not None
 
 
-def _bind(act: Act, request: DecisionRequest) -> tuple[list[Reference], list[str]]:
+def _bind_refs(act: Act, request: DecisionRequest) -> tuple[list[Reference], list[str]]:
     """Bind each ref to the message at that line of the file now: its number, seq and leaf hash."""
     if not request.refs:
         return [], [_NO_REF]
@@ -366,7 +368,7 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(RUN)), strict=False)
 
 
-def _checkpoint(team: Team, act: Act, decision: Draft, file: str) -> list[Draft]:
+def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Draft]:
     """Ask for Pythia's review at each N-th decision of a log (tripod-architecture, "Flow").
 
     The seeds count by ``grep`` on the log that the reviewer then reads: each log by itself.

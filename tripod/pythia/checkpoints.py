@@ -76,7 +76,7 @@ def pending(team: Team) -> list[int]:
     db = team.store.db
     acked = db.execute(_ACKED, (TYPE,)).fetchall()
     if acked:
-        reviewed = _reviewed(team, [seq for *_, seq in acked])
+        reviewed = _answered_in_chat(team, [seq for *_, seq in acked])
         acked = [row for row in acked if row[2] not in reviewed and _answerable(team, row[2])]
     return [seq for *_, seq in sorted(acked + db.execute(_PENDING, (TYPE,)).fetchall())]
 
@@ -97,7 +97,7 @@ class _Dated(NamedTuple):
     observed: bool
 
 
-def _reviewed(team: Team, events: list[int]) -> set[int]:
+def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
     """Those of some checkpoint events that a message of a chat answers."""
     adopted = team.store.db.execute("SELECT coalesce(adopted, -1) FROM team").fetchone()[0]
 
@@ -111,7 +111,7 @@ def _reviewed(team: Team, events: list[int]) -> set[int]:
     for seq in events:
         body = team.source.body(seq)
         dated = _Dated(seq, body["us"] // 1_000_000, "observed" in body)
-        left[seq] = (dated, _asked_by(team, body))
+        left[seq] = (dated, _asked_range(team, body))
     # What another program wrote may have been taken in before the event that it answers.
     start = 0 if any(dated.observed for dated, _ in left.values()) else min(events) + 1
     found: set[int] = set()
@@ -140,7 +140,7 @@ def point_of(team: Team, event: int) -> Point:
     """
     body = team.source.body(event)
     name = body["name"]
-    span = _asked_by(team, body)
+    span = _asked_range(team, body)
     if span is None:
         seqs = [seq for seq, _ in _new_since(team, event)]
         if not seqs:
@@ -149,7 +149,7 @@ def point_of(team: Team, event: int) -> Point:
             )
         first, stop = seqs[0], seqs[-1]
     else:
-        first, stop = (_piece(team, id_, event) or -1 for id_ in span)
+        first, stop = (_decision_entry(team, id_, event) or -1 for id_ in span)
         if not 0 <= first <= stop:
             raise RefusedError(
                 f"{name} asks for {span[0]} through {span[1]}: no such decisions in the log"
@@ -166,7 +166,7 @@ def point_of(team: Team, event: int) -> Point:
     return Point(event, name, body["us"], asked, first, stop, log)
 
 
-def _asked_by(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
+def _asked_range(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
     """The range that a checkpoint event's payload names."""
     given = body.get("payload")
     if not isinstance(given, dict):
@@ -175,7 +175,7 @@ def _asked_by(team: Team, body: dict[str, object]) -> tuple[str, str] | None:
     return None if parsed is None else parsed[1:]
 
 
-def _piece(team: Team, id_: str, event: int) -> int | None:
+def _decision_entry(team: Team, id_: str, event: int) -> int | None:
     """The entry of a decision; of several of one id the newest that the event can mean."""
     row = team.store.db.execute(
         "SELECT seq FROM pieces WHERE id = ?1 ORDER BY seq > ?2, abs(seq - ?2) LIMIT 1",
@@ -197,7 +197,7 @@ def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
     newest: dict[str, int] = {}  # of each log, the entry of the last decision that is covered
 
     def cover(first: str, last: str, seq: int) -> None:
-        start, end = _piece(team, first, seq), _piece(team, last, seq)
+        start, end = _decision_entry(team, first, seq), _decision_entry(team, last, seq)
         if end is None:
             return
         log = _log_of(team, [end] if start is None else [start, end])
@@ -207,7 +207,7 @@ def _new_since(team: Team, event: int) -> list[tuple[int, str]]:
 
     sql = "SELECT seq FROM events WHERE type = ? AND seq < ? ORDER BY seq"
     for (seq,) in db.execute(sql, (TYPE, event)).fetchall():
-        span = _asked_by(team, team.source.body(seq))
+        span = _asked_range(team, team.source.body(seq))
         if span is not None:
             cover(*span, seq)
     answered = "SELECT seq, event FROM assessments WHERE event < ?"  # the event's file may be gone

@@ -132,17 +132,17 @@ class Stand(NamedTuple):
 
 def due(team: Team, now_us: int) -> list[PendingReview]:
     """The checkpoint events that nobody answered, oldest first; ``now_us`` is the clock."""
-    return [_due(team, event, now_us) for event in pending(team)]
+    return [_pending_review(team, event, now_us) for event in pending(team)]
 
 
-def _due(team: Team, event: int, now_us: int) -> PendingReview:
+def _pending_review(team: Team, event: int, now_us: int) -> PendingReview:
     body = team.source.body(event)
     claim = claim_on(team, event, now_us)
     claimed = None if claim is None or claim.holder == HANDLE else claim.holder
     last = jobs.newest(team.store.db, ROLE, str(event))
     state = "waiting"
     if last is not None:
-        state = "failed" if _failed(team, event) > last.seq else "running"
+        state = "failed" if _last_failure(team, event) > last.seq else "running"
     sql = "SELECT acked IS NOT NULL FROM events WHERE seq = ?"
     acked = bool(team.store.db.execute(sql, (event,)).fetchone()[0])
     first, stop, count, problem = None, None, 0, None
@@ -171,12 +171,12 @@ def summon(team: Team, *, actor: str = NOBODY) -> Point | None:
     return point_of(team, waiting[-1]) if waiting else None
 
 
-def _chosen(team: Team, event: str | None, now_us: int) -> Point | None:
+def _event_to_review(team: Team, event: str | None, now_us: int) -> Point | None:
     """The event of that name; else the oldest that can be answered, with warnings on the others."""
     if event is not None:
         return point_named(team, event)
     for seq in pending(team):
-        found = _due(team, seq, now_us)
+        found = _pending_review(team, seq, now_us)
         if found.problem is not None:
             team.warnings.append(found.problem)
         elif found.claimed is not None:
@@ -199,8 +199,8 @@ def judge(text: str, point: Point, log: Snapshot) -> Judged:
 
 def stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
     """How a review stands, from the ledger alone."""
-    answer = _assessment(team, point.event)
-    failed = _failed(team, point.event)
+    answer = _assessment_of(team, point.event)
+    failed = _last_failure(team, point.event)
     runs = attempts(team.store.db, ROLE, str(point.event))
     tries = [run for run in runs if run.seq > failed and run.state == "ended"]
     done = [run.attempt for run in runs if run.seq < failed or run.state == "ended"]
@@ -216,13 +216,13 @@ def stand_of(team: Team, point: Point, log: Snapshot) -> Stand:
     return Stand(answer, failed, first, tries, problems, lost >= MAX_LOST, good)
 
 
-def _failed(team: Team, event: int) -> int:
+def _last_failure(team: Team, event: int) -> int:
     """The entry of the last failed review of an event; -1 if none failed."""
     sql = "SELECT coalesce(max(seq), -1) FROM failures WHERE event = ?"
     return int(team.store.db.execute(sql, (event,)).fetchone()[0])
 
 
-def _assessment(team: Team, event: int) -> int | None:
+def _assessment_of(team: Team, event: int) -> int | None:
     """The entry of the assessment that answers a checkpoint event."""
     sql = "SELECT seq FROM assessments WHERE event = ?"
     row = team.store.db.execute(sql, (event,)).fetchone()
@@ -262,20 +262,20 @@ async def run(
     order = order_for(team, program, _SELF if actor == NOBODY else actor)
     if order.place.level == "namespace":
         team.warnings += [f"{path} is lent as it lies there: {why}" for path, why in order.lent]
-    _tidy(team)
-    point = summon(team, actor=actor) if manual else _chosen(team, event, now_us)
+    _remove_old_folders(team)
+    point = summon(team, actor=actor) if manual else _event_to_review(team, event, now_us)
     if point is None:
         return None
     log = snapshot(team, point)
     stand = await review(team, point, log, replace(order, prompt=instructions(point)))
-    _tidy(team)
+    _remove_old_folders(team)
     if stand.answer is not None:
-        return ReviewOutcome(point.name, _answer(team, stand.answer), [])
+        return ReviewOutcome(point.name, _posted_assessment(team, stand.answer), [])
     body = team.source.body(stand.failed)
     return ReviewOutcome(point.name, None, body["problems"], _last_words(team, body["spawns"]))
 
 
-def _tidy(team: Team) -> None:
+def _remove_old_folders(team: Team) -> None:
     jobs.sweep(team)
     sweep_folders(team)
 
@@ -306,7 +306,7 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
         RefusedError: another consumer has the event, or it is settled.
         LedgerError: nothing could be recorded.
     """
-    before = _failed(team, point.event)
+    before = _last_failure(team, point.event)
     while True:
         team.refresh()
         stand = stand_of(team, point, log)
@@ -325,7 +325,9 @@ async def review(team: Team, point: Point, log: Snapshot, order: Order) -> Stand
 
 def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) -> Job:
     prompt = order.prompt
-    if stand.problems and (order.place.level == "folder" or _was_apart(team, stand.tries[-1])):
+    if stand.problems and (
+        order.place.level == "folder" or _could_not_read_chat(team, stand.tries[-1])
+    ):
         wrong = "\n".join(f"- {problem}" for problem in stand.problems)
         prompt += f"\nYour answer before this one was refused:\n\n{wrong}\n"
     given = f"{prompt}\nThe decision log:\n\n{log.text}".encode()
@@ -341,12 +343,12 @@ def _job(team: Team, point: Point, log: Snapshot, order: Order, stand: Stand) ->
     return Job(ROLE, str(point.event), spec, log.sources, order.actor)
 
 
-def _was_apart(team: Team, run: Attempt) -> bool:
+def _could_not_read_chat(team: Team, run: Attempt) -> bool:
     """Whether a run could not read the chat: the problems of its answer quote that answer."""
-    return _level(team, run.spawn) == "namespace"
+    return _isolation_level(team, run.spawn) == "namespace"
 
 
-def _level(team: Team, spawn: str | None) -> str | None:
+def _isolation_level(team: Team, spawn: str | None) -> str | None:
     sql = "SELECT level FROM isolations WHERE spawn = ?"
     row = team.store.db.execute(sql, (spawn,)).fetchone()
     return None if row is None else str(row[0])
@@ -453,7 +455,7 @@ def post(
     """
     channel = channel_name(settings(team)["pythia_channel"])
     with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], by=handle) as act:
-        if _assessment(team, point.event) is not None:
+        if _assessment_of(team, point.event) is not None:
             return False
         if live_span(act, channel) is None:
             act.append([CREATED.draft({"channel": channel}, handle)])
@@ -500,8 +502,8 @@ def _assessed(point: Point, spawn: str | None, judged: Judged, text: str, messag
 def _give_up(team: Team, point: Point, stand: Stand) -> None:
     """Record that no run gave an assessment, if nobody did, or found one, meanwhile."""
     with team.act(by=HANDLE) as act:
-        answered = _assessment(team, point.event) is not None
-        if answered or _failed(team, point.event) != stand.failed:
+        answered = _assessment_of(team, point.event) is not None
+        if answered or _last_failure(team, point.event) != stand.failed:
             return
         runs = attempts(team.store.db, ROLE, str(point.event))
         lost = ["the reviewer's program was killed together with its caller, each time"]
@@ -532,14 +534,14 @@ def record(
         RefusedError: the assessment does not hold, or the event is answered, or being answered.
     """
     text = text.strip()
-    point = _chosen(team, event, now_us)
+    point = _event_to_review(team, event, now_us)
     if point is None:
         raise NotFoundError(
             "no checkpoint event waits for an assessment: `tripod pythia due` lists them"
         )
     log = snapshot(team, point)
-    if _assessment(team, point.event) is None:
-        if _due(team, point.event, now_us).state == "running":
+    if _assessment_of(team, point.event) is None:
+        if _pending_review(team, point.event, now_us).state == "running":
             raise RefusedError(
                 f"{point.name} is being reviewed by a run: wait for it (`tripod pythia run`)"
             )
@@ -547,9 +549,9 @@ def record(
         if judged.problems:
             raise RefusedError(f"the assessment does not hold: {'; '.join(judged.problems)}")
         if post(team, point, text, judged, handle=handle):
-            seq = _assessment(team, point.event)
+            seq = _assessment_of(team, point.event)
             assert seq is not None
-            return _answer(team, seq)
+            return _posted_assessment(team, seq)
     raise RefusedError(
         f"{point.name} is answered: `tripod pythia show {point.name}` has the assessment"
     )
@@ -572,13 +574,13 @@ def show(team: Team, which: str = "last") -> PostedAssessment:
             )
     else:
         point = point_named(team, which)
-        seq = _assessment(team, point.event)
+        seq = _assessment_of(team, point.event)
         if seq is None:
             raise NotFoundError(f"{point.name} has no assessment: `tripod pythia run`")
-    return _answer(team, seq)
+    return _posted_assessment(team, seq)
 
 
-def _answer(team: Team, seq: int) -> PostedAssessment:
+def _posted_assessment(team: Team, seq: int) -> PostedAssessment:
     body: dict[str, Any] = team.source.body(seq)
     message = team.source.body(body["message"])
     return PostedAssessment(
@@ -589,7 +591,7 @@ def _answer(team: Team, seq: int) -> PostedAssessment:
         body["confidence"],
         body["cited"],
         body["origin"],
-        _level(team, body.get("spawn")),
+        _isolation_level(team, body.get("spawn")),
         message["channel"],
         message["index"],
         content_bytes(team.source, body["content"]).decode(),

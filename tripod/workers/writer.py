@@ -100,7 +100,7 @@ def _task_of(team: Team | Act, name: str) -> tuple[str, str]:
     return content_bytes(team.source, body["task"]).decode(), body["folder"]
 
 
-def _missing(team: Team, name: str) -> NotFoundError:
+def _no_worker(team: Team, name: str) -> NotFoundError:
     judge_name(name)
     if team.disk.is_file(f"{FOLDER}/{name}.md"):
         return NotFoundError(f"{name} is run by another tool: we know its files alone")
@@ -169,7 +169,7 @@ class Life(RunHooks):
 
     def ended(self, act: Act, run: Attempt, result: SpawnResult) -> None:
         """Its program ended."""
-        _end(act, run, _ENDS.get(result.status, "failed"), result.problem)
+        _record_end(act, run, _ENDS.get(result.status, "failed"), result.problem)
 
     def abandoned(self, act: Act, run: Attempt) -> None:
         """Nobody knows how it ended; if it never began, it is ordered once more."""
@@ -182,10 +182,10 @@ class Life(RunHooks):
         ).fetchone()[0]
         again = began.fetchone()[0] is None and lost < MAX_LOST
         if not again or state_of(act, run.subject) != "pending":
-            _end(act, run, "died", LOST_REASON)
+            _record_end(act, run, "died", LOST_REASON)
 
 
-def _end(act: Act, run: Attempt, state: str, problem: str) -> None:
+def _record_end(act: Act, run: Attempt, state: str, problem: str) -> None:
     name = run.subject
     event = None
     before = state_of(act, name)
@@ -228,7 +228,7 @@ def _refuse_altered(act: Act, name: str) -> None:
     for log in () if seq is None else act.source.body(seq)["logs"]:
         path = log["path"]
         row = tables.execute(erased, (path, seq)).fetchone()
-        found = _measured(act, path) if act.disk.is_file(path) else None
+        found = _log_digest(act, path) if act.disk.is_file(path) else None
         if found is None or found["digest"] not in (log["digest"], row and row[0]):
             what = "is gone" if found is None else "is not what its program left there"
             raise RefusedError(
@@ -243,7 +243,7 @@ def _keep_log(act: Act, path: str) -> kinds.WorkerLog | None:
     try:
         found = act.disk.look(path, MAX_LOG)
     except TooBigError:
-        return _measured(act, path)
+        return _log_digest(act, path)
     except UnreadableError:
         return None
     if found is None:
@@ -259,7 +259,7 @@ def _keep_log(act: Act, path: str) -> kinds.WorkerLog | None:
     return {"bytes": len(data), "digest": digest, "path": path}
 
 
-def _measured(act: Act, path: str) -> kinds.WorkerLog:
+def _log_digest(act: Act, path: str) -> kinds.WorkerLog:
     """Size and digest of a log, read in parts."""
     hashed, size = sha256(), 0
     with open(open_plain(act.disk.full(path)), "rb") as file:
@@ -311,7 +311,7 @@ def spawn(
         NotFoundError: no such profile or program.
         RefusedError: a worker of that name has another task.
     """
-    _judge(slug, folder, task, name)
+    _judge_spawn(slug, folder, task, name)
     folder = os.path.abspath(folder)
     known = profiles.chosen(command, profile, PROFILE, "claude")
     if must_exist:
@@ -322,7 +322,7 @@ def spawn(
     order = known.order(
         (whole if command else f"{whole}\n{_TIPS.format(file=file)}").encode(),
         cwd=folder,
-        set_env={SELF: chosen, "NBS_HANDLE": slug, **_way_home(team, folder)},
+        set_env={SELF: chosen, "NBS_HANDLE": slug, **_team_variables(team, folder)},
         timeout_s=timeout_s,
         parameters=Parameters(
             model=model, effort=effort, tools=None if tools is None else tuple(tools)
@@ -331,18 +331,18 @@ def spawn(
     data = whole.encode()
     body: kinds.WorkerSpawned = {"name": chosen, "slug": slug, "folder": folder, "task": data}
     life = Life(kinds.SPAWNED.draft(body, actor), (None,))
-    _begin(team, Job(ROLE, chosen, lambda _: order, actor=actor), life, whole, folder)
+    _begin_once(team, Job(ROLE, chosen, lambda _: order, actor=actor), life, whole, folder)
     return chosen
 
 
-def _way_home(team: Team, folder: str) -> dict[str, str]:
+def _team_variables(team: Team, folder: str) -> dict[str, str]:
     """What the commands that its program calls need, to act on this team and on no other."""
     root = os.path.abspath(team.root)
     found = nearest(folder)
     return {} if found is not None and os.path.samefile(found, root) else {LEDGER: root}
 
 
-def _judge(slug: str, folder: str, task: str, name: str | None) -> None:
+def _judge_spawn(slug: str, folder: str, task: str, name: str | None) -> None:
     problem = valid_slug(slug) or (None if name is None else valid_worker_name(name))
     if problem is None and name is not None and name.rpartition("-")[0] != slug:
         problem = f"name: {name} does not begin with {slug}-"
@@ -370,7 +370,7 @@ def _fresh_name(team: Team, slug: str) -> str:
             return name
 
 
-def _begin(team: Team, job: Job, life: Life, task: str, folder: str) -> None:
+def _begin_once(team: Team, job: Job, life: Life, task: str, folder: str) -> None:
     """Have it begin, unless it did before; another command may be at just that."""
     name = job.subject
     while not jobs.attempt(team, job, 1, life):
@@ -447,7 +447,7 @@ def continue_(
     row = team.store.db.execute("SELECT open FROM workers WHERE name = ?", (name,)).fetchone()
     run = newest(team.store.db, ROLE, name)
     if row is None or run is None:
-        raise _missing(team, name)
+        raise _no_worker(team, name)
     if row[0]:
         raise RefusedError(
             f"{name} is {state_of(team, name)}, and its program is at work: wait for it, or "
@@ -486,7 +486,7 @@ def escalate(team: Team, name: str, reason: str, *, actor: str | None = None) ->
     with team.act() as act:
         state = state_of(act, name)
         if state is None:
-            raise _missing(team, name)
+            raise _no_worker(team, name)
         if state != "running":
             raise RefusedError(f"{name} is {state}: only one that is running can escalate")
         event = draft_event(act, name, "task-blocked", "critical", reason[:QUOTED])
@@ -503,7 +503,7 @@ def dismiss(team: Team, name: str, *, actor: str = "unknown") -> bool:
     with team.act() as act:
         state = state_of(act, name)
         if state is None:
-            raise _missing(team, name)
+            raise _no_worker(team, name)
         fresh = state != "dismissed"
         if fresh:
             event = draft_event(act, "nbs-worker", "worker-dismissed", "normal", f"Worker: {name}")

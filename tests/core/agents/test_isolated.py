@@ -22,7 +22,7 @@ def made() -> Iterator[mock.Mock]:
     """As if any namespace could be made, by a program that is there."""
     with (
         mock.patch.object(isolated, "BWRAP", "true"),
-        mock.patch.object(isolated, "_tried", return_value=None) as tried,
+        mock.patch.object(isolated, "_probe_namespace", return_value=None) as tried,
     ):
         yield tried
 
