@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tripod.decisions import writer as decisions_log
-from tripod.demo.review import Tell, data_file, judged
+from tripod.demo.review import Tell, data_file
 from tripod.demo.review import play as play_review
 from tripod.ledger.locator import FOLDER
 from tripod.ledger.sqlite.damage import delete_middle_entry, rewrite_entry
@@ -25,7 +25,7 @@ from tripod.projections.decisions.format import DecisionText, format_decision
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.verify.check import Report
+from tripod.verify import Report, verify
 
 WIDTH = 150
 ARCHIVE = "nbs-team.tar.gz"
@@ -67,7 +67,7 @@ def play(folder: str, tell: Tell) -> int:
 
 def _verdict(project: str, tell: Tell) -> int:
     """Say what verify says of a team that is to be clean."""
-    report = judged(project)
+    report = verify(project)
     for outcome in report.outcomes:
         if outcome.verdict == "cannot tell":
             tell("plain", f"  {outcome.check}: cannot tell: {outcome.reason}")
@@ -167,7 +167,7 @@ def _tamper(project: str, copy: str, number: int, tampering: Tampering, tell: Te
     shutil.copytree(project, copy)
     tampering.do(f"{copy}/{FOLDER}")
     tell("do", f"{number}. {tampering.title}")
-    report = judged(copy)
+    report = verify(copy)
     named = _show(report, tampering.check, tell) and report.exit_code == 1
     if not named:
         tell("bad", f"    NOT named by {tampering.check} (exit {report.exit_code})")

@@ -25,9 +25,7 @@ from tripod.pythia.checkpoints import TYPE, point_named, snapshot
 from tripod.pythia.reviewer import Folder, Order, ReviewerProgram, order_for
 from tripod.team import adoption
 from tripod.team.team import Team
-from tripod.verify.check import Outcome, Report
-from tripod.verify.evidence import collect
-from tripod.verify.run import run
+from tripod.verify import Outcome, Report, verify
 
 Tell = Callable[[str, str], None]
 """``tell(style, text)``; styles are step, do, good, bad and plain."""
@@ -119,19 +117,13 @@ def ask(project: str, event: str, order: Callable[[Team], Order], extra: str = "
         seqs = [entry.seq for entry in team.store.read() if entry.kind == "agent.ended"]
         kept = team.source.body(seqs[-1])["stderr"]["content"]
         stderr = content_bytes(team.source, kept).decode("utf-8", "replace")
-    report = judged(project)
+    report = verify(project)
     return DemoReview(isolation_of(report), report.exit_code, stderr)
 
 
 def isolation_of(report: Report) -> Outcome:
     """What a report says of Pythia's isolation."""
     return next(outcome for outcome in report.outcomes if outcome.check == CHECK)
-
-
-def judged(project: str) -> Report:
-    """What `tripod verify` says of a project."""
-    with collect(project) as evidence:
-        return run(evidence)
 
 
 # The story ---------------------------------------------------------------------------------------
@@ -180,7 +172,7 @@ def _reviewed(project: str, tell: Tell) -> int:
         )
         logged = decisions_log.log(team, request)
     tell("do", f"tripod scribe log … --supersedes {answer.first} (the outcome: {logged.id})")
-    report = judged(project)
+    report = verify(project)
     return _verdict(report, tell, apart=answer.level == "namespace")
 
 
