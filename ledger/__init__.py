@@ -60,6 +60,7 @@ from tripod.ledger.places import (
     place_problem,
     places_problem,
 )
+from tripod.ledger.progress import over, tell
 from tripod.ledger.store import Head, LedgerReader, RawEntry, Transaction
 
 __all__ = [
@@ -69,6 +70,6 @@ __all__ = [
     "LedgerReader", "MalformedError", "MissingExtraError", "Nodes", "NotVerifiedError", "RawEntry",
     "Transaction", "Tree", "TripodError", "added_problem", "auth_of", "change_id",
     "check_consistency", "check_link", "commit", "consistency_proof", "format_value",
-    "inclusion_proof", "leaf_hash", "observed_id", "parse_at", "parse_header", "parse_value",
-    "place_problem", "places_problem", "redaction_id", "root_of",
+    "inclusion_proof", "leaf_hash", "observed_id", "over", "parse_at", "parse_header",
+    "parse_value", "place_problem", "places_problem", "redaction_id", "root_of", "tell",
 ]  # fmt: skip

@@ -21,9 +21,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from tripod.ledger import ARCHIVE, CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError
+from tripod.ledger import ARCHIVE, CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, over
 from tripod.ledger.files import hold_record_lock, name_file, open_plain, sync_path
-from tripod.ledger.progress import over
 from tripod.projections.projection import File
 
 RACY_NS = 30_000_000  # a file clock ticks every 1 to 10 ms: within it an equal time proves nothing

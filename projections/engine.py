@@ -29,9 +29,9 @@ from tripod.ledger import (
     Transaction,
     added_problem,
     commit,
+    over,
     places_problem,
 )
-from tripod.ledger.progress import over
 from tripod.projections import layout, manifest
 from tripod.projections.bus.tables import BUS, CLAIMS, in_folder
 from tripod.projections.chat.tables import CHAT, READING

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
-from tripod.ledger import LedgerError
-from tripod.ledger.progress import tell
+from tripod.ledger import LedgerError, tell
 from tripod.projections.bus.intake import take_events
 from tripod.projections.bus.tables import BUS
 from tripod.projections.chat.intake import take_chats

@@ -26,12 +26,12 @@ from tripod.ledger import (
     WORKERS,
     LedgerError,
     leaf_hash,
+    over,
     parse_header,
 )
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.ids import now_us
 from tripod.ledger.locator import no_team, team_of
-from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import SQLiteReader, keeps_log, read_only
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION
 from tripod.ledger.tlog.note import VerifierKey

@@ -16,9 +16,8 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 
-from tripod.ledger import Draft, Entry
+from tripod.ledger import Draft, Entry, over
 from tripod.ledger.ids import format_at
-from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import read_only
 from tripod.projections import (
     BUS,

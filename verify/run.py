@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tripod import ledger
+from tripod.ledger import tell
 from tripod.ledger.kinds.registry import KINDS
-from tripod.ledger.progress import tell
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import TRUST

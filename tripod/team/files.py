@@ -16,8 +16,7 @@ from contextlib import ExitStack, suppress
 from errno import EISDIR
 from hashlib import sha256
 
-from tripod.ledger import Entry
-from tripod.ledger.progress import over
+from tripod.ledger import Entry, over
 from tripod.projections import (
     BUS,
     CHAT,

@@ -39,10 +39,10 @@ from tripod.ledger import (
     auth_of,
     commit,
     leaf_hash,
+    over,
     root_of,
 )
 from tripod.ledger.files import hold_folder, read_plain, sync_path
-from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes, read_only
 from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import groupby, pairwise
 
+from tripod.ledger import over
 from tripod.ledger.files import read_plain
-from tripod.ledger.progress import over
 from tripod.verify.anchors.git import MAX_BLOB, Commit, FileChange, Repository
 from tripod.verify.anchors.git_folder import GitError, find
 from tripod.verify.anchors.growth import (

@@ -29,9 +29,9 @@ from tripod.ledger import (
     Tree,
     TripodError,
     leaf_hash,
+    over,
     root_of,
 )
-from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes
 from tripod.ledger.sqlite.repair import add_blob, add_entries, add_head
 from tripod.ledger.sqlite.schema import migrate

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, REDACTED, Header, Tree, leaf_hash
+from tripod.ledger import GENESIS, MAX_BODY, MAX_HEADER, REDACTED, Header, Tree, leaf_hash, over
 from tripod.ledger.actors import CHANGES
 from tripod.ledger.entry import named_blobs
-from tripod.ledger.progress import over
 from tripod.verify.check import Finding, Tally
 from tripod.verify.checks import (
     bodies_present,

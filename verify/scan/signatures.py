@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripod.ledger import CHANGE_IDS, Header, LedgerError, MalformedError
+from tripod.ledger import CHANGE_IDS, Header, LedgerError, MalformedError, over
 from tripod.ledger.actors import CHANGES, OBSERVED, Record, message_of, parse_record, statement
-from tripod.ledger.progress import over
 from tripod.ledger.sqlite.reader import read_only
 from tripod.ledger.tlog.note import VerifierKey
 from tripod.verify.check import Finding, Findings, Scanned
