@@ -403,7 +403,7 @@ def isolate(
         hidden: folders of which nothing must exist for it.
         around: a folder of which its own files alone may exist.
         network: whether it may reach the network.
-        given: what it has by content; all that its command line names is lent where that is None.
+        given: its files by content; all that its command line names is lent where that is None.
         home: what its private home holds.
     """
     home = home or Home()

@@ -384,14 +384,9 @@ async def run(
 ) -> tuple[Attempt, SpawnResult]:
     """Do a job, or go on with it: adopt what runs, take what has ended, try what is lost again.
 
-    Being cancelled ends the program, and records that.
-
-    Args:
-        team: the team whose ledger it is.
-        job: what is to be done.
-        first: the number of the first attempt that counts; earlier ones failed in another way.
-        max_attempts: how often it is begun, as long as it is lost each time.
-        hooks: what else is to be appended with each step.
+    ``first`` is the number of the first attempt that counts: earlier ones failed in another way. It
+    is begun at most ``max_attempts`` times, as long as it is lost each time. ``hooks`` append
+    further entries with each step. Being cancelled ends the program, and records that.
 
     Raises:
         LedgerError: nothing could be recorded.

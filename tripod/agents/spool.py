@@ -152,12 +152,8 @@ class Spool:
     def launch(self, spec: SpawnSpec, lock: int, secret: bytes = b"") -> tuple[str, ...]:
         """Have the program run; give the names of parameters that it cannot take.
 
-        Back when it runs, or when it is known that it does not; ``look`` says which.
-
-        Args:
-            spec: the order.
-            lock: the descriptor that ``held`` gave.
-            secret: the secret half of ``key``.
+        Back when it runs, or when it is known that it does not; ``look`` says which. ``lock`` is
+        the descriptor that ``held`` gave, ``secret`` the secret half of ``key``.
         """
         try:
             unsupported, code = self._run_wrapper(spec, lock, secret)
@@ -361,10 +357,8 @@ _ENDS: dict[str, Status] = {
 async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResult:
     """Run one program once; being cancelled ends it (SIGTERM, five seconds, SIGKILL).
 
-    Args:
-        spec: what to run, and how.
-        spool: where its files lie; in a temporary folder by default. The file with secrets of tool
-            servers is gone once the run is over.
+    Its files lie in ``spool``, by default in a temporary folder. The file with secrets of tool
+    servers is gone once the run is over.
 
     Raises:
         ValueError: another run is going on in that spool.
@@ -410,14 +404,10 @@ def result_of(
     wants_structure: bool = False,
     unsupported: tuple[str, ...] = (),
 ) -> SpawnResult:
-    """How a run ended that is over, from what stands in its spool.
+    """How a run ended that is over, from what stands in its spool; a lost one was killed.
 
-    Args:
-        spool: where its files are.
-        look: what became of it; a lost one was killed.
-        output: how the program answers.
-        wants_structure: a schema was asked for.
-        unsupported: parameters that it cannot take.
+    ``output`` is how the program answers, ``unsupported`` are parameters that it cannot take.
+    ``wants_structure``: a schema was asked for.
     """
     end = look.end or End("abandoned", None, None, _NOBODY, 0, 0)
     altered: dict[str, tuple[str, int]] = {}

@@ -111,16 +111,12 @@ def publish(
     *,
     dedup_window: int | None = None,
 ) -> str:
-    """Publish an event and give its file name.
+    """Publish an event of the priority critical, high, normal or low; give its file name.
 
-    Args:
-        team: the team whose queue it is.
-        source: who says it, one line without a slash, of at most 127 bytes.
-        type_: what it is about, likewise.
-        priority: critical, high, normal or low.
-        payload: text of at most 1 MiB.
-        dedup_window: seconds within which an equal pending (source, type) drops this one; 0 is
-            off, None takes the configuration's, which counts for no decision of the team's Scribe.
+    ``source`` and ``type_`` are one line without a slash each, of at most 127 bytes; ``payload``
+    has at most 1 MiB. Within ``dedup_window`` seconds an equal pending (source, type) drops this
+    one; 0 is off, None takes the configuration's, which counts for no decision of the team's
+    Scribe.
 
     Raises:
         BadArgumentError: an argument breaks its rule.

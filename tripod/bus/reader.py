@@ -194,12 +194,9 @@ def wait(
 ) -> T:
     """Look until there is something: at once when it comes, at most ``timeout`` seconds.
 
-    Args:
-        team: whose queue is watched.
-        look: gives None where there is nothing yet. It is asked again whenever the queue may have
-            changed, and after ``poll-interval`` seconds of the configuration in any case.
-        timeout: seconds; None waits for ever.
-        soon: seconds after which it is worth a look though nothing happened.
+    ``look`` gives None where there is nothing yet. It is asked again whenever the queue may have
+    changed, after ``poll-interval`` seconds of the configuration in any case, and after the seconds
+    that ``soon`` gives. A ``timeout`` of None waits for ever.
 
     Raises:
         NotFoundError: the time is over.

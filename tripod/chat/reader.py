@@ -72,15 +72,11 @@ def messages(
     since: str | None = None,
     window: Window | None = None,
 ) -> list[ChatMessage]:
-    """Messages of a chat's file, oldest first.
+    """Messages of a chat's file (of a channel, or an archive), oldest first.
 
-    Args:
-        team: the team whose chat it is.
-        name: the channel, or an archive.
-        last: only the newest so many.
-        window: which of them; replaces ``last``.
-        since: only those after this handle's newest message, also where that stands in an archive
-            by now; all of the file, if it never spoke.
+    ``last`` gives the newest so many, ``window`` chooses more closely and replaces it. ``since``:
+    only those after this handle's newest message, also where that stands in an archive by now; all
+    of the file, if it never spoke.
 
     Raises:
         NotFoundError: there is no such chat.
@@ -165,12 +161,8 @@ def search(
 ) -> Iterator[ChatMessage]:
     """Messages that hold ``pattern`` as text, oldest first: ``hits`` without their places.
 
-    Args:
-        team: the team whose chat it is.
-        name: the channel, or an archive.
-        pattern: the text; upper and lower case of ASCII letters are alike.
-        handle: only messages of this sender.
-        archives: also messages that were split off into archives.
+    Upper and lower case of ASCII letters are alike. ``handle``: only messages of this sender;
+    ``archives``: also messages that were split off into archives.
 
     Raises:
         NotFoundError: there is no such chat.
@@ -231,16 +223,11 @@ def indexed(
     handles: Sequence[str] | None = None,
     text: str | None = None,
 ) -> list[ChatMessage]:
-    """Messages of a chat's file for an export, oldest first.
+    """Messages of a chat's file (of a channel, or an archive) for an export, oldest first.
 
-    Args:
-        team: the team whose chat it is.
-        name: the channel, or an archive.
-        window: its ``last`` is taken first, of all messages of the file; its times like the others.
-        first: the index in the file of the first, from 0.
-        stop: the index in the file after the last; None: all.
-        handles: only of these.
-        text: only those that hold it, upper and lower case alike (ASCII).
+    ``first`` and ``stop`` are indexes in the file, from 0. The ``last`` of the window is taken
+    first, of all messages of the file. ``handles``: only of these; ``text``: only those that hold
+    it, upper and lower case alike (ASCII).
 
     Raises:
         NotFoundError: there is no such chat.
@@ -288,14 +275,10 @@ def participants(team: Team, name: str) -> list[tuple[str, int]]:
 def poll(
     team: Team, name: str, handle: str, rest: Callable[[], float], wait: Callable[[float], None]
 ) -> list[ChatMessage]:
-    """Wait for messages that others send from now on; give all that came, or none in time.
+    """Wait for messages that others than ``handle`` send from now on; give all that came, if any.
 
-    Args:
-        team: the team whose chat it is.
-        name: the channel.
-        handle: the reader; its own messages are not waited for.
-        rest: gives how many seconds are left.
-        wait: waits until something may have happened, for at most so many seconds.
+    ``rest`` gives how many seconds are left. ``wait`` waits until something may have happened, for
+    at most so many seconds.
 
     Raises:
         BadArgumentError: the handle breaks its rule.

@@ -183,14 +183,11 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
 
 
 def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) -> ChatMessage:
-    """Say ``text`` as ``handle``, with the events that tell the others.
+    """Say ``text`` as ``handle`` in a channel, with the events that tell the others.
 
-    Args:
-        team: the team whose chat it is.
-        name: the channel, with or without ``.chat``.
-        handle: the sender, 1 to 63 bytes, one word.
-        text: at most 1 MiB; an empty one is sent without events.
-        human: from a person's terminal: ``human-input`` is published as well.
+    A handle is one word of 1 to 63 bytes; a text has at most 1 MiB, and an empty one is sent
+    without events. ``human``: it comes from a person's terminal, and ``human-input`` is published
+    as well.
 
     Raises:
         BadArgumentError: an argument breaks its rule.

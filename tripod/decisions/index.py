@@ -42,12 +42,8 @@ def likely(
 ) -> Sequence[int]:
     """Those of the decisions that may hold all the words, in order; all where that is not known.
 
-    Args:
-        ledger: the ledger.
-        database: the path of its file.
-        seqs: the entries of all decisions, in order.
-        words: what is looked for, in one case.
-        texts: gives what is searched in an entry.
+    ``database`` is the path of the ledger's file, ``seqs`` are the entries of all decisions in
+    order, ``words`` what is looked for, in one case; ``texts`` gives what is searched in an entry.
     """
     phrases = ['"{}"'.format(word.replace('"', '""')) for word in words if len(word) >= _LEAST]
     if len(seqs) <= MANY or not phrases:

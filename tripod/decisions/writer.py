@@ -95,12 +95,8 @@ def log(
 ) -> LoggedDecision:
     """Log a decision, with its event, and Pythia's checkpoint where its log's count reaches it.
 
-    Args:
-        team: the team whose decision it is.
-        request: the decision.
-        actor: who logs it; the team's scribe by default.
-        into: the file name of the log, which is begun if it is new. By default the team's only
-            log; of several ``log.md``.
+    ``actor`` is who logs it, by default the team's scribe. ``into`` is the file name of the log,
+    which is begun if it is new; by default it is the team's only log, and of several ``log.md``.
 
     Raises:
         BadArgumentError: ``into`` names no log, or there are several and none is named.

@@ -241,17 +241,11 @@ async def run(
     manual: bool = False,
     actor: str = NOBODY,
 ) -> ReviewOutcome | None:
-    """Have a checkpoint event answered; None if no event is due.
+    """Have a checkpoint event answered by the reviewer's program; None if no event is due.
 
-    Being cancelled ends the reviewer's program.
-
-    Args:
-        team: the team whose decisions are reviewed.
-        program: the reviewer's program.
-        now_us: the clock.
-        event: the name of the event; the oldest by default.
-        manual: publish an event first, for all decisions since the last checkpoint.
-        actor: who wants it.
+    The event is the one of the name ``event``, or the oldest. ``manual``: publish an event first,
+    for all decisions since the last checkpoint. ``now_us`` is the clock, ``actor`` who wants the
+    review. Being cancelled ends the reviewer's program.
 
     Raises:
         BadArgumentError, NotFoundError: there is no such event, profile or program.
@@ -442,13 +436,8 @@ def post(
 ) -> bool:
     """Answer a checkpoint event: all in one transaction. False: it was answered before.
 
-    Args:
-        team: the team that is answered.
-        point: the checkpoint event.
-        text: the assessment, whole; it was judged, and has no problem.
-        judged: what was found in it.
-        spawn: the run that it came from; None: from outside.
-        handle: its author.
+    ``text`` is the whole assessment, in which ``judged`` found no problem, and ``handle`` its
+    author. ``spawn`` is the run that it came from; None: it came from outside.
 
     Raises:
         BadArgumentError, RefusedError: the channel of the configuration cannot be written to.
@@ -520,14 +509,9 @@ def record(
 ) -> PostedAssessment:
     """Post an assessment that came from outside, as the answer to a checkpoint event.
 
-    Nothing is known of what its author had read, and the entry says so.
-
-    Args:
-        team: the team that it is for.
-        text: the whole assessment; it must follow the template.
-        now_us: the clock.
-        event: the name of the event; the oldest that waits by default.
-        handle: its author.
+    The text must follow the template; ``handle`` is its author. What the author had read is not
+    known, and the entry says so. The event is the one of the name ``event``, or the oldest that
+    waits; ``now_us`` is the clock.
 
     Raises:
         NotFoundError: there is no such event, or none waits.
