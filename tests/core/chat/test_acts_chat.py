@@ -102,29 +102,6 @@ def test_a_text_of_a_mebibyte_is_sent_whole_and_announced_in_part(story: Story) 
     assert max(len(payload.encode()) for payload in payloads) <= MAX_PAYLOAD
 
 
-@pytest.mark.parametrize(
-    ("handle", "text", "field"),
-    [
-        ("", "x", "handle"),
-        ("a" * 64, "x", "handle"),
-        ("a b", "x", "handle"),
-        ("a|b", "x", "handle"),
-        ("a:b", "x", "handle"),
-        ("[MEDIC-WARNING]", "x", "handle"),
-        ("a\n", "x", "handle"),
-        ("ann", "a\0b", "message"),
-        ("ann", "\ud800", "message"),
-        ("ann", "x" * (chat_format.MAX_TEXT + 1), "message"),
-    ],
-)
-def test_what_breaks_the_file_is_refused(story: Story, handle: str, text: str, field: str) -> None:
-    with story.team() as team:
-        size = team.store.head().size
-        with pytest.raises(BadArgumentError, match=rf"^{field}"):
-            chat_send.send(team, "live", handle, text)
-        assert team.store.head().size == size
-
-
 def test_a_missing_channel_is_named_with_those_that_are(story: Story) -> None:
     with story.team() as team:
         for act in (
@@ -135,17 +112,6 @@ def test_a_missing_channel_is_named_with_those_that_are(story: Story) -> None:
         ):
             with pytest.raises(NotFoundError, match="there are: live"):
                 act()
-
-
-def test_reading(story: Story) -> None:
-    story.run([("say", "live", who, text) for who, text in zip("abab", "wxyz", strict=True)])
-    with story.team() as team:
-        assert [m.text for m in chat_read.messages(team, "live", last=2)] == ["y", "z"]
-        assert chat_read.messages(team, "live", last=0) == []
-        assert [m.text for m in chat_read.messages(team, "live", since="a")] == ["z"]
-        assert [m.text for m in chat_read.messages(team, "live", since="who")] == list("wxyz")
-        assert [m.text for m in chat_read.messages(team, "live", since="a", last=5)] == ["z"]
-        assert chat_read.participants(team, "live") == [("a", 2), ("b", 2)]
 
 
 def test_searching_knows_upper_and_lower_case_of_ascii_alone(story: Story) -> None:

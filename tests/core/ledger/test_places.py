@@ -53,6 +53,7 @@ def test_what_is_in_its_shortest_spelling_is_taken(front: str, path: str) -> Non
     ],
 )  # fmt: skip
 def test_what_we_would_not_have_written_is_refused(place: str) -> None:
+    assert place_problem("a" * 4096) is None
     assert place_problem(place)
     assert places_problem(place, "chat")
     assert places_problem("events", place)

@@ -195,10 +195,12 @@ def test_a_rebuild_keeps_what_differs_and_a_mode_is_set_right(story: Story) -> N
     name = story.original.pending()[0]
     good = (story.root / "events" / name).read_bytes()
     story.original.put(f"events/{name}", b"edited\n")
-    (story.root / "scribe/log.md").chmod(0o600)
+    changed = ["chat/live.chat", f"events/{name}", "scribe/log.md"]
+    for path in changed:
+        (story.root / path).chmod(0o640)
     with story.team() as team:
         done = recover.rebuild(team)
-        assert (sorted(done.written), done.displaced) == ([f"events/{name}", "scribe/log.md"], 1)
+        assert (done.written, done.displaced) == (changed, 1)
         assert recover.rebuild(team) == recover.Rebuilt([], 0)
     assert (story.root / "events" / name).read_bytes() == good
     assert (story.root / "scribe/log.md").stat().st_mode & 0o777 == 0o644
