@@ -1,4 +1,4 @@
-"""Tombstones: the body that replaces an erased one, and the files that show it. Pure.
+"""Tombstones for erased bodies, and files held against the entries piece by piece. Pure.
 
 A message keeps its channel, number, handle and time; a decision its id, number, status and
 references; an event its file name, times and size; a file its path; a run of an agent its end and
@@ -13,12 +13,18 @@ the body is gone, except for what the header says too.
 Files that contradict the ledger are stored as blobs before they are written over. An old copy of a
 file that shows a redacted place is such a file. The text at that place is found by the place (the
 event's name, the message's handle and second, the decision's id, the path), and is left out.
+
+Bytes that are written over may hold pieces that are in no entry: the part of another clone, or of
+a ledger that a backup replaced. ``unrecorded_pieces`` names them. What only alters a piece
+that the ledger holds is no piece of its own: the ledger's stands again.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS
@@ -28,18 +34,19 @@ from tripod.ledger.kinds.chat import HEADER_SEEN, ROTATED
 from tripod.ledger.kinds.decisions import LOGGED
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.ledger.kinds.team import CONFIG_CHANGED
-from tripod.projections.bus.format import Event, format_event, format_time
+from tripod.projections.bus.format import Event, format_event, format_time, parse_event
 from tripod.projections.bus.tables import event_bytes
 from tripod.projections.chat import format as chat_format
-from tripod.projections.chat.format import parse_archive_name, parse_line
+from tripod.projections.chat.format import parse_archive_name, parse_line, split_file
 from tripod.projections.chat.tables import line_bytes
 from tripod.projections.decisions.format import (
     NONE_YET,
     STATUSES,
     ChatRef,
+    DecisionText,
+    archived_log,
     format_ref,
     parse_decision,
-    parse_log_archive_name,
     parse_refs,
     split_log,
     valid_id,
@@ -203,13 +210,16 @@ def _event(source: Source, path: str, data: bytes) -> tuple[bytes, int]:
     return data, 0
 
 
+def _channel_of(source: Source, stem: str) -> str:
+    """The channel of a chat's live file or archive."""
+    row = source.db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
+    split = parse_archive_name(stem)
+    return row[0] if row is not None else stem if split is None else split[0]
+
+
 def _chat(source: Source, stem: str, data: bytes) -> tuple[bytes, int]:
     """Lines of the same handle and second; of unreadable ones, which have neither, any."""
-    split = parse_archive_name(stem)
-    row = source.db.execute("SELECT channel FROM archives WHERE archive = ?", (stem,)).fetchone()
-    channel = row[0] if row is not None else stem
-    if row is None and split is not None:
-        channel = split[0]
+    channel = _channel_of(source, stem)
     found = redacted_at(source, f"{_CHAT}/{channel}.chat")
     bodies = [(kind, source.body(seq)) for seq, kind in found]
     said = {(b["handle"], b["time"]): line_bytes(source, b) for k, b in bodies if k == "chat.sent"}
@@ -243,9 +253,8 @@ def _spoken(source: Source, channel: str, handle: str, time: int) -> set[bytes]:
 
 def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
     """Pieces with the id of a redacted decision; of those that are no decision, any."""
-    split = parse_log_archive_name(name)
     row = source.db.execute("SELECT log FROM logs WHERE file = ?", (name,)).fetchone()
-    log = row[0] if row is not None else name if split is None else f"{split[0]}.md"
+    log = row[0] if row is not None else archived_log(name) or name
     bodies = [(kind, source.body(seq)) for seq, kind in redacted_at(source, f"{_LOG}/{log}")]
     decided = {b["id"]: piece_bytes(source, b) for k, b in bodies if k == "decision.logged"}
     kinds = {kind for kind, _ in bodies}
@@ -261,3 +270,112 @@ def _log(source: Source, name: str, data: bytes) -> tuple[bytes, int]:
         count += ours != piece
         kept.append(ours)
     return b"".join(kept), count
+
+
+# Unrecorded -------------------------------------------------------------------------------------
+
+
+NAMED = 3
+
+
+def unrecorded_pieces(source: Source, path: str, data: bytes) -> list[str]:
+    """Name each valid piece of ``data``, the bytes of a file at ``path``, that no entry holds.
+
+    Args:
+        source: the ledger's tables, at the head, and its entries.
+        path: the file's path within the team directory; of any other file there are no pieces.
+        data: its bytes.
+    """
+    front, _, name = path.partition("/")
+    if front == _LOG and name.endswith(".md"):
+        return [f"decision {one.id} ({one.title})" for one in _decisions(source, data)]
+    if front == _CHAT and name.endswith(".chat"):
+        return _messages(source, name.removesuffix(".chat"), data)
+    if front == _QUEUE and name.endswith(".event"):
+        name = name.removeprefix(f"{PROCESSED}/")
+        is_new = parse_event(data) is not None and not _was_published(source, name)
+        return [f"event {name}"] if is_new else []
+    return []
+
+
+def name_pieces(pieces: Sequence[str]) -> str:
+    """The pieces in one line: the first few, and how many more there are."""
+    more = len(pieces) - NAMED
+    return ", ".join(pieces[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _bare(piece: bytes) -> bytes:
+    """A piece without the blank lines and the rule that part it from its neighbours."""
+    lines = piece.strip().split(b"\n")
+    while lines and lines[-1].strip() in (b"", b"---"):
+        lines.pop()
+    return b"\n".join(line.rstrip() for line in lines)
+
+
+def _decisions(source: Source, data: bytes) -> Iterator[DecisionText]:
+    shown: dict[str, list[tuple[bytes, DecisionText]]] = {}
+    for piece in split_log(data)[1]:
+        decision = parse_decision(piece)[0]
+        if decision is not None:
+            shown.setdefault(decision.id, []).append((_bare(piece), decision))
+    for id_, pieces in shown.items():
+        sql = "SELECT seq FROM pieces WHERE id = ? ORDER BY seq"
+        seqs = [seq for (seq,) in source.db.execute(sql, (id_,))]
+        held = [piece_bytes(source, body) for body in source.each_body(seqs)]
+        ours = [(_bare(piece), parse_decision(piece)[0]) for piece in held]
+        new = []
+        for bare, decision in pieces:
+            equal = next((one for one in ours if one[0] == bare), None)
+            if equal is None:
+                new.append(decision)
+            else:
+                ours.remove(equal)
+        for decision in new:
+            altered = next((one for one in ours if one[1] and _same(one[1], decision)), None)
+            if altered is None:
+                yield decision
+            else:
+                ours.remove(altered)
+
+
+def _same(ours: DecisionText, theirs: DecisionText) -> bool:
+    """Whether one is the other, altered: two clones may log different decisions under one id."""
+    return ours.title in (theirs.title, MARK) or (
+        bool(ours.rationale) and ours.rationale == theirs.rationale
+    )
+
+
+def _messages(source: Source, stem: str, data: bytes) -> list[str]:
+    sql = "SELECT seq FROM lines WHERE channel = ? ORDER BY number"
+    seqs = [seq for (seq,) in source.db.execute(sql, (_channel_of(source, stem),))]
+    held = Counter(line_bytes(source, body).strip() for body in source.each_body(seqs))
+    file = split_file(data)
+    lines = data.split(b"\n") if file is None else file.lines
+    new = []
+    for line in lines:
+        bare = line.strip()
+        if held[bare]:
+            held[bare] -= 1
+        elif (message := parse_line(bare)) is not None:
+            new.append(message)
+    parsed = (parse_line(line) for line in held.elements())
+    missing = Counter((one.handle, one.time) for one in parsed if one is not None)
+    found = []
+    for message in new:
+        key = message.handle, message.time
+        if missing[key]:
+            missing[key] -= 1
+        else:
+            found.append(f"message of {message.handle} at {chat_format.format_time(message.time)}")
+    return found
+
+
+def _was_published(source: Source, name: str) -> bool:
+    """Whether the ledger has, or had, an event of this name; a prune takes it off the table."""
+    if source.db.execute("SELECT 1 FROM events WHERE name = ?", (name,)).fetchone():
+        return True
+    sql = "SELECT 1 FROM redactions WHERE place = ?"
+    if source.db.execute(sql, (f"{_QUEUE}/{name}",)).fetchone():
+        return True
+    wanted = f'"name":{json.dumps(name, ensure_ascii=False)}'
+    return source.ledger.names_in_body("bus.published", wanted.encode())

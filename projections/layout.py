@@ -9,7 +9,7 @@ of folders that were added stand in ``events/<name>/``, ``events/processed/<name
 ``chat/<name>/``, and decision logs of other folders than ``scribe/`` in ``scribe/<name>/``.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from tripod.ledger import (
     CHAT,
@@ -28,26 +28,22 @@ MIB = 1024 * 1024
 
 
 class FileClass(NamedTuple):
-    """One class of files in a team directory.
-
-    ``folder``: '' is the team directory itself. A file is of the class if it has one of ``names``,
-    begins with ``front``, or has one of the endings ``ends``. ``mode``: of a file that we make.
-    ``limit``: how many bytes are read when one is taken in. ``grows``: it is only ever added to.
-    ``locked``: the original tools lock ``<path>.lock`` while they rewrite it. ``writer``: ``team``,
-    our commands and the original tools; ``ledger``, we alone; ``program``, a worker's program;
-    ``person``, with an editor; ``host``, we alone, and git leaves it out.
-    """
+    """One class of files in a team directory."""
 
     name: str
     folder: str
-    writer: Literal["team", "ledger", "program", "person", "host"]
+    """'' is the team directory itself."""
     names: tuple[str, ...] = ()
+    """Names of files of the class, beside those that end in one of ``ends`` or begin with
+    ``front``."""
     ends: tuple[str, ...] = ()
     front: str | None = None
     mode: int = 0o644
+    """Of a file that we make."""
     limit: int = 64 * MIB
-    grows: bool = False
+    """How many bytes are read when one is taken in."""
     locked: bool = False
+    """The original tools lock ``<path>.lock`` while they rewrite it."""
 
     def holds(self, name: str) -> bool:
         """Whether a file of this name, in the folder of the class, is of the class."""
@@ -60,24 +56,21 @@ class FileClass(NamedTuple):
         return f"{self.folder}/{self.names[0]}".lstrip("/")
 
 
-EVENT = FileClass("event", EVENTS, "team", ends=(".event",))
-CONFIG = FileClass("configuration", EVENTS, "person", names=("config.yaml",), limit=MIB)
-DONE = FileClass("processed event", f"{EVENTS}/{PROCESSED}", "team", ends=(".event",))
-CHAT_FILE = FileClass("chat", CHAT, "team", ends=(".chat",), mode=0o600, locked=True)
-CURSORS = FileClass("read positions", CHAT, "team", ends=(".chat.cursors",), mode=0o600, limit=MIB)
-LOG_FILE = FileClass("decision log", LOGS, "team", ends=(".md",), grows=True, locked=True)
-WORKER = FileClass("worker", WORKERS, "team", ends=(".md",), limit=MIB)
-WORKER_LOG = FileClass(
-    "worker's output", WORKERS, "program", ends=(".log",), limit=16 * MIB, grows=True
-)
-COUNTS_FILE = FileClass("counts", "", "ledger", names=(COUNTS,), limit=16 * MIB)
-SUPERVISOR = FileClass("supervisor's notes", "", "person", names=("supervisor.md",), limit=MIB)
-POLICY = FileClass("policy", "", "person", front="policy", limit=MIB)
-IGNORED = FileClass("git's list of ignored files", "", "person", names=(".gitignore",), limit=MIB)
+EVENT = FileClass("event", EVENTS, ends=(".event",))
+CONFIG = FileClass("configuration", EVENTS, names=("config.yaml",), limit=MIB)
+DONE = FileClass("processed event", f"{EVENTS}/{PROCESSED}", ends=(".event",))
+CHAT_FILE = FileClass("chat", CHAT, ends=(".chat",), mode=0o600, locked=True)
+CURSORS = FileClass("read positions", CHAT, ends=(".chat.cursors",), mode=0o600, limit=MIB)
+LOG_FILE = FileClass("decision log", LOGS, ends=(".md",), locked=True)
+WORKER = FileClass("worker", WORKERS, ends=(".md",), limit=MIB)
+WORKER_LOG = FileClass("worker's output", WORKERS, ends=(".log",), limit=16 * MIB)
+COUNTS_FILE = FileClass("counts", "", names=(COUNTS,), limit=16 * MIB)
+SUPERVISOR = FileClass("supervisor's notes", "", names=("supervisor.md",), limit=MIB)
+POLICY = FileClass("policy", "", front="policy", limit=MIB)
+IGNORED = FileClass("git's list of ignored files", "", names=(".gitignore",), limit=MIB)
 LEDGER = FileClass(
     "ledger",
     "",
-    "host",
     names=(DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", SEARCH, f"{SEARCH}-journal"),
 )
 

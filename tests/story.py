@@ -201,7 +201,7 @@ class Original:
         data = old + text.encode()
         header, pieces = log_format.split_log(data)
         if len(pieces) > 500:
-            stem = log_format.log_archive_name("log", self.clock.seconds)
+            stem = chat_format.archive_name("log", self.clock.seconds)
             self.put(f"scribe/{stem}.md", header + b"".join(pieces[:250]))
             data = header + b"".join(pieces[250:])
         self.put("scribe/log.md", data)

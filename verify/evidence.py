@@ -49,7 +49,6 @@ from tripod.projections import (
 )
 from tripod.projections.decisions.format import log_name_problem
 from tripod.projections.engine import ahead_of
-from tripod.projections.team import tables as team_tables
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions, OutsideError, gather_anchors
 from tripod.verify.anchors.git_growth import open_versions
 from tripod.verify.anchors.growth import FileHistory, ReadVersions
@@ -406,7 +405,7 @@ class OpenEvidence(Evidence):
 
     def _newer(self, path: str) -> bool:
         """Whether a clone's counts also count what came after its record's seal."""
-        return self.loaded and path == team_tables.PATH and self.ahead is not None
+        return self.loaded and path == COUNTS and self.ahead is not None
 
     # Beside the tables -------------------------------------------------------------------------
 
@@ -640,4 +639,4 @@ def _times(disk: Disk) -> Iterator[int]:
                     with suppress(OSError):
                         yield entry.stat(follow_symlinks=False).st_mtime_ns
     with suppress(OSError):
-        yield os.lstat(disk.full(team_tables.PATH)).st_mtime_ns
+        yield os.lstat(disk.full(COUNTS)).st_mtime_ns

@@ -122,11 +122,6 @@ def format_ref(ref: ChatRef) -> str:
     return f"{ref.file}:~L{ref.line}"
 
 
-def log_archive_name(stem: str, epoch_s: int) -> str:
-    """Give the stem of an archived log, ``log-20260212-140000-archive``, in UTC."""
-    return f"{stem}-{moments.format_stamp(epoch_s)}-archive"
-
-
 # Reading ----------------------------------------------------------------------------------------
 
 

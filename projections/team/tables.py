@@ -169,14 +169,11 @@ FILES = TeamFiles()
 # Counts -----------------------------------------------------------------------------------------
 
 
-(PATH,) = COUNTS_FILE.names
-
-
 class Counts(Projection):
     """``counts.json``. It counts the tables of other projections, which are folded before it."""
 
     name = "counts"
-    path = PATH
+    path = COUNTS_FILE.path
     version = 1
     tables = ("counted",)
     ddl = """
@@ -197,17 +194,17 @@ CREATE TABLE counted (
 
     def touched(self, entry: Entry) -> Iterable[str]:  # noqa: ARG002 - the protocol's signature
         """The one file."""
-        return (PATH,)
+        return (self.path,)
 
     def paths(self, source: Source) -> Iterator[str]:
         """The one file, once the ledger is opened."""
         if source.db.execute("SELECT 1 FROM counted").fetchone():
-            yield PATH
+            yield self.path
 
     def render(self, source: Source, path: str) -> File | None:
         """Decisions in all, by status, by log where one is not ``log.md``; messages by channel."""
         newest = source.db.execute("SELECT seq, id FROM counted").fetchone()
-        if path != PATH or newest is None:
+        if path != self.path or newest is None:
             return None
         statuses: Counter[str] = Counter()
         logs: Counter[str] = Counter()

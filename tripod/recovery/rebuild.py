@@ -54,12 +54,12 @@ from tripod.projections import (
     batches,
     create_tables,
     differences,
+    erasure,
     fold_into,
     refold,
     source_of,
     text,
 )
-from tripod.projections.unheld import told, unheld
 from tripod.team.team import Team
 
 MAX_REASON = 500  # characters
@@ -160,7 +160,7 @@ def unrecorded_pieces(source: Source, disk: Disk, paths: Iterable[str]) -> dict[
             data = disk.read(path, MAX_READ)
         except UnreadableError:
             continue  # it is not written over: it cannot be kept
-        pieces = [] if data is None else unheld(source, path, data)
+        pieces = [] if data is None else erasure.unrecorded_pieces(source, path, data)
         if pieces:
             found[path] = pieces
     return found
@@ -169,7 +169,7 @@ def unrecorded_pieces(source: Source, disk: Disk, paths: Iterable[str]) -> dict[
 def refusal_of_losses(lost: Mapping[str, list[str]], command: str) -> str:
     """Why files are not written that show what no entry holds."""
     count = sum(map(len, lost.values()))
-    shown = "; ".join(f"{path}: {told(pieces)}" for path, pieces in lost.items())
+    shown = "; ".join(f"{path}: {erasure.name_pieces(pieces)}" for path, pieces in lost.items())
     return (
         f"the files show {count} piece{'' if count == 1 else 's'} that no entry of this ledger "
         f"holds, and `{command}` would remove them: {shown}. Nothing was written. Put back the "

@@ -361,18 +361,18 @@ class Act:
 
     def _warn_of_losses(self, path: str) -> None:
         """Name what others wrote into a file that is about to be written over, and only there."""
-        from tripod.projections.unheld import told, unheld
+        from tripod.projections.erasure import name_pieces, unrecorded_pieces
 
         try:
             data = self.disk.read(path, MAX_DISPLACED)
         except UnreadableError:
             return  # it is refused in a moment
-        pieces = [] if data is None else unheld(self.source, path, data)
+        pieces = [] if data is None else unrecorded_pieces(self.source, path, data)
         if pieces:
             self.warn(
                 f"{path}: {len(pieces)} of its pieces, which no entry holds, went as the file was "
-                f"written again: {told(pieces)}; their bytes are kept, add them behind the others "
-                "and `tripod sync` (`tripod verify` names the entry with the bytes)"
+                f"written again: {name_pieces(pieces)}; their bytes are kept, add them behind the "
+                "others and `tripod sync` (`tripod verify` names the entry with the bytes)"
             )
 
 

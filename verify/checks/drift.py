@@ -43,11 +43,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tripod.projections.decisions.tables import LOG
+from tripod.projections.erasure import name_pieces, unrecorded_pieces
 from tripod.projections.layout import REPLACED
 from tripod.projections.pieces import BLOCKED, UNMERGED, UNMERGED_CURE, Conflict
 from tripod.projections.projection import content_bytes
 from tripod.projections.team.tables import FILES
-from tripod.projections.unheld import told, unheld
 from tripod.verify.check import (
     OLDER,
     POLICIES,
@@ -233,14 +233,14 @@ def _lost(evidence: Evidence) -> Iterator[Finding]:
         body = evidence.body(seq)
         try:
             data = content_bytes(evidence.source, body["content"])
-            pieces = unheld(evidence.source, str(body["path"]), data)
+            pieces = unrecorded_pieces(evidence.source, str(body["path"]), data)
         except evidence.unreadable:
             continue  # it has none, or was erased; `bodies-present` names what is gone
         if pieces:
             count = f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}"
             message = (
                 f"entry {seq}: {count} of {body['path']} were written over, and no entry holds "
-                f"them: {told(pieces)}"
+                f"them: {name_pieces(pieces)}"
             )
             yield Finding(NAME, message, f"entry {seq}", (), help_.format(seq), seq=seq)
 

@@ -13,7 +13,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.errors import BadArgumentError, RefusedError, TripodError
 from tripod.projections.chat.format import format_line
-from tripod.projections.unheld import told, unheld
+from tripod.projections.erasure import name_pieces, unrecorded_pieces
 from tripod.recovery import backup as copies
 from tripod.recovery import rebuild as recover
 from tripod.recovery.doctor import examine, mend
@@ -193,15 +193,15 @@ def test_pieces_are_counted_each_for_itself(story: Story) -> None:
     line = format_line("bob", 5, "again") + b"\n"
     with Team(str(story.root)) as team:
         head = b"=== nbs-chat ===\n---\n"
-        found = unheld(team.source, "chat/live.chat", head + line * 5)
+        found = unrecorded_pieces(team.source, "chat/live.chat", head + line * 5)
         assert len(found) == 5
-        assert told(found).endswith(" and 2 more")
+        assert name_pieces(found).endswith(" and 2 more")
         data = (story.root / "chat/live.chat").read_bytes()
-        assert unheld(team.source, "chat/live.chat", data) == []
-        assert len(unheld(team.source, "chat/live.chat", data + line)) == 1
+        assert unrecorded_pieces(team.source, "chat/live.chat", data) == []
+        assert len(unrecorded_pieces(team.source, "chat/live.chat", data + line)) == 1
         last = data.splitlines(keepends=True)[-1]  # the ledger holds it, once
-        assert len(unheld(team.source, "chat/live.chat", data + last)) == 1
-        assert unheld(team.source, "workers/w.md", data) == []
+        assert len(unrecorded_pieces(team.source, "chat/live.chat", data + last)) == 1
+        assert unrecorded_pieces(team.source, "workers/w.md", data) == []
 
 
 def test_what_no_entry_holds_is_named_in_a_folder_elsewhere_too(
@@ -221,7 +221,7 @@ def test_what_no_entry_holds_is_named_in_a_folder_elsewhere_too(
         data = team.disk.read("chat/talk/x.chat", 1_000_000)
         assert data is not None
         found = [
-            unheld(team.source, path, text)
+            unrecorded_pieces(team.source, path, text)
             for path, text in (
                 ("chat/talk/x.chat", data),
                 ("chat/talk/x.chat", data + line),

@@ -120,7 +120,7 @@ def test_the_names_of_archives() -> None:
     assert chat_format.archive_name("live", 1770904500) == old.stem
     (log,) = of("tools/scribe/*-archive.md")
     assert decisions_format.parse_log_archive_name(log.name) == ("log", "20260212-130500")
-    assert decisions_format.log_archive_name("log", 1770901500) == log.stem
+    assert chat_format.archive_name("log", 1770901500) == log.stem
 
 
 def test_read_positions_are_written_again_as_they_were() -> None:
