@@ -60,7 +60,7 @@ def extend(copy: Path) -> None:
     (copy / "projections/risks.py").write_text(risks, encoding="utf-8")
     imported = "from tripod.projections.team.tables import "
     edit(
-        copy / "projections/__init__.py",
+        copy / "projections/engine.py",
         (imported, f"from tripod.projections.risks import Risks\n{imported}"),
         ("    PYTHIA,\n)", "    PYTHIA, Risks(),\n)"),
     )
@@ -164,7 +164,7 @@ def test_the_projection_and_the_check_of_the_pages(tmp_path: Path) -> None:
     cafe.clean()
     assert "0 files written" in cafe("rebuild")
     (cafe.home / ".nbs/scribe/risks.md").write_text("# Risks\n", encoding="utf-8")
-    assert ".nbs/scribe/risks.md:1: drift: differs" in cafe("verify", "-v", code=1)
+    assert ".nbs/scribe/risks.md:3: drift: differs" in cafe("verify", "-v", code=1)
     cafe("rebuild")
     assert len(cafe.risks) == 4
     said = cafe("verify", "-v")
