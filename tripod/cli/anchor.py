@@ -5,28 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tripod.cli.commands import Call, group_of
 from tripod.cli.params import Number, witness_key
 from tripod.errors import BadArgumentError, LedgerError, RefusedError, TripodError, UnreachableError
+from tripod.ledger.tlog.note import VerifierKey
+from tripod.ledger.tlog.witness import MAX_REQUEST, SIZE_TYPE
 from tripod.output import emit_bytes, format_utc, one_line, remark
+from tripod.team.team import Team
+from tripod.trust import anchor as anchoring
+from tripod.trust.keys import LockedKeyError
+from tripod.trust.seal import seal
+from tripod.trust.witness import WitnessFolder
 
-if TYPE_CHECKING:
-    from tripod.ledger.tlog.note import VerifierKey
-    from tripod.team.team import Team
-    from tripod.trust.anchor import Ask, Receipt
-
-_TIMEOUT = 20  # seconds
-_PORT = 8459
 _DONE = 200
 
 
 def _witness(call: Call) -> None:
-    from tripod.trust import anchor as anchoring
-
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         asked = _roads(call, team)
         _seal_first(team)
         failed: list[TripodError] = []
@@ -48,33 +44,26 @@ def _witness(call: Call) -> None:
 def _tsa(call: Call) -> None:
     from tripod.trust.anchor import ask_timestamp
 
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         _seal_first(team)
         _say_receipt(call, ask_timestamp(team, call.url, call.ca, call.timeout))
 
 
 def _git(call: Call) -> None:
-    from tripod.trust import anchor as git_ref
-
-    ref = git_ref.ref_of(call.ref)
-    with call.team() as team:
-        team.refresh()
+    ref = anchoring.ref_of(call.ref)
+    with call.fresh() as team:
         _seal_first(team)
-        got = git_ref.commit_seal(team, ref)
+        got = anchoring.commit_seal(team, ref)
         if got is not None:
             _say_receipt(call, got)
         else:
             remark(f"the newest seal stands on {ref} already")
         if call.push is not None:
-            git_ref.push_ref(team, ref, call.push)
+            anchoring.push_ref(team, ref, call.push)
 
 
 def _ask(call: Call) -> None:
-    from tripod.trust import anchor as anchoring
-
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         _seal_first(team)
         sealed = anchoring.newest_seal(team)
         size = anchoring.last_size(team, call.name or "") if call.old is None else call.old
@@ -82,8 +71,6 @@ def _ask(call: Call) -> None:
 
 
 def _take(call: Call) -> None:
-    from tripod.trust import anchor as anchoring
-
     try:
         if call.file == "-":
             body = b"" if sys.stdin is None else sys.stdin.buffer.read(anchoring.MAX_ANSWER)
@@ -92,15 +79,13 @@ def _take(call: Call) -> None:
                 body = stream.read(anchoring.MAX_ANSWER)
     except OSError as error:
         raise BadArgumentError(f"{call.file}: {error.strerror or error}") from error
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         keys = _keys(team, call.key, None)
         _say_receipt(call, anchoring.record_late_answer(team, body, keys, call.file))
 
 
 def _list(call: Call) -> None:
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         rows = team.store.db.execute(
             "SELECT seq, method, name, size, root FROM anchors ORDER BY seq"
         ).fetchall()
@@ -115,10 +100,7 @@ def _list(call: Call) -> None:
 
 
 def _receipt(call: Call) -> None:
-    from tripod.trust import anchor as anchoring
-
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         files = anchoring.receipt_files(team, call.seq)
     os.makedirs(call.folder, exist_ok=True)
     paths = {os.path.join(call.folder, name): data for name, data in files.items()}
@@ -130,19 +112,14 @@ def _receipt(call: Call) -> None:
 
 def _seal_first(team: Team) -> None:
     """Seal what is not sealed yet, where this host has the key."""
-    from tripod.trust.keys import LockedKeyError
-    from tripod.trust.seal import seal
-
     try:
         seal(team, "asked")
     except LockedKeyError as error:
         team.warnings.append(f"not sealed anew, the newest seal is anchored: {error}")
 
 
-def _roads(call: Call, team: Team) -> list[tuple[str, Ask, Sequence[VerifierKey]]]:
+def _roads(call: Call, team: Team) -> list[tuple[str, anchoring.Ask, Sequence[VerifierKey]]]:
     """Where to ask, how, and whose answer counts."""
-    from tripod.trust import anchor as anchoring
-
     target, vkey, timeout = call.target, call.key, call.timeout
     if target is None:
         if vkey is not None:
@@ -156,8 +133,6 @@ def _roads(call: Call, team: Team) -> list[tuple[str, Ask, Sequence[VerifierKey]
         return [(w.url, anchoring.ask_url(w.url, timeout), [w.key]) for w in known if w.url]
     if "://" in target:
         return [(target, anchoring.ask_url(target, timeout), _keys(team, vkey, target))]
-    from tripod.trust.witness import WitnessFolder
-
     folder = WitnessFolder(target)
     own = folder.key().verifier()
     keys = [own] if vkey is None else _keys(team, vkey, None)
@@ -166,8 +141,6 @@ def _roads(call: Call, team: Team) -> list[tuple[str, Ask, Sequence[VerifierKey]
 
 def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey]:
     """Whose cosignature counts: the key that was given, or those that the policy names."""
-    from tripod.trust import anchor as anchoring
-
     if vkey is not None:
         return [witness_key(vkey)]
     known = anchoring.read_policy(team).witnesses
@@ -180,67 +153,44 @@ def _keys(team: Team, vkey: str | None, url: str | None) -> Sequence[VerifierKey
     return keys
 
 
-def _say_receipt(call: Call, got: Receipt) -> None:
-    seal = got.seal
-    value = {
-        "method": got.method,
-        "name": got.name,
-        "root": seal.root.hex(),
-        "size": seal.size,
-        "time": got.seconds,
-    }
+def _say_receipt(call: Call, got: anchoring.Receipt) -> None:
+    root, size = got.seal.root.hex(), got.seal.size
+    value = {"method": got.method, "name": got.name, "time": got.seconds}
     what = {"git": "Committed to", "tsa": "Stamped by", "witness": "Cosigned by"}[got.method]
     when = f"{what} {one_line(got.name)} at {format_utc(got.seconds)}"
-    call.answer(value, [f"{when}: {seal.size} entries, root {seal.root.hex()}"])
+    call.answer(value | {"root": root, "size": size}, [f"{when}: {size} entries, root {root}"])
 
 
 # A witness of one's own ------------------------------------------------------------------------
 
 
 def _witness_new(call: Call) -> None:
-    from tripod.trust.witness import WitnessFolder
-
     vkey = WitnessFolder.begin(call.folder, call.name).key().verifier().format()
     call.answer({"vkey": vkey}, [vkey])
 
 
 def _witness_trust(call: Call) -> None:
-    from tripod.trust.witness import WitnessFolder
-
     key = WitnessFolder(call.folder).trust(call.vkey)
     known = f"Known now: {key.name} ({key.key_id.hex()})"
     call.answer({"origin": key.name, "vkey": key.format()}, [known])
 
 
 def _witness_show(call: Call) -> None:
-    from tripod.trust.witness import WitnessFolder
-
     place = WitnessFolder(call.folder)
-    vkey, seen = place.key().verifier().format(), place.seen()
+    vkey = place.key().verifier().format()
     logs, lines = [], [vkey]
-    for log, seal, seconds in seen:
-        logs.append(
-            {
-                "origin": log.name,
-                "root": None if seal is None else seal.root.hex(),
-                "size": None if seal is None else seal.size,
-                "time": None if seal is None else seconds,
-                "vkey": log.format(),
-            }
-        )
-        cosigned = (
-            "nothing cosigned yet"
-            if seal is None
-            else f"{seal.size} entries, root {seal.root.hex()}, {format_utc(seconds)}"
-        )
+    for log, last, seconds in place.seen():
+        found: dict[str, object] = {"root": None, "size": None, "time": None}
+        cosigned = "nothing cosigned yet"
+        if last is not None:
+            found = {"root": last.root.hex(), "size": last.size, "time": seconds}
+            cosigned = f"{last.size} entries, root {last.root.hex()}, {format_utc(seconds)}"
+        logs.append({"origin": log.name, "vkey": log.format(), **found})
         lines.append(f"  {one_line(log.name)} ({log.key_id.hex()}): {cosigned}")
     call.answer({"logs": logs, "vkey": vkey}, lines)
 
 
 def _witness_sign(call: Call) -> None:
-    from tripod.ledger.tlog.witness import MAX_REQUEST, SIZE_TYPE
-    from tripod.trust.witness import WitnessFolder
-
     data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_REQUEST + 1)
     answer = WitnessFolder(call.folder).answer(data)
     if answer.status == _DONE:
@@ -270,13 +220,11 @@ witness [TARGET]
 
     --key VKEY   The witness's public key; by default what .nbs/policy.tlog says.
     --timeout S  Seconds to wait for an answer. [default: 20]
-    --json       One JSON object a line.
 
 tsa URL
     Have the timestamp authority (RFC 3161) at URL stamp the seal; needs the extra `tsa`.
     --ca FILE    Certificates (PEM) of the authorities that you trust. [required]
     --timeout S  Seconds to wait for an answer. [default: 20]
-    --json       One JSON object a line.
 
 git
     Commit the seal to a ref of its own in the repository around the team.
@@ -286,7 +234,6 @@ git
 
     --ref NAME     The seal is committed to refs/tripod/NAME. [default: seals]
     --push REMOTE  Give the ref to this remote.
-    --json         One JSON object a line.
 
 ask [NAME]
     Print what a witness is to be asked, for `tripod witness sign` where it is.
@@ -299,11 +246,9 @@ ask [NAME]
 take FILE
     Take in what a witness answered, from FILE or - for standard input.
     --key VKEY  The witness's public key; by default what .nbs/policy.tlog says.
-    --json      One JSON object a line.
 
 list
     List the receipts that the ledger holds, the newest last.
-    --json  One JSON object a line.
 
 receipt SEQ FOLDER
     Write the receipt of entry SEQ into FOLDER, for other tools to check.

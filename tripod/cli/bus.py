@@ -220,7 +220,6 @@ check
 
     --handle NAME    Only events of this source.
     --reader HANDLE  What this reader was not shown yet, even if acknowledged.
-    --json           One JSON object an event and line.
     nbs: DIR [--handle=NAME | --reader=HANDLE]
     says: list pending events, the most urgent first; a reader sees each event once
 
@@ -284,7 +283,6 @@ wait
     --handle NAME    Only events of this source.
     --reader HANDLE  What this reader was not shown yet, even if acknowledged.
     --timeout S      Seconds to wait; for ever by default.
-    --json           One JSON object an event and line.
     nbs: DIR [--handle=NAME | --reader=HANDLE] [--timeout=S]
     says: wait until check would list something, and list it
 

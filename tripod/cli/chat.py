@@ -267,7 +267,6 @@ read CHANNEL
     --after TIME     Only those of TIME or later.
     --before TIME    Only those of TIME or earlier.
     --offset N       Without the newest N.
-    --json           One JSON object a message and line.
     nbs: FILE [--last=N] [--since=HANDLE] [--unread=HANDLE] [--after=T] [--before=T]
         [--offset=N] [--json]
 
@@ -275,7 +274,6 @@ search CHANNEL PATTERN
     Print messages that hold PATTERN as text; upper and lower case are alike.
     --handle HANDLE     Only messages of HANDLE.
     --include-archives  Also what was split off into archives.
-    --json              One JSON object a message and line.
     nbs: FILE PATTERN [--handle=HANDLE] [--after=T] [--before=T] [--include-archives] [--json]
 
 poll CHANNEL HANDLE
@@ -284,16 +282,13 @@ poll CHANNEL HANDLE
     Exit code 3 if nothing came in time. What was there before is not waited for: read --unread.
 
     --timeout N  How many seconds to wait. [default: 10]
-    --json       One JSON object a message and line.
     nbs: FILE HANDLE [--timeout=N] [--json]
 
 mentions HANDLE
     Print pending events that address HANDLE, most urgent first; `tripod bus ack` ends them.
-    --json  One JSON object an event and line.
 
 participants CHANNEL
     Print who spoke, and how many messages each sent.
-    --json  One JSON object a handle and line.
     nbs: FILE
 
 count CHANNEL

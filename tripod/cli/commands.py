@@ -141,7 +141,7 @@ class Verb:
         if "--team" not in without:
             items.insert(0, TEAM)
         if "--json" not in without and "--json" not in dict(items):
-            items.append(("--json", "One JSON object."))
+            items.append(("--json", "Print JSON: one object a line."))
         items = [*((word, "") for word in self._arguments), *items]
         return tuple(Param(spelling, text, self._kinds) for spelling, text in items)
 
@@ -342,8 +342,8 @@ prove seal trust Sign the ledger's head and record that; print the seal.
 prove actor trust Give actors keys, with which they sign what they do; end and list such keys.
 prove anchor anchor Have others remember the newest seal, and log what they answer.
 prove witness anchor Keep a witness in a folder: it cosigns seals, and refuses forks.
-prove prove export Prove that entry SEQ stands in the sealed log, to somebody who has only its key.
-prove export export Write the sealed ledger into DIRECTORY, as files that any C2SP tool can check.
+prove prove trust Prove that entry SEQ stands in the sealed log, to somebody who has only its key.
+prove export trust Write the sealed ledger into DIRECTORY, as files that any C2SP tool can check.
 """
 TOP = {top.name: top for top in map(Top, _TOP.splitlines())}
 """The first level of ``tripod`` by name, in the order of its help."""

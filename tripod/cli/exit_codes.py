@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from tripod.errors import (
     BadArgumentError,
-    ConflictError,
     DuplicateDroppedError,
     LedgerDamagedError,
     LedgerError,
@@ -16,11 +15,9 @@ from tripod.errors import (
     NoLedgerError,
     NoTeamError,
     NotFoundError,
-    RefusedError,
     TooLargeError,
     TripodError,
     UnreachableError,
-    UnwritableError,
 )
 from tripod.output import remark
 
@@ -68,27 +65,6 @@ def collect_less_garbage() -> None:
     atexit.register(gc.freeze)
 
 
-def code_for(error: Exception, codes: Codes) -> int:
-    """The exit code with which a door reports an error."""
-    table: tuple[tuple[type[Exception], int], ...] = (
-        (MalformedEntryError, codes.malformed),
-        (BadArgumentError, codes.bad_argument),
-        (TooLargeError, codes.bad_argument),
-        (NoTeamError, codes.no_team),
-        (NoLedgerError, codes.no_team),
-        (NotFoundError, codes.not_found),
-        (DuplicateDroppedError, codes.duplicate),
-        (LedgerDamagedError, codes.damaged),
-        (UnreachableError, codes.damaged),
-        (RefusedError, codes.general),
-        (ConflictError, codes.general),
-        (UnwritableError, codes.general),
-        (LedgerError, codes.general),
-        (TripodError, codes.general),
-    )
-    return next((code for kind, code in table if isinstance(error, kind)), codes.general)
-
-
 def report(error: Exception, codes: Codes) -> int:
     """Say why a command ends, and give the exit code; ``error`` is one of ``FAILURES``."""
     if isinstance(error, BrokenPipeError):
@@ -100,4 +76,12 @@ def report(error: Exception, codes: Codes) -> int:
         remark(f"{place}{error.strerror or error}")
         return codes.general
     remark(str(error))
-    return code_for(error, codes)
+    table: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+        ((MalformedEntryError,), codes.malformed),
+        ((BadArgumentError, TooLargeError), codes.bad_argument),
+        ((NoTeamError, NoLedgerError), codes.no_team),
+        ((NotFoundError,), codes.not_found),
+        ((DuplicateDroppedError,), codes.duplicate),
+        ((LedgerDamagedError, UnreachableError), codes.damaged),
+    )
+    return next((code for kinds, code in table if isinstance(error, kinds)), codes.general)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tripod.errors import BadArgumentError
+from tripod.errors import BadArgumentError, MalformedError
 from tripod.ledger.files import read_plain
 
 if TYPE_CHECKING:
@@ -32,11 +32,7 @@ class ValueKind:
     """Any text; a path may hold bytes that are not UTF-8."""
 
     def read(self, text: str) -> object:
-        """The value of a text.
-
-        Raises:
-            ValueError: the text breaks the rule, which the message names.
-        """
+        """The value of a text (ValueError: it breaks the rule that the message names)."""
         return text
 
 
@@ -205,22 +201,14 @@ def moment(text: str | None, what: str) -> int | None:
 
 
 def log_keys(vkeys: Sequence[str], option: str = "--key") -> list[VerifierKey]:
-    """The keys of logs, which seal, as they were given to an option.
-
-    Raises:
-        BadArgumentError: one is no verifier key of a log.
-    """
+    """The keys of logs, as they were given to an option (BadArgumentError: one is not such)."""
     from tripod.ledger.tlog.note import ED25519
 
     return [_key(text, option, ED25519, "a witness, and not of a log") for text in vkeys]
 
 
 def witness_key(text: str) -> VerifierKey:
-    """The key of a witness, which cosigns, as it was given to ``--key``.
-
-    Raises:
-        BadArgumentError: it is not valid.
-    """
+    """The key of a witness, as it was given to ``--key`` (BadArgumentError: it is not such)."""
     from tripod.ledger.tlog.note import COSIGNATURE
 
     hint = "; `tripod witness show` prints it where the witness is"
@@ -228,7 +216,6 @@ def witness_key(text: str) -> VerifierKey:
 
 
 def _key(text: str, option: str, kind: int, other: str, hint: str = "") -> VerifierKey:
-    from tripod.errors import MalformedError
     from tripod.ledger.tlog.note import VerifierKey
 
     try:

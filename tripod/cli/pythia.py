@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 from tripod.cli.commands import Call, group_of
 from tripod.cli.params import TEXT, Number, text_argument
 from tripod.errors import BadArgumentError
+from tripod.ledger.ids import now_us
 from tripod.output import format_utc, remark
 from tripod.pythia import review as acts
 from tripod.pythia.reviewer import ReviewerProgram
@@ -15,10 +14,9 @@ MAX_TIME = 10**7  # seconds
 
 
 def _due(call: Call) -> None:
-    with call.team() as team:
-        team.refresh()
-        found = acts.due(team, time.time_ns() // 1000)
-    call.answers((one._asdict() for one in found), (_due_line(one) for one in found))
+    with call.fresh() as team:
+        found = acts.due(team, now_us())
+    call.answers((one._asdict() for one in found), map(_due_line, found))
 
 
 def _due_line(one: acts.PendingReview) -> str:
@@ -48,9 +46,8 @@ def _run(call: Call) -> int:
         timeout_s=call.timeout,
         require_namespace=call.require_namespace,
     )
-    with call.team() as team:
-        team.refresh()
-        now = time.time_ns() // 1000
+    with call.fresh() as team:
+        now = now_us()
         work = acts.run(
             team, program, now, event=call.event, manual=call.manual, actor=call.actor()
         )
@@ -60,25 +57,19 @@ def _run(call: Call) -> int:
         remark("no review can be given now: the checkpoint events that are due are told above")
     elif found is None:
         remark("no review is due: no checkpoint event waits for one (--manual asks for one)")
-    return _say_outcome(call, found)
-
-
-def _say_outcome(call: Call, found: acts.ReviewOutcome | None) -> int:
-    answer = None if found is None else found.answer
-    failed = found is not None and answer is None
-    if found is not None and answer is None:
+    elif found.answer is None:
         said = f" (it said: {found.stderr})" if found.stderr else ""
         remark(
             f"{found.event}: no assessment came of it: {'; '.join(found.problems)}{said}; it stays "
             "due, and `tripod show` lists the entries that hold all that its program wrote"
         )
-    event, problems = (None, []) if found is None else (found.event, found.problems)
-    value = None if answer is None else answer._asdict()
-    call.answer(
-        {"answer": value, "event": event, "problems": problems},
-        [] if answer is None else _answer_lines(answer),
-    )
-    return 1 if failed else 0
+    if found is None or found.answer is None:
+        event, problems = (None, []) if found is None else (found.event, found.problems)
+        call.answer({"answer": None, "event": event, "problems": problems}, [])
+        return 0 if found is None else 1
+    value = {"answer": found.answer._asdict(), "event": found.event, "problems": found.problems}
+    call.answer(value, _answer_lines(found.answer))
+    return 0
 
 
 def _answer_lines(answer: acts.PostedAssessment) -> list[str]:
@@ -94,16 +85,14 @@ def _record(call: Call) -> None:
     if call.text is None and call.file is None:
         raise BadArgumentError("assessment: none given (as argument, or by --file)")
     whole = text_argument(call.text, call.file, "assessment")
-    with call.team() as team:
-        team.refresh()
-        now = time.time_ns() // 1000
+    with call.fresh() as team:
+        now = now_us()
         answer = acts.record(team, whole, now, event=call.event, handle=call.as_)
     call.answer(answer._asdict(), _answer_lines(answer))
 
 
 def _show(call: Call) -> None:
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         answer = acts.show(team, call.event or "last")
     call.answer(answer._asdict(), [answer.text])
 
@@ -119,8 +108,6 @@ due
     List the checkpoint events that nobody answered, oldest first.
 
     Acknowledging one does not answer it: it stays due.
-
-    --json  One JSON object an event and line.
 
 run [COMMAND]...
     Have Pythia answer a checkpoint event: isolated, judged, posted to the chat.

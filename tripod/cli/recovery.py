@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from tripod.cli.commands import Call, verb_of
 from tripod.cli.params import TEXT
 from tripod.errors import BadArgumentError
 from tripod.ledger.locator import subject
 from tripod.output import one_line, remark
+from tripod.recovery import backup as copies
+from tripod.recovery import redaction as act
+from tripod.recovery.doctor import Trouble, examine, mend
 from tripod.team.access import readable
-
-if TYPE_CHECKING:
-    from tripod.recovery.doctor import Trouble
 
 LISTED = 20
 OUTSIDE = (
@@ -27,8 +26,6 @@ OUTSIDE = (
 
 
 def _backup(call: Call) -> None:
-    from tripod.recovery import backup as copies
-
     with call.team() as team, call.progress():
         done = copies.backup(team, call.file)
     root = done.root.hex()
@@ -39,8 +36,6 @@ def _backup(call: Call) -> None:
 
 
 def _restore(call: Call) -> None:
-    from tripod.recovery import backup as copies
-
     root = copies.restore_root(call.values["team"])
     with readable(os.path.abspath(root)), call.progress():
         done = copies.restore(
@@ -63,9 +58,12 @@ def _restore(call: Call) -> None:
 
 
 def _doctor(call: Call) -> int:
-    from tripod.recovery.doctor import examine, mend
-
-    path = _directory(call.values["team"])
+    given = call.values["team"]
+    if given is not None and not os.path.isdir(given):
+        raise BadArgumentError(
+            f"--team: {given!r} is no folder: give the project or its team directory"
+        )
+    path = os.path.abspath(subject(given))  # without a ledger, the doctor says so
     with readable(path), call.progress():
         before = examine(path)
         after = mend(before) if call.fix else before
@@ -86,15 +84,6 @@ def _doctor(call: Call) -> int:
     if after.problem and not call.json:
         remark(f"cannot judge: {after.problem}")
     return 3 if after.problem else 1 if after.troubles else 0
-
-
-def _directory(given: str | None) -> str:
-    """The directory to look at; where there is no ledger, that is for the doctor to say."""
-    if given is not None and not os.path.isdir(given):
-        raise BadArgumentError(
-            f"--team: {given!r} is no folder: give the project or its team directory"
-        )
-    return os.path.abspath(subject(given))
 
 
 def _trouble_lines(front: str, troubles: Iterable[Trouble]) -> Iterable[str]:
@@ -122,8 +111,6 @@ def _sum(troubles: tuple[Trouble, ...], *, fix: bool) -> str:
 
 
 def _redact(call: Call) -> int:
-    from tripod.recovery import redaction as act
-
     with call.team() as team, call.progress():
         request = act.RedactionRequest(call.seq, call.match, call.reason or "", call.by or "")
         found = act.redact(team, request, dry_run=call.dry_run, exports=call.export)

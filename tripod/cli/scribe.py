@@ -417,14 +417,11 @@ query [TEXT]
         2026-02-12T14:00:00.
     --until T        Only those logged up to then.
     --log NAME       Only of this log, such as live-log.md; of all logs by default.
-    --json           One JSON object a decision and line.
 
 show DECISION
     Print a decision, the messages that it refers to, and what came before and after it.
 
     DECISION is its id, such as D-1770900000. Exit code 1 if no decision has that id.
-
-    --json  One JSON object a decision of that id.
 
 inbox
     List the events that the Scribe subscribes to and has not handled, most urgent first.
@@ -434,7 +431,6 @@ inbox
 
     --done N     Note that all up to entry N is handled, instead of listing anything.
     --as HANDLE  Whose inbox; the team's scribe's by default.
-    --json       One JSON object a line.
 
 count
     Print how many decisions the team's logs hold.
@@ -444,7 +440,6 @@ summary
     Print the newest decisions.
     -n, --last N  How many. [default: 10]
     --log NAME    Only of this log, such as live-log.md; of all logs by default.
-    --json        One JSON object a decision and line.
 
 advise
     Print passages that sound like a decision with no entry near, and entries like none.
@@ -452,7 +447,6 @@ advise
     For a person to judge: the checks decision-missed and decision-noise say how it is told, and
     how often it is wrong. Marked `fresh` is what the Scribe may be about to log.
 
-    --json  One JSON object a piece of advice and line.
 """
 _WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]
 COMMANDS = {"scribe": group_of(_SCRIBE, _WORKS, {"--participant": TEXT, "STATE": STATUS})}

@@ -34,8 +34,7 @@ def _show(call: Call) -> None:
         raise BadArgumentError("--bounds goes with the number of an entry")
     if (call.pin is not None or call.policy) and not call.bounds:
         raise BadArgumentError("--pin and --policy go with --bounds")
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         if call.bounds:
             _bounds(call, team, int(what))
         elif not what:
@@ -205,6 +204,5 @@ show [WHAT]
     --pin FILE        With --bounds: a head that is kept elsewhere.
     --policy FILE...  With --bounds: a policy from elsewhere (.tlog or .pem) in place of the
         team's own.
-    --json            One JSON object a line.
 """
 COMMANDS = {"show": verb_of(_SHOW, _show)}

@@ -1,39 +1,45 @@
-"""``tripod key``, ``seal`` and ``actor``: the keys that vouch for the ledger and its entries."""
+"""``tripod key``, ``seal``, ``actor``, ``export`` and ``prove``: what vouches for the ledger."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tripod.cli.commands import Call, group_of, verb_of
 from tripod.cli.params import text_argument
 from tripod.errors import BadArgumentError, NotFoundError
+from tripod.output import emit_bytes
+from tripod.projections import Disk, File
 from tripod.team.team import Team
 from tripod.trust import actors as authors
+from tripod.trust import export as exports
 from tripod.trust import keys
+from tripod.trust import proof as proofs
 from tripod.trust import seal as sealing
 
 
-def _take_in(team: Team) -> None:
-    """Take in what others wrote, before the head is signed."""
-    with team.act():
-        pass
+@contextmanager
+def _taken_in(call: Call) -> Iterator[Team]:
+    """The team, after what others wrote was taken in: its head is to be signed."""
+    with call.team() as team:
+        with team.act():
+            pass
+        yield team
 
 
 # The key of the log ----------------------------------------------------------------------------
 
 
 def _new(call: Call) -> None:
-    with call.team() as team:
-        _take_in(team)
+    with _taken_in(call) as team:
         vkey = sealing.new_key(team, _new_passphrase() if call.passphrase else None)
         _say_key(call, vkey)
 
 
 def _rotate(call: Call) -> None:
-    with call.team() as team:
-        _take_in(team)
+    with _taken_in(call) as team:
         secret = _new_passphrase() if call.passphrase else None
         _say_key(call, sealing.rotate_key(team, _once(_passphrase), secret))
 
@@ -44,8 +50,7 @@ def _say_key(call: Call, vkey: str) -> None:
 
 
 def _show(call: Call) -> None:
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         db = team.store.db
         vkey, last = sealing.in_force(team.store), sealing.newest(db)
         earlier = [row[0] for row in db.execute("SELECT vkey FROM keys ORDER BY seq")]
@@ -68,8 +73,7 @@ def _show(call: Call) -> None:
 
 
 def _seal(call: Call) -> None:
-    with call.team() as team:
-        _take_in(team)
+    with _taken_in(call) as team:
         note = sealing.seal_now(team, _once(_passphrase))
     size = int(note.split("\n")[1])
     call.answer({"note": note, "size": size}, note.removesuffix("\n").split("\n"))
@@ -79,8 +83,7 @@ def _seal(call: Call) -> None:
 
 
 def _enrol(call: Call) -> None:
-    with call.team() as team:
-        _take_in(team)
+    with _taken_in(call) as team:
         secret = _new_passphrase() if call.passphrase else None
         if call.request:
             note = authors.request_key(team, call.handle, secret)
@@ -92,8 +95,7 @@ def _enrol(call: Call) -> None:
 
 def _admit(call: Call) -> None:
     note = text_argument(None, call.file, "note")
-    with call.team() as team:
-        _take_in(team)
+    with _taken_in(call) as team:
         vkey = authors.admit(team, note, _once(_passphrase))
     _say_actor(call, vkey)
 
@@ -108,15 +110,13 @@ def _say_actor(call: Call, vkey: str) -> None:
 
 
 def _revoke(call: Call) -> None:
-    with call.team() as team:
-        _take_in(team)
+    with _taken_in(call) as team:
         vkey = authors.revoke(team, call.handle, call.reason, _once(_passphrase))
     call.answer({"vkey": vkey}, [f"Revoked: {vkey}"])
 
 
 def _list(call: Call) -> None:
-    with call.team() as team:
-        team.refresh()
+    with call.fresh() as team:
         found = authors.list_actors(team.store.db)
     here = {one.vkey: os.path.exists(authors.key_path(one.vkey)) for one in found}
     lines = []
@@ -181,6 +181,37 @@ def _once(ask: Callable[[], bytes | None]) -> Callable[[], bytes | None]:
     return answer
 
 
+# Files for others ------------------------------------------------------------------------------
+
+
+def _export(call: Call) -> None:
+    with call.team() as team, call.progress():
+        note = proofs.seal_for_export(team) if call.seal is None else proofs.seal_from(call.seal)[0]
+        done = exports.export(team.store.path, call.directory, note, bodies=call.bodies)
+    files = f"{done.written} files written, {done.removed} removed"
+    line = f"Exported: {done.size} entries to {os.path.join(call.directory, '')} ({files})"
+    call.answer(done._asdict(), [line])
+
+
+def _prove(call: Call) -> None:
+    seq, old = call.seq, call.consistency
+    if (seq is None) == (old is None) or (call.body and seq is None):
+        raise BadArgumentError(
+            "give the number of an entry (with --body, if you like), or --consistency OLD"
+        )
+    with call.team() as team:
+        note = proofs.seal_for_export(team) if call.seal is None else proofs.seal_from(call.seal)[0]
+        if old is not None:
+            data = proofs.prove_growth(team.store.path, proofs.seal_from(old)[1], note)
+        else:
+            data = proofs.prove_entry(team.store.path, seq or 0, note, body=call.body)
+    if call.out is None:
+        emit_bytes(data)
+        return
+    folder, name = os.path.split(os.path.abspath(call.out))
+    Disk(folder).write(name, File(data, 0o600 if call.body else 0o644))
+
+
 # The table -------------------------------------------------------------------------------------
 
 _KEY = """\
@@ -238,10 +269,30 @@ revoke HANDLE
 
 list
     List the handles that have or had a key.
-    --json  One JSON object a handle and line.
+"""
+_EXPORT = """\
+export DIRECTORY
+    An export that is in DIRECTORY is grown by what is new. Without --bodies only headers and
+    hashes are written: who did something of which kind, and when, but nothing of what was said.
+    --bodies     Also what was said: bodies, salts and blobs.
+    --seal FILE  The seal to go under; the newest by default.
+"""
+_PROVE = """\
+prove [SEQ]
+    The proof is for somebody who has nothing but the log's key. It holds the header of entry
+    SEQ; `tripod verify FILE --key VKEY` checks it, and so does any other program for C2SP
+    proofs.
+    --body             Also show what the entry said, and its salt.
+    --consistency OLD  Prove instead that the log only grew since the seal in this file or
+        export.
+    --seal FILE        The seal to go under; the newest by default.
+    --out FILE         Write the proof to a file.
+    without: --json
 """
 COMMANDS = {
     "key": group_of(_KEY, [_new, _rotate, _show]),
     "seal": verb_of(_SEAL, _seal),
+    "export": verb_of(_EXPORT, _export),
+    "prove": verb_of(_PROVE, _prove),
     "actor": group_of(_ACTOR, [_enrol, _admit, _revoke, _list]),
 }

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tripod.cli.commands import Call, verb_of
 from tripod.cli.params import log_keys, meant
 from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger.locator import subject
+from tripod.ledger.tlog.note import VerifierKey
 from tripod.output import emit, emit_report, remark
+from tripod.trust.proof import seal_from, write_pin
+from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
-from tripod.verify.check import Report
-
-if TYPE_CHECKING:
-    from tripod.verify.evidence import OpenEvidence
+from tripod.verify.anchors.comparison import is_own_head, next_pin
+from tripod.verify.anchors.git_growth import judge_growth
+from tripod.verify.check import Report, listed
+from tripod.verify.evidence import LOOKS, OpenEvidence, changed_meanwhile
+from tripod.verify.export.proof import is_proof, judge_proof
+from tripod.verify.reporters import REPORTERS
 
 
 def _verify(call: Call) -> int:
-    from tripod.verify.check import listed
-    from tripod.verify.run import all_checks
-
-    checks = all_checks()
+    checks = judging.all_checks()
     names = [check.NAME for check in checks]
     for name in (*call.select, *([call.explain] if call.explain else [])):
         if name not in names:
             known = ", ".join(names)
             raise BadArgumentError(f"no check {name!r}; there are {known}{meant(name, names)}")
     if call.list:
-        emit(f"{listed(check):<20} {_proves(check.__doc__ or '')}" for check in checks)
+        for check in checks:  # what it proves is the first sentence of its manual
+            sentence = " ".join((check.__doc__ or "").partition("\n\n")[0].split())
+            emit([f"{listed(check):<20} {sentence.partition('. ')[0].rstrip('.')}"])
         return 0
     if call.explain:
-        from tripod.verify.run import manual
-
-        emit_report(manual(call.explain))
+        emit_report(judging.manual(call.explain))
         return 0
     if call.grow_only is not None:
         others = (call.path, call.select, call.no_ledger, call.pin, call.policy, call.key, call.old)
@@ -43,18 +43,13 @@ def _verify(call: Call) -> int:
             raise BadArgumentError(
                 "--grow-only judges one file by git alone: give no PATH and no other option"
             )
-        return _grow_only(call)
+        with call.progress():
+            report = judge_growth(call.grow_only)
+        return _say(call, report)
     return _judge_subject(call)
 
 
-def _proves(manual: str) -> str:
-    """What a check proves, in a sentence: the first of its manual."""
-    return " ".join(manual.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
-
-
 def _judge_subject(call: Call) -> int:
-    from tripod.verify.export.proof import is_proof
-
     if call.pin is None and (call.update_pin or call.new_only):
         raise BadArgumentError("--update-pin and --new-only go with --pin FILE")
     if call.update_pin and call.select:
@@ -62,51 +57,19 @@ def _judge_subject(call: Call) -> int:
             "--update-pin remembers what was judged whole: give no --select with it"
         )
     asked = AnchorOptions(call.pin, call.update_pin, call.new_only, call.policy, not call.no_git)
-    keys = log_keys(call.key)
-    wanted = _Wanted(subject(call.path), call.select, call.no_ledger, call.nearby, keys)
-    if is_proof(wanted.subject):
-        return _proof(call, wanted, asked)
-    return _judge(call, wanted, asked)
-
-
-class _Wanted(NamedTuple):
-    """What is to be judged, and how."""
-
-    subject: str
-    selected: tuple[str, ...]
-    no_ledger: bool
-    nearby: int
-    keys: Sequence[Any]
-
-
-def _proof(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
-    """Judge a proof file; give the exit code."""
-    from tripod.trust.proof import seal_from
-    from tripod.verify.export.proof import judge_proof
-
-    if asked.pin is not None or asked.policies:
-        raise BadArgumentError(
-            f"{wanted.subject} is a proof: hold it against keys (--key) and a seal (--old)"
-        )
-    old = seal_from(call.old)[1] if call.old else None
-    report = judge_proof(wanted.subject, tuple(wanted.keys), old)
-    _say(call, report)
-    return report.exit_code
-
-
-def _judge(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
-    """Judge a team, say the report, and keep the pin; give the exit code.
-
-    Where others work in the team meanwhile, what was read is not of one moment: then what is found
-    is judged anew, a few times.
-    """
-    from tripod.verify.evidence import LOOKS
-
-    left = LOOKS
+    keys, path = tuple(log_keys(call.key)), subject(call.path)
+    if is_proof(path):
+        if call.pin is not None or call.policy:
+            raise BadArgumentError(
+                f"{path} is a proof: hold it against keys (--key) and a seal (--old)"
+            )
+        return _say(call, judge_proof(path, keys, seal_from(call.old)[1] if call.old else None))
+    # Where others work in the team meanwhile, what was read is not of one moment: then what is
+    # found is judged anew, a few times.
     judged = None
-    while judged is None:
-        left -= 1
-        judged = _judge_once(call, wanted, asked, last=not left)
+    for left in reversed(range(LOOKS)):
+        judged = judged or _judge_once(call, path, keys, asked, last=not left)
+    assert judged is not None, "the last look judges"
     report, code, said = judged
     _say(call, report)
     if said and not call.quiet:
@@ -115,23 +78,12 @@ def _judge(call: Call, wanted: _Wanted, asked: AnchorOptions) -> int:
 
 
 def _judge_once(
-    call: Call, wanted: _Wanted, asked: AnchorOptions, *, last: bool
+    call: Call, path: str, keys: tuple[VerifierKey, ...], asked: AnchorOptions, *, last: bool
 ) -> tuple[Report, int, str] | None:
     """The report, the exit code, what to say of the pin; None: to be judged again."""
-    from tripod.verify.evidence import changed_meanwhile
-    from tripod.verify.run import open_evidence, run
-
-    with (
-        call.progress(),
-        open_evidence(
-            wanted.subject,
-            no_ledger=wanted.no_ledger,
-            nearby=wanted.nearby,
-            keys=tuple(wanted.keys),
-            asked=asked,
-        ) as evidence,
-    ):
-        report = run(evidence, select=wanted.selected or None)
+    how = {"no_ledger": call.no_ledger, "nearby": call.nearby}
+    with call.progress(), judging.open_evidence(path, **how, keys=keys, asked=asked) as evidence:
+        report = judging.run(evidence, select=call.select or None)
         code, said = report.exit_code, ""
         if code and not last and changed_meanwhile(evidence):
             return None
@@ -142,9 +94,6 @@ def _judge_once(
 
 def _keep_pin(evidence: OpenEvidence, path: str, code: int) -> tuple[int, str]:
     """Let the pin go forward where all is clean; give the exit code, and what to say of it."""
-    from tripod.trust.proof import write_pin
-    from tripod.verify.anchors.comparison import is_own_head, next_pin
-
     data = None if code else next_pin(evidence)
     if data is None:
         return code, f"the pin {path} was left as it is"
@@ -152,35 +101,19 @@ def _keep_pin(evidence: OpenEvidence, path: str, code: int) -> tuple[int, str]:
         moved = write_pin(path, data, lambda seal: is_own_head(evidence, seal))
     except (RefusedError, OutsideError) as error:
         return 1, str(error)
-    return code, f"the pin {path} remembers {_size(data)} entries" if moved else ""
+    size = data.decode().split("\n")[1]  # the second line of a seal or a head
+    return code, f"the pin {path} remembers {size} entries" if moved else ""
 
 
-def _size(pin: bytes) -> str:
-    """The second line of a seal or a head."""
-    return pin.decode().split("\n")[1]
-
-
-def _grow_only(call: Call) -> int:
-    from tripod.verify.anchors.git_growth import judge_growth
-
-    with call.progress():
-        report = judge_growth(call.grow_only)
-    _say(call, report)
-    return report.exit_code
-
-
-def _say(call: Call, report: Report) -> None:
-    """Print a report in the form that was asked for."""
-    if call.quiet:
-        return
-    from tripod.verify.reporters import REPORTERS
-
+def _say(call: Call, report: Report) -> int:
+    """Print a report in the form that was asked for; give its exit code."""
     text, json = REPORTERS
-    if call.json:
+    if call.json and not call.quiet:
         emit_report(json.render(report))
-        return
-    colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    emit_report((text.render if call.verbose else text.brief)(report, color=colour))
+    elif not call.quiet:
+        colour = sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        emit_report((text.render if call.verbose else text.brief)(report, color=colour))
+    return report.exit_code
 
 
 # The table -------------------------------------------------------------------------------------

@@ -6,38 +6,17 @@ Where ``nbs-worker`` differs from its original and why: ``docs/reference/nbs-wor
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
+from tripod import workers
 from tripod.cli.commands import Call, NbsProgram, group_of, verb_of
 from tripod.cli.params import Number, text_argument
 from tripod.errors import BadArgumentError
 from tripod.output import remark
-from tripod.team.team import Team
-from tripod.workers import reader as files
-from tripod.workers import writer as acts
 
 MAX_WAIT = 10**7  # seconds
 MAX_CONTEXT = 2**31
-CONTEXT = 50
-"""Lines around one that is searched for, where nothing else is said."""
 GO_ON = "Go on with your task."
 """What a worker is told by ``nbs-worker continue`` without a text."""
-
-
-@contextmanager
-def _read_team(call: Call) -> Iterator[Team]:
-    """The team, read anew."""
-    _judge_environment(call)
-    with call.team() as team:
-        team.refresh()
-        yield team
-
-
-def _judge_environment(call: Call) -> None:
-    """Refuse an invalid handle in the environment, at each command of ``nbs-worker``."""
-    if call.nbs:
-        call.actor()
 
 
 def _spawn(call: Call) -> None:
@@ -49,7 +28,7 @@ def _spawn(call: Call) -> None:
     text = text_argument(task, call.file, "task")
     front = "" if call.skill is None else text_argument(None, call.skill, "skill")
     with call.team(call.dir) as team:
-        name = acts.spawn(
+        name = workers.spawn(
             team,
             call.slug,
             call.dir,
@@ -76,33 +55,49 @@ def _nbs_spawn(call: Call) -> None:
     actor = call.actor()
     front = "" if call.skill is None else text_argument(None, call.skill, "skill")
     with team_of_project(call.dir) as team:
-        name = acts.spawn(team, call.slug, call.dir, call.task, skill=front, actor=actor)
+        name = workers.spawn(team, call.slug, call.dir, call.task, skill=front, actor=actor)
     call.answer({"name": name}, [name])
 
 
 def _status(call: Call) -> None:
-    with _read_team(call) as team:
-        found = files.about(team, call.name)
-    call.answer(found._asdict(), _status_lines(found, "tmux session" if call.nbs else "process"))
+    with call.fresh() as team:
+        found = workers.about(team, call.name)
+    status = found.state
+    if found.state == "died":
+        status = "died (session exited unexpectedly)"
+    elif found.running and found.state == "escalated":
+        status = "escalated (session still open)"
+    lines = [
+        f"Worker: {found.name}",
+        f"  {'tmux session' if call.nbs else 'process'}: {'yes' if found.running else 'no'}",
+        f"  task state:   {found.state}",
+        f"  status:       {status}",
+    ]
+    call.answer(found._asdict(), lines)
 
 
 def _list(call: Call) -> None:
-    with _read_team(call) as team:
-        found = files.every(team)
+    with call.fresh() as team:
+        found = workers.every(team)
     process = "tmux" if call.nbs else "process"
-    call.answers((one._asdict() for one in found), (_listed(one, process) for one in found))
+    lines = []
+    for one in found:
+        size = "no-log" if one.log is None else f"{one.log}B"
+        alive = "yes" if one.running else "no"
+        lines.append(f"  {one.name:<25} {one.state:<12} {process}:{alive:<5} log:{size}")
+    call.answers((one._asdict() for one in found), lines)
 
 
 def _results(call: Call) -> None:
-    with _read_team(call) as team:
-        text = (files.answer if call.get("answer") else files.findings)(team, call.name)
+    with call.fresh() as team:
+        text = (workers.answer if call.get("answer") else workers.findings)(team, call.name)
     call.answer({"name": call.name, "text": text}, [*(("## Log", "") if call.nbs else ()), text])
 
 
 def _search(call: Call) -> int:
     context = call.context
-    with _read_team(call) as team:
-        lines = list(files.search(team, call.name, call.regex, context))
+    with call.fresh() as team:
+        lines = list(workers.search(team, call.name, call.regex, context))
     call.answers(({"line": line} for line in lines), lines)
     return 0 if lines else 1
 
@@ -113,67 +108,43 @@ def _continue(call: Call) -> None:
     else:
         text = text_argument(call.message, call.file, "message")
     actor = call.actor()
-    with _read_team(call) as team:
-        name = files.named(team, call.name) if call.nbs else call.name
-        acts.continue_(team, name, text, actor=actor, model=call.get("model"))
+    with call.fresh() as team:
+        name = workers.named(team, call.name) if call.nbs else call.name
+        workers.continue_(team, name, text, actor=actor, model=call.get("model"))
     call.answer({"name": name}, [])
 
 
 def _session(call: Call) -> None:
-    with _read_team(call) as team:
-        session = files.session(team, files.named(team, call.name))
+    with call.fresh() as team:
+        session = workers.session(team, workers.named(team, call.name))
     call.answer({}, [session])
 
 
 def _escalate(call: Call) -> None:
+    from tripod.workers.writer import SELF
+
     if not call.name:
-        raise BadArgumentError(f"--name: which worker? (Its program has the variable {acts.SELF}.)")
+        raise BadArgumentError(f"--name: which worker? (Its program has the variable {SELF}.)")
     with call.team() as team:
-        acts.escalate(team, call.name, call.reason)
+        workers.escalate(team, call.name, call.reason)
     call.answer({"name": call.name, "reason": call.reason}, [])
 
 
 def _dismiss(call: Call) -> None:
     actor = call.actor()
-    with _read_team(call) as team:
-        done = acts.dismiss(team, call.name, actor=actor)
+    with call.fresh() as team:
+        done = workers.dismiss(team, call.name, actor=actor)
     call.answer({"name": call.name, "dismissed": done}, [f"Dismissed: {call.name}"])
 
 
 def _watch(call: Call) -> int:
-    with call.team() as team:
-        team.refresh()
-        for found in files.watch(team, call.timeout):
+    with call.fresh() as team:
+        for found in workers.watch(team, call.timeout):
             call.answer(found._asdict(), [f"{found.name} {found.state}"])
-        left = [one.name for one in files.every(team) if one.running]
+        left = [one.name for one in workers.every(team) if one.running]
     if left:
         remark(f"still at work: {', '.join(left)}")
     return 1 if left else 0
-
-
-# Lines -----------------------------------------------------------------------------------------
-
-
-def _status_lines(found: files.About, process: str) -> list[str]:
-    """A worker's state as the original prints it; ``process`` names the line on its program."""
-    status = found.state
-    if found.state == "died":
-        status = "died (session exited unexpectedly)"
-    elif found.running and found.state == "escalated":
-        status = "escalated (session still open)"
-    return [
-        f"Worker: {found.name}",
-        f"  {process}: {'yes' if found.running else 'no'}",
-        f"  task state:   {found.state}",
-        f"  status:       {status}",
-    ]
-
-
-def _listed(found: files.About, process: str) -> str:
-    """One worker in a list."""
-    size = "no-log" if found.log is None else f"{found.log}B"
-    alive = "yes" if found.running else "no"
-    return f"  {found.name:<25} {found.state:<12} {process}:{alive:<5} log:{size}"
 
 
 # The table -------------------------------------------------------------------------------------
@@ -205,7 +176,6 @@ status NAME
 
 list
     List all workers, those of other tools too.
-    --json  One JSON object a worker and line.
     nbs:
 
 results NAME
@@ -216,7 +186,6 @@ results NAME
 search NAME REGEX
     Print lines of a worker's log that match REGEX; without one the exit code is 1.
     --context N  Lines around each that matches. [default: 50]
-    --json       One JSON object a line.
     nbs: [--context=N] NAME REGEX
 
 continue NAME [MESSAGE]
@@ -243,7 +212,6 @@ watch
     Where the time is over first, the exit code is 1.
 
     --timeout S  Wait at most S seconds.
-    --json       One JSON object a worker and line.
 """
 _KINDS = {
     "S": Number(0, MAX_WAIT),
