@@ -3,11 +3,11 @@
 from contextlib import closing
 
 import pytest
+from memory_store import MemoryStore
 from sample_ledger import opening, said
 
 from tripod.ledger.entry import Entry
 from tripod.ledger.errors import LedgerDamagedError
-from tripod.ledger.memory import MemoryStore
 from tripod.ledger.sqlite.reader import sound_entries
 
 

@@ -14,11 +14,11 @@ from core.sqlite.store_contract import (
     answers_for,
     several,
 )
+from memory_store import MemoryStore
 from plain_export import files_of, key_of, write_files
 from sample_ledger import ORIGIN, faults, opening, said
 
 from tripod.ledger.entry import Entry
-from tripod.ledger.memory import MemoryStore
 from tripod.ledger.sqlite.reader import SQLiteReader, read_only
 from tripod.ledger.sqlite.schema import migrate
 from tripod.ledger.sqlite.store import SQLiteStore

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from memory_store import MemoryStore
 from sample_ledger import faults, opening, said
 
 from tripod.ledger.entry import MAX_BODY, Draft, Entry
 from tripod.ledger.errors import LedgerError
-from tripod.ledger.memory import MemoryStore
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.ledger.store import Guard, Store
 

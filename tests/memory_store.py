@@ -1,9 +1,7 @@
-"""The store's honest in-memory twin: the same contract, no disk. For tests and for evidence.
+"""The store's honest in-memory twin: the same contract, no disk; what any other store is held to.
 
 Table projections live in a private in-memory database, so that folds are the same code.
 """
-
-from __future__ import annotations
 
 import sqlite3
 import time
@@ -67,7 +65,7 @@ class MemoryStore:
         self._files = max(self._files, min(size, self.size))
 
     @contextmanager
-    def transaction(self) -> Iterator[MemoryStore]:
+    def transaction(self) -> Iterator["MemoryStore"]:
         """Leave with an exception and nothing has happened."""
         entries, blobs = list(self._entries), dict(self._blobs)
         old = self._tip
