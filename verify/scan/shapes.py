@@ -117,7 +117,11 @@ def _integer(metadata: list[Any]) -> bytes | None:
     limits = {type(rule).__name__: rule for rule in rules}
     low = getattr(limits.pop("Ge", None), "ge", None)
     high = getattr(limits.pop("Le", None), "le", None)
-    if limits or low != 0 or type(high) is not int:
+    if limits or type(low) is not int or type(high) is not int:
+        return None
+    if low == high >= 0:
+        return b"%d" % high
+    if low != 0:
         return None
     if high == _COUNT:
         return _COUNT_DIGITS
