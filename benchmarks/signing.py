@@ -28,7 +28,7 @@ from tripod.ledger.tlog.note import VerifierKey
 from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import keys
-from tripod.trust.actors import Signing
+from tripod.trust.signature import Signing
 from tripod.verify.evidence import collect
 from tripod.verify.run import run
 

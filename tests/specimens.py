@@ -52,7 +52,7 @@ from tripod.team import adoption
 from tripod.team.act import draft_event
 from tripod.team.team import Team
 from tripod.trust import actors as authors
-from tripod.trust import keys
+from tripod.trust import keys, signature
 from tripod.trust import seal as sealing
 from tripod.workers.writer import step
 
@@ -737,7 +737,7 @@ def private(root: str, handle: str, *, since: int = -1) -> SigningKey:
     with Team(root) as team:
         sql = "SELECT vkey FROM actors WHERE handle = ? AND NOT revoked ORDER BY number"
         vkey = team.store.db.execute(sql, (handle,)).fetchall()[since][0]
-    return keys.load_key(authors.key_path(vkey), handle)
+    return keys.load_key(signature.key_path(vkey), handle)
 
 
 def _by(handle: str, **where: str) -> Callable[[str], None]:

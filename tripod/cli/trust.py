@@ -15,7 +15,7 @@ from tripod.projections import Disk, File
 from tripod.team.team import Team
 from tripod.trust import actors as authors
 from tripod.trust import export as exports
-from tripod.trust import keys
+from tripod.trust import keys, signature
 from tripod.trust import proof as proofs
 from tripod.trust import seal as sealing
 
@@ -101,7 +101,7 @@ def _admit(call: Call) -> None:
 
 
 def _say_actor(call: Call, vkey: str) -> None:
-    path = authors.key_path(vkey)
+    path = signature.key_path(vkey)
     here = os.path.exists(path)
     where = f"in {path}" if here else "not on this host"
     call.answer(
@@ -118,7 +118,7 @@ def _revoke(call: Call) -> None:
 def _list(call: Call) -> None:
     with call.fresh() as team:
         found = authors.list_actors(team.store.db)
-    here = {one.vkey: os.path.exists(authors.key_path(one.vkey)) for one in found}
+    here = {one.vkey: os.path.exists(signature.key_path(one.vkey)) for one in found}
     lines = []
     for one in found:
         state = f"{'revoked at' if one.revoked else 'in force since'} entry {one.since}"

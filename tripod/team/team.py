@@ -61,7 +61,7 @@ from tripod.team.files import Files, has_foreign_lock, is_live_log
 from tripod.team.intake import refuse_if_ahead, take_in
 
 if TYPE_CHECKING:
-    from tripod.trust.actors import Signing
+    from tripod.trust.signature import Signing
 
 
 FUTURE_US = 300 * 1_000_000  # how far ahead of the clock an entry may be before it is told
@@ -309,7 +309,7 @@ class Team(Context):
         """What signs for actors, if any actor of this ledger ever had a key."""
         with suppress(sqlite3.OperationalError):  # an older version's tables: about to be folded
             if self.store.db.execute("SELECT 1 FROM actors LIMIT 1").fetchone():
-                from tripod.trust.actors import Signing
+                from tripod.trust.signature import Signing
 
                 self._signs = self._signs or Signing(self.store)
                 return self._signs

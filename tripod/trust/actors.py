@@ -1,11 +1,9 @@
-"""Actors' keys: enrolled on the chain, held outside every team directory, used by each act.
+"""Actors' keys: enrolled on the chain, held outside every team directory.
 
 A private key is a file of its own (``tripod.trust.keys`` has the place and the form), named by the
 vkey, so that it is found under whatever name the ledger goes on. An actor's entries are signed
 within the act that makes them: what is signed does not say where an entry comes to stand, but what
-most acts say is decided in the writer's place.
-
-Hot commands import this where an actor of the ledger has a key, and cryptography where they sign.
+most acts say is decided in the writer's place (``tripod.trust.signature``).
 """
 
 from __future__ import annotations
@@ -13,14 +11,20 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tripod.errors import LedgerError, NotFoundError, RefusedError, TripodError
-from tripod.ledger import Draft, LedgerReader
-from tripod.ledger.actors import OBSERVED, sign_drafts
-from tripod.ledger.ids import fresh_ids
+from tripod.ledger import Draft
 from tripod.ledger.kinds.trust import ACTOR_ENROLLED, ACTOR_REVOKED
 from tripod.team.act import Context
+from tripod.trust.signature import (
+    Actor,
+    actor_in_force,
+    actor_key,
+    key_path,
+    newest_key,
+    read_actors,
+)
 
 if TYPE_CHECKING:
     from tripod.ledger.tlog.note import SigningKey
@@ -29,111 +33,10 @@ if TYPE_CHECKING:
 MAX_REASON = 1000  # bytes
 
 
-class Actor(NamedTuple):
-    """A handle's newest key: its vkey, the entry of its newest change, and how many there were."""
-
-    handle: str
-    vkey: str
-    since: int
-    number: int
-    revoked: bool
-
-
 def list_actors(db: sqlite3.Connection) -> list[Actor]:
     """Every handle that ever had a key, in their order."""
-    return _read(db, "SELECT handle, vkey, seq, max(number), revoked FROM actors GROUP BY handle"
-                     " ORDER BY 1")  # fmt: skip
-
-
-def _read(db: sqlite3.Connection, sql: str, *values: str) -> list[Actor]:
-    rows = db.execute(sql, values)
-    return [Actor(handle, vkey, seq, n, bool(gone)) for handle, vkey, seq, n, gone in rows]
-
-
-def key_path(vkey: str) -> str:
-    """Where the private part of an actor's key lies."""
-    from tripod.trust.keys import place_of
-
-    return place_of(vkey, "actors", ".pem")
-
-
-def _newest(db: sqlite3.Connection, handle: str) -> Actor | None:
-    sql = "SELECT handle, vkey, seq, number, revoked FROM actors WHERE handle = ?"
-    return next(iter(_read(db, f"{sql} ORDER BY number DESC LIMIT 1", handle)), None)
-
-
-def _in_force(db: sqlite3.Connection, handle: str) -> Actor | None:
-    """The key that a handle signs with; None where it has none, or none any more."""
-    held = _newest(db, handle)
-    return None if held is None or held.revoked else held
-
-
-# Signing ---------------------------------------------------------------------------------------
-
-
-class Signing:
-    """Signs what actors do who have a key, with the private keys that are on this host."""
-
-    def __init__(self, ledger: LedgerReader) -> None:
-        self._ledger = ledger
-        self._keys: dict[str, SigningKey] = {}
-
-    def fetch(self, handle: str) -> None:
-        """Have the key of a handle ready, if it has one (RefusedError: it cannot be used here)."""
-        held = _in_force(self._ledger.tables, handle)
-        if held is not None:
-            self._key(held)
-
-    def sign(self, acts: Sequence[Draft]) -> list[Draft]:
-        """The drafts, those of actors with a key signed; each actor's together.
-
-        Raises:
-            RefusedError: a key is not on this host, or cannot be used.
-        """
-        done = list(acts)
-        places: dict[str, list[int]] = {}
-        for place, draft in enumerate(acts):
-            if OBSERVED not in draft.body:  # whose word that is, nobody here can vouch for
-                places.setdefault(draft.actor, []).append(place)
-        for handle, its in places.items():
-            held = _in_force(self._ledger.tables, handle)
-            if held is not None:
-                origin, drafts = self._ledger.origin, [done[place] for place in its]
-                signed = sign_drafts(origin, drafts, fresh_ids(len(its)), self._key(held))
-                for place, draft in zip(its, signed, strict=True):
-                    done[place] = draft
-        return done
-
-    def _key(self, held: Actor) -> SigningKey:
-        if held.vkey not in self._keys:
-            from tripod.trust.keys import passphrase_from_file
-
-            self._keys[held.vkey] = _private(held, passphrase_from_file)
-        return self._keys[held.vkey]
-
-
-def _private(held: Actor, passphrase: Passphrase) -> SigningKey:
-    """The private part of a key (RefusedError: it is not on this host, or cannot be used)."""
-    from tripod.trust import keys
-
-    path = key_path(held.vkey)
-    what = f"entries of {held.handle!r} are signed since entry {held.since}"
-    if not os.path.exists(path):
-        raise RefusedError(
-            f"{what}, and the private key {path} is not there: nothing was recorded. Act under "
-            f"another handle, or put the file there; if it is lost, `tripod actor enrol "
-            f"{held.handle}` puts another in its place"
-        )
-    try:
-        key = keys.load_key(path, held.handle, passphrase)
-    except keys.LockedKeyError as error:
-        raise keys.LockedKeyError(
-            f"{what}, and {path} is encrypted: name a file that holds its passphrase in "
-            f"{keys.PASSPHRASE_FILE}; nothing was recorded"
-        ) from error
-    if key.verifier().format() != held.vkey:
-        raise RefusedError(f"{path} holds another key than {held.vkey}: put the right file there")
-    return key
+    columns = "handle, vkey, seq, max(number), revoked"
+    return read_actors(db, f"SELECT {columns} FROM actors GROUP BY handle ORDER BY 1")
 
 
 # Changing keys ---------------------------------------------------------------------------------
@@ -190,7 +93,7 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
     except (LedgerError, ValueError) as error:
         raise RefusedError(f"the request cannot be admitted: {error}") from error
     _check_handle(key.name)
-    before = _in_force(team.store.db, key.name)
+    before = actor_in_force(team.store.db, key.name)
     voucher = _voucher(team, key.name, ask)
     if voucher is not None:
         note = cosign_note(note, voucher)
@@ -224,7 +127,7 @@ def revoke(team: Context, handle: str, reason: str, ask: Passphrase) -> str:
     problem = line_problem(reason, "--reason", MAX_REASON)
     if problem is not None:
         raise RefusedError(problem)
-    held = _in_force(team.store.db, handle)
+    held = actor_in_force(team.store.db, handle)
     if held is None:
         raise NotFoundError(f"{handle!r} has no key in force: `tripod actor list` shows who has")
     voucher = _voucher(team, handle, ask)
@@ -252,7 +155,7 @@ def _check_handle(handle: str) -> None:
 
 
 def _next_number(team: Context, handle: str) -> int:
-    held = _newest(team.store.db, handle)
+    held = newest_key(team.store.db, handle)
     return 1 if held is None else held.number + 1
 
 
@@ -272,10 +175,10 @@ def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
     from tripod.trust import seal as sealing
 
     db = team.store.db
-    held, log = _newest(db, handle), sealing.in_force(team.store)
+    held, log = newest_key(db, handle), sealing.in_force(team.store)
     own = held is not None and (not held.revoked or log is None)
     if held is not None and own and os.path.exists(key_path(held.vkey)):
-        return _private(held, ask)
+        return actor_key(held, ask)
     if log is not None:
         try:
             return keys.key_in_force(log, ask)
