@@ -27,7 +27,6 @@ from tripod.projections.engine import (
     OWN,
     PROJECTIONS,
     TABLES,
-    Difference,
     agreed_chats,
     ahead_of,
     batches,
@@ -47,20 +46,6 @@ from tripod.projections.engine import (
     tables_current,
     versions,
 )
-from tripod.projections.layout import (
-    CHAT_FILE,
-    CONFIG,
-    CURSORS,
-    EVENT,
-    FOLDERS,
-    HIDDEN,
-    HIDDEN_BESIDE,
-    IGNORED,
-    LOG_FILE,
-    WORKER,
-    WORKER_LOG,
-    class_of,
-)
 from tripod.projections.manifest import Manifest, load
 from tripod.projections.pieces import (
     BLOCKED,
@@ -74,19 +59,17 @@ from tripod.projections.pieces import (
     names_in_bodies,
     sort_pieces,
 )
-from tripod.projections.projection import TOGETHER, File, Render, Source, content_bytes
+from tripod.projections.projection import File, Render, Source, content_bytes
 from tripod.projections.team.tables import COUNTS, FILES, TRUST
 from tripod.projections.workers.tables import WORKERS
 
 __all__ = [
-    "BLOCKED", "BUS", "CHAT", "CHAT_FILE", "CHECKPOINT_GONE", "CONFIG", "COUNTS", "CURSORS",
-    "EVENT", "FILES", "FILE_LIMIT", "FOLDERS", "HIDDEN", "HIDDEN_BESIDE", "IGNORED", "KEPT", "LOG",
-    "LOG_FILE", "OWN", "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TOGETHER", "TRUST",
-    "UNMERGED", "UNMERGED_CURE", "WORKER", "WORKERS", "WORKER_LOG", "Conflict", "Difference",
-    "Disk", "File", "Found", "Manifest", "Places", "Render", "Source", "Stat", "TooBigError",
-    "UnmergedError", "UnreadableError", "agreed_chats", "ahead_of", "batches", "bulk", "class_of",
-    "compare", "content_bytes", "create_tables", "desired", "differences", "fold_into",
-    "folded_before", "in_the_way", "is_quiet", "load", "merge_marker", "move_all",
+    "BLOCKED", "BUS", "CHAT", "CHECKPOINT_GONE", "COUNTS", "FILES", "FILE_LIMIT", "KEPT", "LOG",
+    "OWN", "PROJECTIONS", "RACY_NS", "TABLES", "TEMPORARY", "TRUST", "UNMERGED", "UNMERGED_CURE",
+    "WORKERS", "Conflict", "Disk", "File", "Found", "Manifest", "Places", "Render", "Source",
+    "Stat", "TooBigError", "UnmergedError", "UnreadableError", "agreed_chats", "ahead_of",
+    "batches", "bulk", "compare", "content_bytes", "create_tables", "desired", "differences",
+    "fold_into", "folded_before", "in_the_way", "is_quiet", "load", "merge_marker", "move_all",
     "names_in_bodies", "own_files", "recorded", "refold", "renders", "sort_pieces", "source_of",
     "tables_current", "versions", "write_missing",
 ]  # fmt: skip

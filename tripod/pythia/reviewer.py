@@ -26,7 +26,7 @@ from tripod.agents.spec import BASIC_ENV, Parameters, SpawnSpec
 from tripod.errors import RefusedError
 from tripod.ledger.files import open_plain, read_plain
 from tripod.ledger.kinds.team import evidence_kept
-from tripod.projections import BUS, CHAT, HIDDEN_BESIDE, LOG, WORKER_LOG, File
+from tripod.projections import BUS, CHAT, LOG, File, layout
 from tripod.team.act import Act
 from tripod.team.team import Team
 from tripod.verify.isolation.runs import LIMIT
@@ -127,7 +127,7 @@ def order_for(team: Team, program: ReviewerProgram, actor: str) -> Order:
     return Order(
         spec=spec,
         place=place,
-        hidden=() if in_a_folder else HIDDEN_BESIDE,
+        hidden=() if in_a_folder else layout.HIDDEN_BESIDE,
         actor=actor,
         texts=tuple(data for data, _ in given.files.values()),
         lends=tuple(lends) if needs.config is not None and in_a_folder else (),
@@ -276,8 +276,8 @@ def keep_transcripts(act: Act, files: Iterable[tuple[str, bytes, bool]], spawn: 
             return
         if is_longer:
             act.warn(f"{path} is longer than {MAX_TRANSCRIPT} bytes: its beginning is kept")
-        kept = f"{WORKER_LOG.folder}/pythia-{spawn[:12]}-{number}.log"
-        written = act.disk.write(kept, File(data, WORKER_LOG.mode))
+        kept = f"{layout.WORKER_LOG.folder}/pythia-{spawn[:12]}-{number}.log"
+        written = act.disk.write(kept, File(data, layout.WORKER_LOG.mode))
         assert written is not None
         act.append([evidence_kept(kept, data, written.mtime_us, None)])
         act.writer.account(kept, sha256(data).hexdigest())

@@ -24,16 +24,7 @@ from tripod.ledger import DATABASE, SPOOL, WORKERS, parse_at
 from tripod.ledger.files import hold_file, lock_open, open_plain
 from tripod.ledger.ids import format_at
 from tripod.ledger.locator import no_team, team_of
-from tripod.projections import (
-    BLOCKED,
-    BUS,
-    CONFIG,
-    FILES,
-    LOG,
-    TEMPORARY,
-    UNMERGED,
-    UNMERGED_CURE,
-)
+from tripod.projections import BLOCKED, BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE, layout
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
 from tripod.team.access import opened_at
@@ -131,7 +122,9 @@ def _claims(evidence: OpenEvidence) -> Iterator[Trouble]:
 def _checkpoints(evidence: OpenEvidence) -> Iterator[Trouble]:
     """Reviews that were asked for and that nobody answers."""
     patience = PATIENCE
-    for (settings,) in evidence.query("SELECT settings FROM inputs WHERE path = ?", CONFIG.path):
+    for (settings,) in evidence.query(
+        "SELECT settings FROM inputs WHERE path = ?", layout.CONFIG.path
+    ):
         value = json.loads(settings or "{}").get("ack_timeout")
         patience = (value if type(value) is int else 0) or PATIENCE
     rows = evidence.query(

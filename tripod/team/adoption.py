@@ -35,22 +35,15 @@ from tripod.ledger.locator import FOLDER, root_in
 from tripod.projections import (
     BUS,
     CHAT,
-    CHAT_FILE,
-    CONFIG,
     COUNTS,
-    CURSORS,
-    EVENT,
-    FOLDERS,
-    IGNORED,
     LOG,
-    LOG_FILE,
-    WORKER,
     Disk,
     File,
     Places,
     UnreadableError,
     ahead_of,
     in_the_way,
+    layout,
     merge_marker,
     names_in_bodies,
     recorded,
@@ -61,13 +54,13 @@ from tripod.team.act import Act
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
-(PATH,) = IGNORED.names
+(PATH,) = layout.IGNORED.names
 LINES = ("ledger.db*", "*.lock", "spool/", "record.replaced-*/")
 _EMPTY = {".gitkeep", ".gitignore", FOLDER}
 """What stands in a folder that git is to keep though it is empty; and a ledger begun there."""
 _OURS: dict[str, tuple[tuple[str, ...], str]] = {
-    BUS.folder: (EVENT.ends, "no *.event, no processed/ and no config.yaml"),
-    CHAT.folder: ((*CHAT_FILE.ends, *CURSORS.ends, ".chat.lock"), "no *.chat"),
+    BUS.folder: (layout.EVENT.ends, "no *.event, no processed/ and no config.yaml"),
+    CHAT.folder: ((*layout.CHAT_FILE.ends, *layout.CURSORS.ends, ".chat.lock"), "no *.chat"),
 }
 """The endings of names that tell a folder of ours, and the words for a name without any."""
 
@@ -206,7 +199,7 @@ def _begin(
     with Team(root, create=True) as team:
         team.disk.places = Places(root, places)
         if is_new:
-            for folder in FOLDERS:
+            for folder in layout.FOLDERS:
                 if not met or team.disk.places.full(folder) is None:
                     team.disk.make_folder(folder)
         add_ignore_lines(team)  # before there is anything that must not be committed
@@ -286,13 +279,13 @@ def _check_log(root: str) -> None:
 def _check_unmerged(root: str, places: Mapping[str, str]) -> None:
     """Refuse to begin with half of a merge: the other half would be no part of the past."""
     disk = Disk(root, places=places)
-    for folder in ("", CHAT.folder, LOG.folder, WORKER.folder, BUS.folder):
+    for folder in ("", CHAT.folder, LOG.folder, layout.WORKER.folder, BUS.folder):
         for name in disk.names(folder):
             path = f"{folder}/{name}".lstrip("/")
             if not name.endswith((".chat", ".md", ".yaml")):
                 continue
             try:
-                line = merge_marker(path, disk.read(path, LOG_FILE.limit) or b"")
+                line = merge_marker(path, disk.read(path, layout.LOG_FILE.limit) or b"")
             except UnreadableError:
                 continue  # the intake says so
             if line is not None:
@@ -417,7 +410,11 @@ def foreign_content(front: str, folder: str) -> str | None:
     ends, what = _OURS[front]
     ours = any(name.endswith(ends) for name in names)
     if front == BUS.folder:
-        ours = ours or CONFIG.names[0] in names or os.path.isdir(os.path.join(folder, "processed"))
+        ours = (
+            ours
+            or layout.CONFIG.names[0] in names
+            or os.path.isdir(os.path.join(folder, "processed"))
+        )
     if ours or not names:
         return None
     return (
@@ -493,7 +490,7 @@ def add_ignore_lines(team: Team) -> None:
 def _ignored(disk: Disk) -> bytes | None:
     """The file's bytes, b"" where nothing has its name; None where something else has."""
     try:
-        old = disk.read(PATH, IGNORED.limit)
+        old = disk.read(PATH, layout.IGNORED.limit)
     except UnreadableError:
         return None
     return b"" if old is None and not os.path.lexists(disk.full(PATH)) else old

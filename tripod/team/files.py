@@ -23,7 +23,6 @@ from tripod.projections import (
     COUNTS,
     KEPT,
     LOG,
-    LOG_FILE,
     RACY_NS,
     Disk,
     File,
@@ -31,9 +30,9 @@ from tripod.projections import (
     Stat,
     UnmergedError,
     UnreadableError,
-    class_of,
     desired,
     in_the_way,
+    layout,
     manifest,
 )
 from tripod.projections.bus.tables import name_us
@@ -54,13 +53,13 @@ _WEAK = (
 
 def is_live_log(path: str) -> bool:
     """Whether a path is that of a decision log which may grow; an archive never does."""
-    return class_of(path) is LOG_FILE and parse_log_archive_name(path) is None
+    return layout.class_of(path) is layout.LOG_FILE and parse_log_archive_name(path) is None
 
 
 def has_foreign_lock(path: str) -> bool:
     """Whether the original tools lock this file while they rewrite it."""
-    kind = class_of(path)
-    return kind is not None and kind.locked and (kind is not LOG_FILE or is_live_log(path))
+    kind = layout.class_of(path)
+    return kind is not None and kind.locked and (kind is not layout.LOG_FILE or is_live_log(path))
 
 
 class Files(FileState):

@@ -27,9 +27,7 @@ from tripod.projections import (
     BUS,
     CHAT,
     CHECKPOINT_GONE,
-    CONFIG,
     COUNTS,
-    CURSORS,
     KEPT,
     RACY_NS,
     UNMERGED,
@@ -38,6 +36,7 @@ from tripod.projections import (
     File,
     UnreadableError,
     ahead_of,
+    layout,
     merge_marker,
 )
 from tripod.projections.chat.format import format_cursors, parse_cursors
@@ -250,8 +249,8 @@ def _announce(act: Act, drafts: Sequence[Draft], malformed: Mapping[str, str]) -
     Both are events of the seeds (nbs-bus, nbs-scribe), once for each intake.
     """
     for draft in drafts:
-        if draft.kind == "config.changed" and draft.body["path"] == CONFIG.path:
-            text = f"{CONFIG.path} changed"
+        if draft.kind == "config.changed" and draft.body["path"] == layout.CONFIG.path:
+            text = f"{layout.CONFIG.path} changed"
             event = draft_event(act, "nbs-bus", "config-change", "normal", text, cause=draft)
             act.append([event._replace(actor="nbs-bus")])  # nobody acts: it was found
     odd = [draft for draft in drafts if draft.id in malformed]
@@ -408,7 +407,7 @@ def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
     else:
         data = format_cursors(after)
         try:
-            stat = act.disk.write(path, File(data, CURSORS.mode), durable=False)
+            stat = act.disk.write(path, File(data, layout.CURSORS.mode), durable=False)
         except OSError as error:
             act.warn(f"{path}: not written: {error.strerror}; the original tool shows more as new")
             return True
@@ -421,7 +420,7 @@ def _show(act: Act, channel: str, handles: Collection[str] | None) -> bool:
 
 def _read_cursors(act: Act, path: str) -> bytes | None:
     try:
-        data = act.disk.read(path, CURSORS.limit)
+        data = act.disk.read(path, layout.CURSORS.limit)
     except UnreadableError as error:
         act.warn(f"{error}; the read positions in it are left alone")
         return None

@@ -41,7 +41,7 @@ from tripod.ledger.files import open_plain
 from tripod.ledger.kinds import workers as kinds
 from tripod.ledger.kinds.team import evidence_kept
 from tripod.ledger.locator import LEDGER, nearest
-from tripod.projections import WORKER_LOG, TooBigError, UnreadableError, content_bytes
+from tripod.projections import TooBigError, UnreadableError, content_bytes, layout
 from tripod.projections.workers.format import valid_slug, valid_worker_name
 from tripod.projections.workers.tables import FOLDER
 from tripod.team.act import Act, draft_event
@@ -55,7 +55,7 @@ PROFILE = "TRIPOD_WORKER_PROFILE"
 """The variable that names the profile of workers for which none is given; else ``claude``."""
 
 MAX_TASK = 1024 * 1024  # bytes
-MAX_LOG = WORKER_LOG.limit  # bytes; of a longer log only digest and size are kept
+MAX_LOG = layout.WORKER_LOG.limit  # bytes; of a longer log only digest and size are kept
 MAX_LOST = 2  # how often a program is ordered that was never seen to start
 MAX_NAME = 247  # bytes; with `.err.log` it is the longest name that a file may have
 QUOTED = 2000  # characters of a task or reason in an event
@@ -71,7 +71,7 @@ If you cannot go on, say so: tripod worker escalate "why"
 
 def logs_of(name: str) -> tuple[str, str]:
     """Paths of the logs of a worker's program: its standard output, its standard error."""
-    front = f"{WORKER_LOG.folder}/{name}"
+    front = f"{layout.WORKER_LOG.folder}/{name}"
     return f"{front}.log", f"{front}.err.log"
 
 
@@ -136,7 +136,7 @@ class Life(RunHooks):
 
     def files(self, team: Team, subject: str) -> tuple[str | None, str | None]:
         """Its logs stand beside its task file."""
-        team.disk.make_folder(WORKER_LOG.folder)
+        team.disk.make_folder(layout.WORKER_LOG.folder)
         out, err = logs_of(subject)
         return team.disk.full(out), team.disk.full(err)
 
@@ -253,7 +253,7 @@ def _keep_log(act: Act, path: str) -> kinds.WorkerLog | None:
     sql = "SELECT sha256 FROM files WHERE path = ?"
     row = act.transaction.tables.execute(sql, (path,)).fetchone()
     if row is None or row[0] != digest:
-        mode = None if stat.mode == WORKER_LOG.mode else stat.mode
+        mode = None if stat.mode == layout.WORKER_LOG.mode else stat.mode
         act.append([evidence_kept(path, data, stat.mtime_us, mode)])
     act.writer.account(path, digest)
     return {"bytes": len(data), "digest": digest, "path": path}
