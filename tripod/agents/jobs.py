@@ -88,7 +88,7 @@ def newest(db: sqlite3.Connection, role: str, subject: str) -> Attempt | None:
 
 
 def order_of(team: Team, ordered: Attempt) -> dict[str, Any]:
-    """What a run was ordered by, as it is recorded (text, where that was redacted)."""
+    """The recorded order of a run; only its form of output, ``text``, if it was redacted."""
     data = content_bytes(team.source, team.source.body(ordered.seq)["spec"])
     try:
         value: dict[str, Any] = json.loads(data)
@@ -171,7 +171,7 @@ def recorded(team: Team, ordered: Attempt) -> SpawnResult:
 
 
 class RunHooks:
-    """What else is appended in the transactions of a run; this one appends nothing.
+    """Further entries to append in the transactions of a run; this one appends nothing.
 
     ``files`` says where the program's output is to go, where that is not the run's own folder.
     """
@@ -196,7 +196,7 @@ class RunHooks:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be done. ``spec`` gives the order for an attempt: each has secrets of its own.
+    """A program to run for a role. ``spec`` gives the order of an attempt, with its own secrets.
 
     ``sources`` are the entries whose text stands in the prompt; ``actor`` is who wants it done.
     """
@@ -361,7 +361,7 @@ def _ended_draft(ordered: Attempt, result: SpawnResult, order: dict[str, Any]) -
 
 
 def _stored_output(result: SpawnResult, name: str, data: bytes, blobs: list[bytes]) -> Kept:
-    """What the program wrote: whole, or as digest and size where it is too much or was altered."""
+    """The record of an output: whole, or as digest and size where it is too much or was altered."""
     if name in result.altered:
         digest, size = result.altered[name]
         return {"digest": digest, "bytes": size}

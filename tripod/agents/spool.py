@@ -92,7 +92,7 @@ class End(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What became of a run: ``state`` is ended, running or lost; ``end`` where it ended."""
+    """The state of a run: ``state`` is ended, running or lost; ``end`` where it ended."""
 
     state: str
     started: Started | None
@@ -213,7 +213,7 @@ class Spool:
     # Looking -----------------------------------------------------------------------------------
 
     def look(self) -> Look:
-        """What became of the run."""
+        """See whether the run goes on, and how it ended."""
         end = self._end()
         if end is None:
             with self._shared(wait=False) as free:

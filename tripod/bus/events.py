@@ -49,7 +49,7 @@ class Claim(NamedTuple):
 
     @property
     def told(self) -> str:
-        """Who has it, and for how long, in words."""
+        """The holder and the end of the lease, in words."""
         return f"is claimed by {self.holder} until {format_time(self.until_us)}"
 
 
@@ -70,7 +70,7 @@ class Status(NamedTuple):
 
 
 class PruneResult(NamedTuple):
-    """What a prune did: files deleted, bytes left, the limit; ``folder`` is False without one."""
+    """Files deleted, bytes left, the limit, and whether there is a folder of processed events."""
 
     files: int
     left: int

@@ -127,7 +127,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(team: Team, reader: str) -> Unseen:
-    """What a reader was not shown yet; a new one: all events whose files are kept.
+    """The events that a reader was not shown yet; for a new reader all whose files are kept.
 
     Raises:
         BadArgumentError: not the handle of a reader.
@@ -265,7 +265,7 @@ _LIVE = (
 
 
 class Recovery(NamedTuple):
-    """What an agent finds when it starts anew.
+    """The state of the queue for an agent that starts anew.
 
     ``last_at`` is the time of the newest entry before this one, ``released`` the events that its
     former life had taken, ``heartbeat`` the event that says that it is back.

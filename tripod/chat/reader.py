@@ -45,7 +45,7 @@ class Window(NamedTuple):
     offset: int = 0
 
     def cut(self, rows: list[Row]) -> list[Row]:
-        """Those of some messages that are in the window."""
+        """The messages that are in the window."""
         first, stop = self.after, self.before
         if first is not None:
             rows = [row for row in rows if row[2] >= first]

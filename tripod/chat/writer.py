@@ -251,7 +251,7 @@ def _say(
     return ChatMessage(live.stop, seq, handle, time, text)
 
 
-# A team's first messages address people of whom the team has not heard yet: no warning then.
+# The first messages of a team may address anyone: there is no warning before somebody else spoke.
 _UNHEARD_OF = (
     "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM participants WHERE handle = :handle)"
     " AND NOT EXISTS (SELECT 1 FROM cursors WHERE handle = :handle)"
@@ -395,7 +395,7 @@ def delete(
 
 
 def _deletion(team: Team, live: Span, after: int) -> tuple[Deletion, int]:
-    """What would be deleted, and the number of the first message of it."""
+    """The counts of a deletion, and the number of the first message that it deletes."""
     db = team.store.db
     shown = (
         " FROM lines WHERE channel = ? AND number >= ? AND number < ?"
@@ -508,7 +508,7 @@ def _note_position(
 
 
 def _read_more(act: Act, live: Span, handle: str, shown: list[int]) -> ReadPosition:
-    """What was read, and these: as one number where nothing unread lies below, and ranges."""
+    """The position after these too: a number below which all is read, and ranges above it."""
     was = position(act.source, live.channel, handle) or ReadPosition()
     ranges = [tuple(part) for part in was.beyond] + [(number, number + 1) for number in shown]
     rows = act.transaction.tables.execute(

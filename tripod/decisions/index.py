@@ -40,7 +40,7 @@ Texts = Callable[[Sequence[int]], Iterable[str]]
 def likely(
     ledger: LedgerReader, database: str, seqs: Sequence[int], words: Sequence[str], texts: Texts
 ) -> Sequence[int]:
-    """Those of the decisions that may hold all the words, in order; all where that is not known.
+    """The decisions that may hold all the words, in order; all if the index cannot tell.
 
     ``database`` is the path of the ledger's file, ``seqs`` are the entries of all decisions in
     order, ``words`` what is looked for, in one case; ``texts`` gives what is searched in an entry.

@@ -352,7 +352,7 @@ def _bound_ref(team: Team, ref: dict[str, Any]) -> Ref:
 
 
 def _predecessors(team: Team, decision: Decision) -> list[int]:
-    """What a decision refers to, what that refers to, and so on; the oldest first."""
+    """The chain of decisions that a decision took the place of; the oldest first."""
     found: list[int] = []
     before = decision.supersedes
     while before is not None:
@@ -367,7 +367,7 @@ def _predecessors(team: Team, decision: Decision) -> list[int]:
 
 
 def _successors(team: Team, decision: Decision) -> list[int]:
-    """What refers to a decision, what refers to that, and so on; in the log's order."""
+    """The decisions that changed a decision, directly or through others; in the log's order."""
     successors: dict[str, list[tuple[int, str]]] = defaultdict(list)
     rows = team.store.db.execute(
         "SELECT supersedes, seq, id FROM pieces WHERE supersedes IS NOT NULL ORDER BY seq"

@@ -219,7 +219,7 @@ def _with_one_reference(request: DecisionRequest) -> DecisionRequest:
 
 
 def _judge_reference(act: Act, request: DecisionRequest) -> None:
-    """What a decision refers to exists, and nothing else took its place before."""
+    """Refuse a reference to a decision that does not exist, or has its successor already."""
     target = request.supersedes
     if target is None:
         return

@@ -98,7 +98,7 @@ class _Dated(NamedTuple):
 
 
 def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
-    """Those of some checkpoint events that a message of a chat answers."""
+    """The checkpoint events among these that a message of a chat answers."""
     adopted = team.store.db.execute("SELECT coalesce(adopted, -1) FROM team").fetchone()[0]
 
     def at(seq: int) -> str:
@@ -133,7 +133,7 @@ def _answered_in_chat(team: Team, events: list[int]) -> set[int]:
 
 
 def point_of(team: Team, event: int) -> Point:
-    """What the checkpoint event of an entry asks for.
+    """The decisions that the checkpoint event of an entry asks to review.
 
     Raises:
         RefusedError: it names decisions that are not in the log, or there is nothing to review.

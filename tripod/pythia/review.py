@@ -349,7 +349,7 @@ def _isolation_level(team: Team, spawn: str | None) -> str | None:
 
 
 class Reviewing(RunHooks):
-    """What a review run means for the team: its event is claimed, its isolation recorded."""
+    """Claims the event of a review run, and records its isolation and its transcripts."""
 
     def __init__(self, team: Team, point: Point, order: Order) -> None:
         self.team = team

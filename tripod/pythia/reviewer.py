@@ -46,7 +46,7 @@ MAX_TRANSCRIPTS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerProgram:
-    """What is run as Pythia: a command line, or else a profile; see ``tripod pythia run``."""
+    """The reviewer's program: a command line, or else a profile; see ``tripod pythia run``."""
 
     command: Sequence[str] = ()
     profile: str | None = None

@@ -78,7 +78,7 @@ def _task_file(team: Team, name: str) -> tuple[str, bytes]:
 
 
 def findings(team: Team, name: str) -> str:
-    """What a worker wrote into its task file.
+    """The findings that a worker wrote into its task file.
 
     Raises:
         NotFoundError: no such name.
@@ -87,7 +87,7 @@ def findings(team: Team, name: str) -> str:
 
 
 def answer(team: Team, name: str) -> str:
-    """What the program of a worker that we run answered when it last ended.
+    """The answer of a worker's program when it last ended.
 
     Raises:
         NotFoundError: we run no worker of that name, or its program has not ended.

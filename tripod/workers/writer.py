@@ -336,7 +336,7 @@ def spawn(
 
 
 def _team_variables(team: Team, folder: str) -> dict[str, str]:
-    """What the commands that its program calls need, to act on this team and on no other."""
+    """The variables by which commands of the worker's program find this team and no other."""
     root = os.path.abspath(team.root)
     found = nearest(folder)
     return {} if found is not None and os.path.samefile(found, root) else {LEDGER: root}

@@ -68,7 +68,7 @@ def _form(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Isolation(Settings):
-    """What a program needs where it is isolated; see the module."""
+    """The needs of a program that is isolated: the keys below ``isolated`` of its profile."""
 
     network: Annotated[bool, TRUTH] = False
     config: Annotated[str | None, spelled(_VARIABLE, "the name of a variable")] = None
