@@ -134,14 +134,10 @@ def _text(evidence: Evidence, decision: Citing, listed: list[dict[str, Any]]) ->
     """What the field says, against what was read from it."""
     text = str(decision.body.get("chat_ref", ""))
     parsed, malformed = parse_refs(text)
-    found = [
-        _finding(evidence, decision, f"the chat reference {part!r} is malformed")
-        for part in malformed
-    ]
+    problems = [f"the chat reference {part!r} is malformed" for part in malformed]
     if [(ref.file, ref.line) for ref in parsed] != [(r.get("file"), r.get("line")) for r in listed]:
-        found.append(
-            _finding(evidence, decision, f"the entry resolves other references than {text!r}")
-        )
+        problems.append(f"the entry resolves other references than {text!r}")
+    found = [_finding(evidence, decision, problem) for problem in problems]
     if not parsed and not malformed:
         message = f"it has no chat reference ({text or NONE_YET})"
         severity: Severity = "warning" if evidence.past(decision.seq) else "failure"
@@ -156,12 +152,11 @@ def _resolve(
     if "leaf" in ref or "seq" in ref:
         problem = _bound(evidence, decision, ref, channels)
         return [_finding(evidence, decision, f"{shown} {problem}")] if problem else []
+    found = _approximate(evidence, decision, ref, channels)
     if evidence.has_ledger and decision.seq < evidence.size and decision.ours:
         message = f"{shown} is bound to no message, and was made through us"
-        found = [_finding(evidence, decision, message, "failure")]
-    else:
-        found = []
-    return found + _approximate(evidence, decision, ref, channels)
+        found.insert(0, _finding(evidence, decision, message, "failure"))
+    return found
 
 
 def _approximate(
@@ -185,9 +180,8 @@ def _approximate(
     )
     if not near:
         last = HEADER_LINES + place.stop - place.first
-        return [
-            _finding(evidence, decision, f"{shown} is beyond the end of the file (line {last})")
-        ]
+        message = f"{shown} is beyond the end of the file (line {last})"
+        return [_finding(evidence, decision, message)]
     then = [handle for handle, time in near if time <= decision.time]
     if not then:
         return [_finding(evidence, decision, f"{shown} is later than the decision")]

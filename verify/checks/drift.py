@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import Any
 
 from tripod.projections.decisions.tables import LOG
 from tripod.projections.erasure import name_pieces, unrecorded_pieces
@@ -57,6 +57,7 @@ from tripod.verify.check import (
     Finding,
     Findings,
     Outcome,
+    Severity,
     difference,
     not_applicable,
     outcome,
@@ -93,18 +94,15 @@ def judge(evidence: Evidence) -> Outcome:
             return outcome(NAME, found, _left(evidence))
         return not_applicable(NAME, "there is no ledger to hold the files against")
     seen: Coverage = {"tables": "all"}
+    weight: tuple[str, Severity]
     if evidence.ahead is not None:
         message = f"the files are ahead of the ledger: {evidence.ahead}"
-        ahead = Finding(NAME, message, "counts.json", (), AHEAD)
-        if evidence.loaded:
-            ahead = replace(ahead, help=UNSEALED, severity="warning")
-        found.add(ahead)
+        weight = (UNSEALED, "warning") if evidence.loaded else (AHEAD, "failure")
+        found.add(Finding(NAME, message, "counts.json", (), *weight))
     for table, fault in evidence.table_faults():
         message = f"the table {table}: {fault}"
-        if fault == OLDER:
-            found.add(Finding(NAME, message, "database", (), REFOLD, "warning"))
-        else:
-            found.add(Finding(NAME, message, "database", help=HELP))
+        weight = (REFOLD, "warning") if fault == OLDER else (HELP, "failure")
+        found.add(Finding(NAME, message, "database", (), *weight))
     found.extend(_cursor(evidence))
     found.extend(_config(evidence))
     found.extend(_displaced(evidence))
@@ -149,7 +147,8 @@ def _files(evidence: Evidence, found: Findings) -> int:
             continue
         shown = difference(want, have) if want != have else ()
         help_ = HELP if conflict is None else _help(conflict, IN_THE_WAY)
-        found.add(Finding(NAME, _words(problem, conflict), path, shown, help_))
+        message = problem if conflict is None else f"{conflict.what}: {conflict.detail}"
+        found.add(Finding(NAME, message, path, shown, help_))
     kept = set(FILES.evidence(evidence.source))
     for c in conflicts.values():
         if not c.path.startswith(f"{LOG.folder}/"):
@@ -209,40 +208,38 @@ def _swapped(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _displaced(evidence: Evidence) -> Iterator[Finding]:
-    """Files that said something else than the ledger and were written over, or were gone."""
-    yield from _lost(evidence)
-    for (seq,) in evidence.source.db.execute("SELECT seq FROM displaced ORDER BY seq"):
-        body = evidence.body(seq)
+    """Files that differed from the ledger and were written over, or were gone.
+
+    Decisions, messages and events in them that no entry holds are a failure.
+    """
+    for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
+        body, where = evidence.body(seq), f"entry {seq}"
         path, reason = body.get("path"), body.get("reason")
+        lost = _lost(evidence, body)
+        if lost:
+            count = f"{len(lost)} piece{'' if len(lost) == 1 else 's'}"
+            message = f"{where}: {count} of {path} were written over, and no entry holds them: "
+            help_ = (
+                f"`tripod show {seq}` has the bytes; add the pieces to the file again and "
+                "`tripod sync`"
+            )
+            yield Finding(NAME, message + name_pieces(lost), where, (), help_, seq=seq)
         message = (
-            f"entry {seq}: bytes that stood in {path} were kept before they were written over: "
-            f"{reason}"
+            f"{where}: bytes that stood in {path} were kept before they were written over: {reason}"
         )
         help_ = f"`tripod show {seq}` shows them"
         if body and "content" not in body:
-            message = f"entry {seq}: {path} was written anew: {reason}"
+            message = f"{where}: {path} was written anew: {reason}"
             help_ = "nothing recorded is lost: find out who removed it"
-        yield Finding(NAME, message, f"entry {seq}", (), help_, "warning", seq=seq)
+        yield Finding(NAME, message, where, (), help_, "warning", seq=seq)
 
 
-def _lost(evidence: Evidence) -> Iterator[Finding]:
-    """Decisions, messages and events that were written over, and that no entry holds."""
-    assert evidence.has_ledger
-    help_ = "`tripod show {}` has the bytes; add the pieces to the file again and `tripod sync`"
-    for (seq,) in evidence.query("SELECT seq FROM displaced ORDER BY seq"):
-        body = evidence.body(seq)
-        try:
-            data = content_bytes(evidence.source, body["content"])
-            pieces = unrecorded_pieces(evidence.source, str(body["path"]), data)
-        except evidence.unreadable:
-            continue  # it has none, or was erased; `bodies-present` names what is gone
-        if pieces:
-            count = f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}"
-            message = (
-                f"entry {seq}: {count} of {body['path']} were written over, and no entry holds "
-                f"them: {name_pieces(pieces)}"
-            )
-            yield Finding(NAME, message, f"entry {seq}", (), help_.format(seq), seq=seq)
+def _lost(evidence: Evidence, body: dict[str, Any]) -> list[str]:
+    try:
+        data = content_bytes(evidence.source, body["content"])
+        return unrecorded_pieces(evidence.source, str(body["path"]), data)
+    except evidence.unreadable:
+        return []  # it has none, or was erased; `bodies-present` names what is gone
 
 
 def _help(conflict: Conflict, unread: str) -> str:
@@ -250,10 +247,6 @@ def _help(conflict: Conflict, unread: str) -> str:
     if conflict.what == UNMERGED:
         return UNMERGED_CURE
     return unread if conflict.what in (BLOCKED, "unreadable") else HELP
-
-
-def _words(problem: str, conflict: Conflict | None) -> str:
-    return problem if conflict is None else f"{conflict.what}: {conflict.detail}"
 
 
 def _cursor(evidence: Evidence) -> Iterator[Finding]:

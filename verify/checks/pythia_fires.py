@@ -69,18 +69,17 @@ def judge(evidence: Evidence) -> Outcome:
     events = checkpoints(evidence)
     _match(due, [event for event in events if logs.keys() >= set(event.range or ())], logs)
     missing = [one for one in due if not one.asked]
-    # Who logs by other tools publishes by hand, a moment later.
+    # The event of a decision that another program logged is published by hand, a moment later.
     newest = {log: seq for seq, _, _, log in decisions}
-    waiting = [
-        one
+    given = {
+        one.seq
         for one in missing
         if one.seq == newest[one.log] and "observed" in evidence.body(one.seq)
-    ]
-    given = {one.seq for one in waiting}
+    }
     found = (_finding(evidence, one) for one in missing if one.seq not in given)
     seen = {"intervals reached": len(due), "checkpoint events": len(events)}
-    if waiting:
-        seen["not yet judged"] = len(waiting)
+    if given:
+        seen["not yet judged"] = len(given)
     return outcome(NAME, found, seen)
 
 

@@ -230,15 +230,12 @@ def _wrote(evidence: Evidence, run: Review) -> Iterator[Finding]:
     own = set((said or "").split("\n"))
     elsewhere = places_elsewhere(evidence.places)
     apart = run.level == "namespace"
-    message = (
-        f"{_named(run)} tried to read the chat, and there was none"
-        if apart
-        else (f"{_named(run)} read the chat")
-    )
+    did = "tried to read the chat, and there was none" if apart else "read the chat"
     for text in run.wrote:
         severity: Severity = "warning" if apart else "failure"
         for line in text.calls:
             if line not in own and shows_reading_of_chat(with_usual_places(line, elsewhere)):
+                message = f"{_named(run)} {did}"
                 yield _finding(message, f"entry {text.seq}", text.seq, (line.strip(),), severity)
 
 

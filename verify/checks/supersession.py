@@ -37,12 +37,11 @@ def judge(evidence: Evidence) -> Outcome:
     rows = evidence.query(
         "SELECT seq, id, status, supersedes FROM pieces WHERE id IS NOT NULL ORDER BY seq"
     )
-    if not any(target is not None or status in _VERBS for _, _, status, target in rows):
-        reason = "no decision changes another's status"
-        return not_applicable(NAME, reason)
-    found = _judged(evidence, rows)
     changes = sum(target is not None or status in _VERBS for _, _, status, target in rows)
-    return outcome(NAME, found, {"decisions": len(rows), "changes of status": changes})
+    if not changes:
+        return not_applicable(NAME, "no decision changes another's status")
+    seen = {"decisions": len(rows), "changes of status": changes}
+    return outcome(NAME, _judged(evidence, rows), seen)
 
 
 def _judged(evidence: Evidence, rows: list[tuple[int, str, str, str | None]]) -> Iterator[Finding]:

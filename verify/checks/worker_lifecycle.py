@@ -134,12 +134,12 @@ def _runs(evidence: Evidence) -> Iterator[Finding]:
         goes_on = run in ("requested", "started")
         lost = run == "abandoned" and state == "pending"  # the next command orders it once more
         if run is None:
-            yield _finding(
-                f"{name}: no run of its program is recorded", f"entry {changed}", changed
-            )
+            message = f"{name}: no run of its program is recorded"
         elif bool(is_open) != goes_on and not lost:
             message = f"{name} is {state}, and its run is {run}"
-            yield _finding(message, f"entry {changed}", changed)
+        else:
+            continue
+        yield _finding(message, f"entry {changed}", changed)
 
 
 def logs_altered(evidence: Evidence) -> Iterator[Finding]:

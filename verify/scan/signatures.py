@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any, NamedTuple
 
 import orjson
@@ -162,7 +161,7 @@ def _walk_all(
     if signed < MANY or cores() < 2 or not path:
         return _walk(db, changes, demand, first, stop)
     half = (first + stop) // 2
-    wait = start(lambda: _walk_apart(path, changes, demand, half, stop))
+    wait = start(lambda: _walk(read_only(path), changes, demand, half, stop))
     lower = _walk(db, changes, demand, first, half)
     upper = wait() or _walk(db, changes, demand, half, stop)
     batches = dict(lower.batches)
@@ -172,13 +171,6 @@ def _walk_all(
     return SignatureScan(
         lower.found, lower.signed + upper.signed, lower.unsigned + upper.unsigned, batches
     )
-
-
-def _walk_apart(
-    path: str, changes: list[KeyChange], demand: Demand, first: int, stop: int
-) -> SignatureScan:
-    with closing(read_only(path)) as db:
-        return _walk(db, changes, demand, first, stop)
 
 
 def _walk(
