@@ -243,11 +243,10 @@ def agreeing_heads(evidence: OpenEvidence) -> list[KnownHead]:
     ours = list(_keys(evidence, trust))
     found = []
     for known in outside.known:
-        if evidence.database.heads.root_at(known.seal.size) == known.seal.root:
-            keys = trusted_keys(outside, ours, known.seal.origin)
-            one, problem = open_head(known, keys, outside.policy)
-            if not problem:
-                found.append(one)
+        keys = trusted_keys(outside, ours, known.seal.origin)
+        one, problem = open_head(known, keys, outside.policy)
+        if not problem and evidence.database.heads.root_at(known.seal.size) == known.seal.root:
+            found.append(one)
     return found
 
 
@@ -262,9 +261,8 @@ def next_pin(evidence: OpenEvidence) -> bytes | None:
         return None
     size, root = scan.head
     trust = trust_rows(evidence, db)
-    before = max(
-        (known.seal.size for known in evidence.outside.known if known.method == "pin"), default=0
-    )
+    pins = (one.seal.size for one in evidence.outside.known if one.method == "pin")
+    before = max(pins, default=0)
     for _, sealed, _, note in trust.seals:
         roots = roots_at(db, scan, [sealed]) if before <= sealed <= size else {}
         want = Seal(scan.origin, sealed, roots.get(sealed, b""))

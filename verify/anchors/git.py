@@ -195,11 +195,7 @@ class Repository:
         return here[len(top) :] + os.path.basename(os.path.abspath(path))
 
     def tip(self, revision: str) -> str | None:
-        """The commit that HEAD, or a ref by its full name, stands for; None if absent.
-
-        Raises:
-            GitError: it names an object that is missing.
-        """
+        """The commit of HEAD, or of a ref by its full name; None if absent (GitError: missing)."""
         name = self.refs.head if revision == "HEAD" else self.refs.refs.get(revision)
         return next(iter(self._commits_of([name], strict=True)), None) if name else None
 
@@ -315,12 +311,9 @@ class Repository:
         return [self.commit(tip) for tip in tips if tip in gone]
 
     def file_at(self, revision: str, path: str) -> bytes | None:
-        """A file as it stands at HEAD, a ref by its full name, or a commit by its name.
+        """A file at HEAD, a ref by its full name, or a commit by its name; None if absent.
 
-        None if there is no such line.
-
-        Raises:
-            GitError: as with ``blob``.
+        Raises what ``blob`` raises.
         """
         commit = revision if _HEX.fullmatch(revision) else self.tip(revision)
         return None if commit is None or "\n" in path else self._object(f"{commit}:{path}")

@@ -198,11 +198,7 @@ def read_shallow(place: RepositoryPath) -> bytes:
 
 
 def read_refs(place: RepositoryPath) -> Refs:
-    """All refs, HEADs and reflogs.
-
-    Raises:
-        GitError: one of them is not as git writes it, so that what it names is not known.
-    """
+    """All refs, HEADs and reflogs (GitError: one of them is not as git writes it)."""
     loose: dict[str, str] = {}
     symbolic: dict[str, str] = {}
     folders = list(dict.fromkeys((place.common, place.git, *_work_trees(place))))
@@ -233,11 +229,7 @@ def read_refs(place: RepositoryPath) -> Refs:
 
 
 def _followed(symbolic: dict[str, str], refs: dict[str, str]) -> dict[str, str]:
-    """What refs that name other refs stand for; as git, at most five steps away.
-
-    Raises:
-        GitError: one leads in a circle, or too far.
-    """
+    """What refs that name other refs stand for, at most five steps away, as git has it."""
     found = {}
     for name in symbolic:
         target = name
