@@ -209,7 +209,7 @@ def _witness_sign(call: Call) -> None:
 
 _ANCHOR = """\
 anchor
-    Each round seals first what is not sealed yet. Exit code 1: refused, read why at once (fork,
+    Each command first seals what is not sealed yet. Exit code 1: refused, read why at once (fork,
     rollback). Exit code 3: no usable answer, try again.
 
 witness [TARGET]
@@ -236,7 +236,7 @@ git
     --push REMOTE  Give the ref to this remote.
 
 ask [NAME]
-    Print what a witness is to be asked, for `tripod witness sign` where it is.
+    Print the request for a witness, which `tripod witness sign` answers on its machine.
 
     NAME is the witness's, as in its key: what it cosigned last is looked up in the ledger.
 

@@ -208,7 +208,7 @@ publish SOURCE TYPE PRIORITY [PAYLOAD]
     PRIORITY is critical, high, normal or low. Put -- before a PAYLOAD that starts with a dash.
 
     --file FILE       Read the payload from FILE, or - for stdin.
-    --dedup-window N  Drop this event if an equal one is pending within N seconds; 0 never does.
+    --dedup-window N  Drop this event if an equal one is pending within N seconds; 0: never.
     nbs: DIR SOURCE TYPE PRIORITY [PAYLOAD] [--file=FILE] [--dedup-window=N]
     says: write an event; its file name is printed
 

@@ -258,8 +258,8 @@ read CHANNEL
     Print a channel's messages, oldest first.
 
     A TIME is 30s, 5m, 2h or 1d ago, an epoch, or 2026-02-12T14:00:00. What is unread is shown
-    from archives as well; only what was shown is read then. --unread goes before --since, and
-    of what they leave TIME, --offset and --last choose in this order.
+    from archives as well, and only what was shown counts as read. --unread overrides --since;
+    of the messages that are left, TIME, --offset and --last choose in this order.
 
     --last N         Only the newest N messages.
     --since HANDLE   Only those after HANDLE's newest message.
@@ -279,7 +279,7 @@ search CHANNEL PATTERN
 poll CHANNEL HANDLE
     Wait until others than HANDLE send messages, and print all that came.
 
-    Exit code 3 if nothing came in time. What was there before is not waited for: read --unread.
+    Exit code 3 if nothing came in time. Earlier messages do not count: see `read --unread`.
 
     --timeout N  How many seconds to wait. [default: 10]
     nbs: FILE HANDLE [--timeout=N] [--json]
@@ -309,13 +309,13 @@ archive CHANNEL
     nbs: FILE [--keep=N]
 
 cursor-set CHANNEL HANDLE INDEX
-    Say that HANDLE has read the file up to its message INDEX, counted from 0, and no more.
+    Record that HANDLE has read the file up to its message INDEX, counted from 0, and no more.
     nbs: FILE HANDLE N
 
 delete CHANNEL
-    Have a channel's file forget its messages from TIME on.
+    Remove a channel's messages from TIME on from its file.
 
-    The ledger forgets nothing, and says who asked for it (`tripod redact` erases a text).
+    The ledger keeps them, and who asked for their removal (`tripod redact` erases a text).
 
     --after TIME  From when on. [required]
     --dry-run     Only say what would be done.

@@ -8,7 +8,7 @@ Here nothing is ignored:
 - ``--name=value`` is an option, ``--name`` a flag, wherever they stand; one that the command does
   not have is refused, and so is one that is given twice with two values;
 - a word that begins with ``--`` and has not that form (``-- a note``) is a text;
-- behind a ``--`` every word is a text;
+- after a ``--`` every word is a text;
 - a handle that an option gives is one line: a line break in it is refused;
 - more texts than the command takes are refused.
 
@@ -79,7 +79,7 @@ def grammar_of(usage: str) -> Grammar:
 
 
 def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
-    """Take the words behind a command's name apart; every refusal shows the usage line.
+    """Take the words after a command's name apart; every refusal shows the usage line.
 
     Raises:
         BadArgumentError: a word is not UTF-8, or not what the command takes.
@@ -90,7 +90,11 @@ def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
     only_texts = False
     for word in words:
         match = None if only_texts else re.fullmatch(_OPTION, word)
-        problem = _not_utf8(word)
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            what = f"an argument is not UTF-8 (character {error.start + 1})"
+            raise refused(what, usage) from None
         if word == "--" and not only_texts:
             only_texts = True
         elif match is None:
@@ -102,8 +106,8 @@ def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
                 given.add(name)
             elif values.setdefault(name, value) != value:
                 problem = f"--{name} is given twice, with two values"
-        if problem is not None:
-            raise refused(problem, usage)
+            if problem is not None:
+                raise refused(problem, usage)
     if not takes.least <= len(found) <= len(takes.texts):
         few = len(found) < takes.least
         what = "too few arguments" if few else f"{found[len(takes.texts)]!r} is one too many"
@@ -114,14 +118,6 @@ def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
 def refused(what: str, usage: str) -> BadArgumentError:
     """The error that says what is wrong, and shows the usage line."""
     return BadArgumentError(f"{what}\n  Usage: {usage}")
-
-
-def _not_utf8(word: str) -> str | None:
-    try:
-        word.encode()
-    except UnicodeEncodeError as error:
-        return f"an argument is not UTF-8 (character {error.start + 1})"
-    return None
 
 
 def _option_problem(name: str, value: str | None, takes: Grammar) -> str | None:
@@ -179,22 +175,17 @@ class NbsCall(Call):
         if text is None:
             return None if param is None else param.default
         if isinstance(kind, Number):
-            return self._number(option, text, kind)
+            number = whole_number(text, kind.least, kind.most) if text else kind.empty
+            if number is None:
+                what = f"--{option}={text:.40}: no whole number from {kind.least} to {kind.most}"
+                raise refused(what, self.usage)
+            return number
         if isinstance(kind, Handle) and kind.loose:
             if not text:
                 raise BadArgumentError(f"--{option}: empty; name a handle, or leave it out")
         elif isinstance(kind, Handle):
             _judge_handle(text, f"--{option}")
         return text
-
-    def _number(self, option: str, text: str, kind: Number) -> int:
-        if not text and kind.empty is not None:
-            return kind.empty
-        number = whole_number(text, kind.least, kind.most)
-        if number is None:
-            what = f"--{option}={text:.40}: no whole number from {kind.least} to {kind.most}"
-            raise refused(what, self.usage)
-        return number
 
     def get(self, name: str) -> Any:
         """The value of an option that only some commands have; None where this one does not."""

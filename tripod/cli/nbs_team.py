@@ -231,7 +231,7 @@ def _begin(root: str, places: Callable[[], dict[str, str]]) -> None:
     from tripod.cli.progress import shown
     from tripod.trust.export import has_record
 
-    # Another process may have begun it since we looked; its record comes behind its database.
+    # Another process may have begun it since we looked; its record comes after its database.
     if has_record(root) and not os.path.lexists(f"{root}/{DATABASE}"):
         raise RefusedError(
             f"{root} has no {DATABASE} but a record of one ({RECORD}/): `tripod init` restores "

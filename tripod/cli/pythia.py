@@ -101,7 +101,7 @@ def _show(call: Call) -> None:
 
 _PYTHIA = """\
 pythia
-    Exit codes: 0 ok (also where nothing is due), 1 no assessment came of it, or refused, 2 usage,
+    Exit codes: 0 ok (also where nothing is due), 1 no assessment resulted, or refused, 2 usage,
     3 the ledger cannot be read.
 
 due
@@ -112,12 +112,12 @@ due
 run [COMMAND]...
     Have Pythia answer a checkpoint event: isolated, judged, posted to the chat.
 
-    COMMAND, behind a --, is the reviewer's program with its arguments; it reads the decision
+    COMMAND, after a --, is the reviewer's program with its arguments; it reads the decision
     log on standard input and prints its assessment. Where none is given, the coding agent of
     --profile is run.
 
-    Where another command is at the same event, this one waits for the same answer. Where none
-    came of it the exit code is 1, and the event stays due.
+    If another command is at the same event, this one waits for the same answer. Without an
+    assessment the exit code is 1, and the event stays due.
 
     --event EVENT        The checkpoint event; else the oldest.
     --manual             Review all since the last checkpoint, due or not.

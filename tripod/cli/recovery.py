@@ -145,13 +145,13 @@ backup FILE
 """
 _RESTORE = """\
 restore FILE
-    The team's files are then written as the backup has them. What may lack entries goes on
-    under a new name, and says so in its first entry: a seal of the new line never contradicts
-    one of the old. The name stays only where the ledger that is replaced is wholly contained in
-    FILE, and --as-origin is not given. The replaced database is kept beside the new one. Where
-    the files show decisions, messages or events that FILE does not hold, nothing is replaced
-    without --discard; with it they are kept in the ledger, and `tripod verify` names them from
-    then on.
+    The team's files are then written as the backup has them. A ledger that may lack entries
+    goes on under a new name, and says so in its first entry: a seal of the new line never
+    contradicts one of the old. The name stays only where the ledger that is replaced is wholly
+    contained in FILE, and --as-origin is not given. The replaced database is kept beside the
+    new one. Where the files show decisions, messages or events that FILE does not hold, nothing
+    is replaced without --discard; with it they are kept in the ledger, and `tripod verify`
+    names them from then on.
 
     Where a pin or a commit remembers more entries of the old line than FILE has, `verify` fails
     (`left behind`) until --sign-fork says that this is wanted, or a policy from outside does.

@@ -390,8 +390,8 @@ log TITLE
     -p, --participant HANDLE...  Who took part; once for each. [required]
     -r, --rationale TEXT...  Why, in one to three sentences. [required]
     --ref FILE:~Ln...     Where in a chat it was decided, such as live.chat:~L342; once for
-        each. No message there: refused. Left out: logged, and a finding of `tripod verify` for
-        good.
+        each. A reference to no message is refused. A decision without one is logged, and
+        stays a finding of `tripod verify`.
     --artefact TEXT...    A file or commit; once for each.
     --risk-tag TEXT...    Such as tech-debt; once for each.
     --status STATUS       decided, accepted-risk, mitigated, superseded or reversed. [default:
@@ -401,7 +401,7 @@ log TITLE
     --mitigates D-N...    The decision whose risk this one addresses; one alone.
     --as HANDLE           Who logs it; the team's scribe by default.
     --log NAME            The log that it goes into, such as live-log.md; a new name begins a
-        log. By default the only one; of several log.md.
+        log. By default the only log, or log.md if there are several.
 
 query [TEXT]
     Print decisions that hold every word of TEXT and fit the filters; exit code 1 if none does.
@@ -426,8 +426,8 @@ show DECISION
 inbox
     List the events that the Scribe subscribes to and has not handled, most urgent first.
 
-    They are chat-message, chat-mention, task-complete and assessment-posted. Looking handles
-    nothing: once what is worth it is logged, --done with the number that is told does.
+    They are chat-message, chat-mention, task-complete and assessment-posted. Listing them does not
+    handle them: log what is worth logging, then give --done with the number that was printed.
 
     --done N     Note that all up to entry N is handled, instead of listing anything.
     --as HANDLE  Whose inbox; the team's scribe's by default.
@@ -442,10 +442,10 @@ summary
     --log NAME    Only of this log, such as live-log.md; of all logs by default.
 
 advise
-    Print passages that sound like a decision with no entry near, and entries like none.
+    Print chat passages that sound like an unlogged decision, and entries that do not read like one.
 
-    For a person to judge: the checks decision-missed and decision-noise say how it is told, and
-    how often it is wrong. Marked `fresh` is what the Scribe may be about to log.
+    A person must judge them: the manuals of the checks decision-missed and decision-noise say how
+    they are found and how often that is wrong. The Scribe may still log what is marked `fresh`.
 
 """
 _WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]

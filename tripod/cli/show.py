@@ -193,9 +193,9 @@ def _projection(call: Call, team: Team) -> None:
 
 _SHOW = """\
 show [WHAT]
-    WHAT is nothing (the newest entries), an entry's number or id, or a projection: decisions,
-    chat, events, workers, counts. `agents` and `pythia` print what each run of a program, or of the
-    reviewer, was given and what it answered.
+    Without WHAT the newest entries are listed. WHAT is an entry's number or id, or a projection:
+    decisions, chat, events, workers, counts. `agents` and `pythia` print what each run of a
+    program, or of the reviewer, was given and what it answered.
     --at SEQ          The projection as of entry SEQ.
     --last N          How many entries to list; 20 by default.
     --stream NAME     List only entries of this stream, such as chat/live.

@@ -13,10 +13,14 @@ from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.locator import named
 from tripod.output import emit_report, one_line, remark
 from tripod.projections import LOG
-from tripod.recovery.rebuild import Rebuilt
+from tripod.recovery.backup import restore_from_record
+from tripod.recovery.rebuild import Rebuilt, rebuild, renew_aloud
 from tripod.team import adoption
+from tripod.team import watch as watching
 from tripod.team.access import readable
 from tripod.team.team import Team, find_team
+from tripod.trust.export import has_record
+from tripod.trust.keys import key_path
 
 MAX_TIMEOUT = 2**32  # seconds: more than a century
 NEXT = "Next: `tripod chat create live` begins a chat, `tripod verify` judges what is there"
@@ -67,12 +71,9 @@ def _report(found: adoption.Adoption) -> list[str]:
 def _init(call: Call) -> None:
     path = call.path or named() or "."
     root = adoption.team_root(path)
-    if not os.path.lexists(os.path.join(root, DATABASE)):
-        from tripod.trust.export import has_record
-
-        if has_record(root):
-            _restore(call, root)
-            return
+    if not os.path.lexists(os.path.join(root, DATABASE)) and has_record(root):
+        _restore(call, root)
+        return
     with readable(os.path.abspath(path)), call.progress():
         found = adoption.init(
             path,
@@ -86,28 +87,23 @@ def _init(call: Call) -> None:
     for warning in found.warnings:
         remark(f"warning: {warning}")
     begun = "Begun" if found.begun else "There is already"
+    sealed = []
+    if found.key:
+        path = key_path(found.key.partition("+")[0])
+        sealed = [f"Sealed by the new key {found.key}", f"Keep a copy of its private part: {path}"]
     call.answer(
         vars(found),
         [
             f"{begun}: {found.root}/ledger.db",
             *_report(found),
-            *(_sealed(found.key) if found.key else []),
+            *sealed,
             *([NEXT] if found.begun else []),
         ],
     )
 
 
-def _sealed(vkey: str) -> list[str]:
-    from tripod.trust.keys import key_path
-
-    path = key_path(vkey.partition("+")[0])
-    return [f"Sealed by the new key {vkey}", f"Keep a copy of its private part: {path}"]
-
-
 def _restore(call: Call, root: str) -> None:
     """Have the ledger back from its record; it is the one that it was."""
-    from tripod.recovery.backup import restore_from_record
-
     if any(word is not None for word in (call.project, call.origin, call.events, call.chat)):
         raise BadArgumentError(
             "the ledger is restored from its record, which says project, origin and folders: "
@@ -137,8 +133,6 @@ def _sync(call: Call) -> None:
 
 
 def _watch(call: Call, team: Team) -> None:
-    from tripod.team import watch as watching
-
     def report(found: watching.TakenIn) -> None:
         kinds = ", ".join(f"{count} {kind}" for kind, count in found.kinds.items())
         call.answer(
@@ -176,18 +170,14 @@ def _completion(call: Call) -> None:
 
 
 def _rebuilt(call: Call) -> Rebuilt:
-    from tripod.recovery import rebuild as recover
-
     with call.team() as team, call.progress():
-        return recover.rebuild(team, evidence=call.evidence, discard=call.discard)
+        return rebuild(team, evidence=call.evidence, discard=call.discard)
 
 
 def _rebuild(call: Call) -> None:
     try:
         done = _rebuilt(call)
     except PagesDamagedError:
-        from tripod.recovery.rebuild import renew_aloud
-
         root = find_team(call.values["team"])
         with readable(root), call.progress():
             kept = renew_aloud(root)

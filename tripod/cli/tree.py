@@ -126,7 +126,7 @@ class Commands(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            message = f"{error.format_message()} Options stand behind the command's name."
+            message = f"{error.format_message()} Options stand after the command's name."
             raise click.UsageError(message, ctx) from error
 
     def resolve_command(

@@ -216,8 +216,8 @@ def _prove(call: Call) -> None:
 
 _KEY = """\
 key
-    Private keys lie outside the team directory, in $TRIPOD_HOME or ~/.config/tripod. Who has one
-    can seal any history; keep it where the agents cannot read it if you can.
+    Private keys lie outside the team directory, in $TRIPOD_HOME or ~/.config/tripod. Anyone who
+    has one can seal any history; keep it where the agents cannot read it if you can.
 
 new
     Make the ledger's first key, put it in force and seal the ledger.
@@ -257,8 +257,8 @@ enrol HANDLE
 admit FILE
     Put the key in force that the note in FILE (- for stdin) asks for: see `enrol --request`.
 
-    The one who asks should have told you the key's digits by another way: the note proves that
-    they have the key, and not that they are who they say.
+    First compare the key's digits with its owner over another channel: the note proves that its
+    author has the key, and not who that is.
 
 revoke HANDLE
     End the key of HANDLE: what it signs from here on is a finding.

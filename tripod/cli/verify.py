@@ -134,9 +134,9 @@ verify [PATH]
         before.
     --pin FILE         Hold the ledger against the head in FILE.
     --update-pin       If all is clean, let the pin remember the ledger as it is.
-    --new-only         Look only at what is behind the pin, and say what that omits.
+    --new-only         Judge only what came after the pin, and say what that omits.
     --policy FILE...   A policy from elsewhere (.tlog or .yaml) in place of the team's own.
-    --no-git           Leave the history of the git repository alone.
+    --no-git           Do not read the history of the git repository.
     --explain CHECK    Print the manual section of a check.
     --list             Print all checks, and in a line what each proves.
     -v, --verbose      Print all checks, and how far the ledger is vouched for from outside.

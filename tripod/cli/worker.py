@@ -157,7 +157,7 @@ worker
 spawn SLUG DIR [TASK] [COMMAND]...
     Have a worker do TASK in DIR; its name is printed at once.
 
-    COMMAND, behind a --, is the program with its arguments; it reads TASK on standard input.
+    COMMAND, after a --, is the program with its arguments; it reads TASK on standard input.
     Where none is given, the coding agent of --profile is run.
 
     --file FILE     Read the task from FILE, or - for stdin.
