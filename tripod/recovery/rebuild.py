@@ -60,6 +60,7 @@ from tripod.projections import (
     source_of,
     text,
 )
+from tripod.team.act import Act
 from tripod.team.team import Team
 
 MAX_REASON = 500  # characters
@@ -100,34 +101,18 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
     check_reason(discard)
     kept = 0
     with team.act(full=True, anew=True) as act:
-        files = act.writer
         # A `renew` that was killed after its last step leaves this.
         remove_database(f"{team.store.path}.{RENEWING}")
         walk(team.store.db)
-        paths: set[str] = set()
-        why: dict[str, str] = {}  # bytes to keep; after this loop: appending changes what it reads
-        for path, want, have, _ in differences(
-            team.source, team.disk, evidence=evidence, agreed=files.agreed.keys()
-        ):
-            paths.add(path)
-            if have is None or have == want.data:
-                continue
-            if path in act.conflicts or not files.is_accounted(path, sha256(have).hexdigest()):
-                why[path] = "differed from the ledger when it was rebuilt"
-        for path, conflict in sorted(act.conflicts.items()):
-            # Where only an event of ours may stand, the file goes. What could not even be read,
-            # or is half of a merge, was never taken in.
-            is_other = conflict.what in ("unreadable", UNMERGED) or not path.endswith(".event")
-            if not is_other and team.disk.is_file(path):
-                paths.add(path)
-            if path in paths:
-                why.setdefault(path, conflict.detail)
+        paths, why = _to_write(act, evidence=evidence)
         if act.look.ahead:
             strays = list(unknown_event_files(team.source, team.disk))
             why |= dict.fromkeys(strays, "the ledger holds no such event")
             paths.update(strays)
         # Half of a merge is refused in any case, by `displace`.
-        lost = unrecorded_pieces(team.source, team.disk, sorted(why.keys() - files.unmerged.keys()))
+        lost = unrecorded_pieces(
+            team.source, team.disk, sorted(why.keys() - act.writer.unmerged.keys())
+        )
         if lost and discard is None:
             raise RefusedError(refusal_of_losses(lost, "rebuild"))
         for path, reason in why.items():
@@ -143,6 +128,33 @@ def rebuild(team: Team, *, evidence: bool = False, discard: str | None = None) -
         path, problem = next(iter(failed.items()))
         raise UnwritableError(f"{path}: {problem}; {len(failed)} files could not be written")
     return Rebuilt(sorted(paths), kept, act.look.triggers)
+
+
+def _to_write(act: Act, *, evidence: bool) -> tuple[set[str], dict[str, str]]:
+    """Paths to be written, and why the bytes of some of them are to be kept before.
+
+    The caller keeps them once both are whole: appending changes what they are read from.
+    """
+    files = act.writer
+    paths: set[str] = set()
+    why: dict[str, str] = {}
+    for path, want, have, _ in differences(
+        act.source, act.disk, evidence=evidence, agreed=files.agreed.keys()
+    ):
+        paths.add(path)
+        if have is None or have == want.data:
+            continue
+        if path in act.conflicts or not files.is_accounted(path, sha256(have).hexdigest()):
+            why[path] = "differed from the ledger when it was rebuilt"
+    for path, conflict in sorted(act.conflicts.items()):
+        # Where only an event of ours may stand, the file goes. What could not even be read,
+        # or is half of a merge, was never taken in.
+        is_other = conflict.what in ("unreadable", UNMERGED) or not path.endswith(".event")
+        if not is_other and act.disk.is_file(path):
+            paths.add(path)
+        if path in paths:
+            why.setdefault(path, conflict.detail)
+    return paths, why
 
 
 def check_reason(discard: str | None) -> None:
