@@ -302,22 +302,6 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
         return Claim(found.removeprefix(team.queue), holder, until, attempt)
 
 
-def take(team: Team, holder: str, name: str | None, *, lease: int, timeout: int | None) -> Claim:
-    """Claim as the commands word it: a named event now, or any, for which ``timeout`` s are waited.
-
-    Raises:
-        BadArgumentError: an event is named, and is to be waited for.
-        NotFoundError: no event is pending, or somebody else has it.
-    """
-    if name is not None and timeout is not None:
-        raise BadArgumentError(
-            "--wait waits until there is any event: leave it out where one is named"
-        )
-    if timeout:
-        return wait_claim(team, holder, timeout, lease=lease)
-    return claim(team, holder, name, lease=lease)
-
-
 def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = LEASE) -> Claim:
     """Take the most urgent event that nobody has, or wait until there is one.
 

@@ -329,7 +329,7 @@ work pythia pythia See which reviews are due, have Pythia give them, show what i
 look show show Print entries, or a projection as of any entry.
 look verify verify Judge a project, a team directory, a database, an export or a proof (PATH).
 look doctor recovery Say what is wrong with a team directory, and how to mend it.
-look demo demo Tamper with a copy of a real team's files, crash, recover, and have a review.
+look demo team Tamper with a copy of a real team's files, crash, recover, and have a review.
 keep init team Begin a ledger in PATH; an existing .nbs/ is taken in whole, without changing it.
 keep sync team Take in what other programs wrote to the team's files.
 keep rebuild team Make every table and projected file what the ledger says.

@@ -1,9 +1,11 @@
-"""``tripod init``, ``sync`` and ``rebuild``: the ledger as a whole against the team's files."""
+"""``tripod init``, ``sync``, ``rebuild`` and ``demo``: the ledger against the team's files."""
 
 from __future__ import annotations
 
 import os
 import re
+import tempfile
+import time
 from dataclasses import replace
 
 from tripod.cli.commands import Call, verb_of
@@ -11,7 +13,7 @@ from tripod.cli.params import Choice, Number, log_keys
 from tripod.errors import BadArgumentError, PagesDamagedError
 from tripod.ledger import DATABASE, RECORD
 from tripod.ledger.locator import named
-from tripod.output import emit_report, one_line, remark
+from tripod.output import emit_report, one_line, remark, safe
 from tripod.projections import LOG
 from tripod.recovery.backup import restore_from_record
 from tripod.recovery.rebuild import Rebuilt, rebuild, renew_aloud
@@ -190,6 +192,38 @@ def _rebuild(call: Call) -> None:
     )
 
 
+# The demo --------------------------------------------------------------------------------------
+
+_STYLES: dict[str, tuple[str, dict[str, object]]] = {
+    "step": ("\n== ", {"bold": True}),
+    "do": ("  $ ", {"fg": "cyan"}),
+    "good": ("", {"fg": "green"}),
+    "bad": ("", {"fg": "red"}),
+    "plain": ("", {}),
+}
+
+
+def _say(style: str, text: str) -> None:
+    import click
+
+    prefix, colours = _STYLES[style]
+    click.echo(click.style(safe(f"{prefix}{text}"), **colours))  # type: ignore[arg-type]
+
+
+def _demo(_: Call) -> int:
+    from tripod.demo.demo import play
+
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tripod-demo-") as folder:
+        wrong = play(folder, _say)
+    seconds = time.monotonic() - began
+    if wrong:
+        _say("bad", f"\n{wrong} things went otherwise than they should ({seconds:.1f} s)")
+        return 1
+    _say("good", f"\nAll went as it should ({seconds:.1f} s). Next: the tutorial in docs/.")
+    return 0
+
+
 # The table -------------------------------------------------------------------------------------
 
 _INIT = """\
@@ -243,9 +277,18 @@ completion SHELL
     without: --team --json
 """
 
+_DEMO = """\
+demo
+    It adopts a real team's files, tampers with them, crashes, recovers; then Pythia reviews.
+    Then four Pythias look for the chat, and are refused or caught. All on temporary copies.
+    Exit code 1 if anything went otherwise than it should.
+    without: --team --json
+"""
+
 COMMANDS = {
     "init": verb_of(_INIT, _init),
     "sync": verb_of(_SYNC, _sync, {"S": Number(0, MAX_TIMEOUT)}),
     "rebuild": verb_of(_REBUILD, _rebuild),
+    "demo": verb_of(_DEMO, _demo),
     "completion": verb_of(_COMPLETION, _completion, {"SHELL": Choice("bash", "zsh", "fish")}),
 }
