@@ -86,7 +86,7 @@ def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
     kept = disk.stat(stray.kept)
     today = disk.stat(path) if path else None
     inode = -1 if kept is None else kept.inode
-    # The exchange never came: it is ours, or (where there is none) the file of today by two names.
+    # The exchange never came: it is ours, or (if we keep nothing) the file of today by two names.
     is_none = inode == said.inode or (today is not None and inode == today.inode)
     if is_none or mark_of(stray.data) == said.whole:
         return Taken([], is_news=False, is_done=is_none or not stray.is_open)

@@ -72,7 +72,7 @@ _READ_LIMIT = 256 * 1024 * 1024
 
 @dataclass
 class Database:
-    """The ledger's database as evidence, opened read-only; ``db`` is None where there is none.
+    """The ledger's database as evidence, opened read-only; ``db`` is None if it is missing.
 
     ``source`` is the folder of files that it was made of, in the folder ``scratch``; '' where it is
     the team's own. ``keys`` may have sealed those files. ``places`` are the folders that the ledger

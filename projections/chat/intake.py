@@ -117,7 +117,7 @@ def _read(reader: Reader, path: str, *, known_size: int = 0, fresh: bool = False
 
 
 def _keep_apart(reader: Reader, path: str, data: bytes) -> None:
-    """Keep what stands where a chat belongs and is none; once for each state of it."""
+    """Keep a file that stands in a chat's place but is not a chat; once for each state of it."""
     if not reader.is_kept(path):
         reader.keep(FILE_SEEN, path, data, "no chat file: its header is not one")
 
@@ -522,7 +522,7 @@ def _new_lines(bodies: list[bytes], held: int) -> list[bytes]:
 
 
 def _not_held(lines: list[bytes], held: list[bytes]) -> list[bytes]:
-    """Lines that are none of those which the ledger holds, in whatever order they are shown."""
+    """Lines that the ledger does not hold, in whatever order they are shown."""
     waiting = Counter(line.rstrip(b"\n") for line in held)
     new = []
     for line in lines:
@@ -599,7 +599,7 @@ def seen_positions(
     ``files`` entries of the ledger are known to be shown by the files.
 
     News is a position beyond what the ledger says: a lower one may be what we wrote before others
-    spoke. Two moves of the original are none: where it splits lines off, positions among those
+    spoke. Two moves of the original do not count: where it splits lines off, positions among those
     stay at its first message; and its sender is put after its own message, over whatever others
     said before.
     """

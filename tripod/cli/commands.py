@@ -172,16 +172,12 @@ def group_of(
     first, *sections = re.split(r"\n+(?=\S)", table.strip())
     rows = zip(sections, works, strict=True)
     verbs = tuple(Verb(section, work, kinds or {}) for section, work in rows)
-    return CommandGroup(Verb(first, _none, {}).page, verbs)
+    return CommandGroup(Verb(first, works[0], {}).page, verbs)
 
 
 def verb_of(table: str, work: "Work", kinds: Mapping[str, ValueKind] | None = None) -> Verb:
     """A command of the first level from its part of the table; the line in ``TOP`` comes first."""
     return Verb(table.strip(), work, kinds or {})
-
-
-def _none(_: Any) -> None:
-    """Do nothing: a group has no work."""
 
 
 def nbs_usage(first: str, verbs: Iterable[Verb], rest: str) -> str:

@@ -123,7 +123,7 @@ def refused(what: str, usage: str) -> BadArgumentError:
 def _option_problem(name: str, value: str | None, takes: Grammar) -> str | None:
     if name not in (*takes.options, *takes.flags):
         all_ = (*(f"--{one}=..." for one in takes.options), *(f"--{one}" for one in takes.flags))
-        has = f"the options are {', '.join(all_)}" if all_ else "there are none"
+        has = f"{'the options' if all_ else 'there'} are {', '.join(all_) or 'none'}"
         return f"no option --{name}; {has}. A text that looks like one goes behind a --"
     if value is None:
         return f"--{name} takes a value: --{name}=..." if name in takes.options else None

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from tripod.ledger.progress import listening
@@ -52,31 +52,20 @@ class _Line:
         how_far = f" {100 * done // of} %" if of else f" {done:,}" if done else ""
         self._draw(f"{what}{how_far}")
 
-    def _draw(self, text: str) -> None:
-        room = self._room()
-        text = text[:room]
-        # What stood there before is covered with spaces, as far as the line still reaches.
-        if self._write(f"\r{text.ljust(min(self._drawn, room))}"):
-            self._drawn = len(text)
-
     def clear(self) -> None:
         """Leave an empty line, and the cursor at its beginning."""
         if self._drawn:
-            self._write(f"\r{' ' * min(self._drawn, self._room())}\r")
-            self._drawn = 0
+            self._draw("", end="\r")
 
-    def _room(self) -> int:
-        """Characters that fit without a line break: in the last column some terminals break."""
+    def _draw(self, text: str, end: str = "") -> None:
         try:
             columns = os.get_terminal_size(self._out.fileno()).columns
         except (OSError, ValueError):
             columns = 0
-        return max(1, (columns or _COLUMNS) - 1)
-
-    def _write(self, text: str) -> bool:
-        try:
-            self._out.write(text)
+        room = max(1, (columns or _COLUMNS) - 1)  # in the last column some terminals break the line
+        text = text[:room]
+        # What stood there before is covered with spaces, as far as the line still reaches.
+        with suppress(OSError, ValueError):  # nobody looks any more; the work goes on
+            self._out.write(f"\r{text.ljust(min(self._drawn, room))}{end}")
             self._out.flush()
-        except (OSError, ValueError):  # nobody looks any more; the work goes on
-            return False
-        return True
+            self._drawn = len(text)

@@ -108,7 +108,7 @@ Ask = Callable[[bytes], Response]
 
 
 def newest_seal(team: Team) -> Sealed:
-    """The newest seal (NotFoundError: there is none; RefusedError: it contradicts the ledger)."""
+    """The newest seal (NotFoundError: no seal yet; RefusedError: it contradicts the ledger)."""
     row = team.store.db.execute(f"{_SEALS} LIMIT 1").fetchone()
     if row is None:
         raise NotFoundError("nothing is sealed yet: `tripod key new`, then `tripod seal`")

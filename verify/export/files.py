@@ -71,7 +71,7 @@ class ExportFiles:
         self._disk = Disk(directory, steady=True)
 
     def read(self, path: str, limit: int) -> bytes:
-        """The bytes of a regular file of at most ``limit`` bytes; a link is none."""
+        """The bytes of a regular file of at most ``limit`` bytes; a link does not count."""
         try:
             data = self._disk.read(path, limit)
         except UnreadableError as error:
@@ -83,7 +83,7 @@ class ExportFiles:
         return data
 
     def seal(self) -> tuple[Note, Seal]:
-        """The seal, whatever key signed it (MalformedError: it is none)."""
+        """The seal, whatever key signed it (MalformedError: it is invalid)."""
         note = parse_note(self.read(tiles.SEAL, MAX_NOTE))
         return note, parse_seal(note.text)
 
