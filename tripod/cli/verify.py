@@ -15,11 +15,10 @@ from tripod.trust.proof import seal_from, write_pin
 from tripod.verify import run as judging
 from tripod.verify.anchors.anchors import AnchorOptions, OutsideError
 from tripod.verify.anchors.comparison import is_own_head, next_pin
-from tripod.verify.anchors.git_growth import judge_growth
 from tripod.verify.check import Report, listed
 from tripod.verify.evidence import LOOKS, OpenEvidence, changed_meanwhile
 from tripod.verify.export.proof import is_proof, judge_proof
-from tripod.verify.reporters import REPORTERS
+from tripod.verify.reporters import json, text
 
 
 def _verify(call: Call) -> int:
@@ -44,7 +43,7 @@ def _verify(call: Call) -> int:
                 "--grow-only judges one file by git alone: give no PATH and no other option"
             )
         with call.progress():
-            report = judge_growth(call.grow_only)
+            report = judging.judge_growth(call.grow_only)
         return _say(call, report)
     return _judge_subject(call)
 
@@ -107,7 +106,6 @@ def _keep_pin(evidence: OpenEvidence, path: str, code: int) -> tuple[int, str]:
 
 def _say(call: Call, report: Report) -> int:
     """Print a report in the form that was asked for; give its exit code."""
-    text, json = REPORTERS
     if call.json and not call.quiet:
         emit_report(json.render(report))
     elif not call.quiet:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import groupby, pairwise
@@ -28,8 +28,7 @@ from tripod.verify.anchors.growth import (
     keeps,
     unconverted,
 )
-from tripod.verify.check import CANNOT_TELL, Report, Subject, difference, outcome
-from tripod.verify.checks.append_only import coverage, findings, shallow
+from tripod.verify.check import difference
 
 _KEPT = 3  # versions in memory
 _OPEN = 64  # breaks, the newest, that a later commit is held against
@@ -322,21 +321,3 @@ def _parting(old: bytes, new: bytes) -> int:
         else:
             high = middle - 1
     return low
-
-
-# Grow only --------------------------------------------------------------------------------------
-
-_CHECK = "append-only"
-
-
-def judge_growth(path: str) -> Report:
-    """Whether every committed version of the file at ``path`` is the beginning of the next."""
-    history = read_history(path)
-    subject = Subject("", "", history.top or None, history.problem or history.seen)
-    if history.problem:
-        return Report(path, (), problem=history.problem, subject=subject)
-    found = findings(history)
-    told = outcome(_CHECK, found, coverage(history), required=True)
-    if history.shallow and not told.failures:
-        told = replace(told, verdict=CANNOT_TELL, reason=shallow(history.path))
-    return Report(path, (told,), subject=subject)

@@ -50,7 +50,6 @@ import json
 
 from tripod.verify.check import Anchored, Finding, Outcome, Report, Subject
 
-NAME = "json"
 VERSION = 1
 PAGE = "docs/reference/checks.md"
 

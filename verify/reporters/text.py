@@ -41,7 +41,6 @@ from tripod.verify.check import (
     escape,
 )
 
-NAME = "text"
 PAGE = "docs/reference/checks.md"
 """The page of the manual on the checks."""
 EXCEPTIONS = 3

@@ -21,8 +21,8 @@ from tripod.verify.check import (
     not_applicable,
     shorten,
 )
-from tripod.verify.reporters import REPORTERS, text
 from tripod.verify.reporters import json as json_
+from tripod.verify.reporters import text
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"
 
@@ -185,10 +185,6 @@ def test_colour_changes_nothing_but_colour() -> None:
         colored = text.render(report, color=True)
         assert "\x1b[" in colored
         assert re.sub(r"\x1b\[\d+m", "", colored) == text.render(report)
-
-
-def test_the_reporters_are_listed() -> None:
-    assert [reporter.NAME for reporter in REPORTERS] == ["text", "json"]
 
 
 @given(st.text())

@@ -15,9 +15,9 @@ from tripod.cli import main
 from tripod.verify.anchors import git as git_module
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError
-from tripod.verify.anchors.git_growth import judge_growth
 from tripod.verify.anchors.growth import follows, keeps
 from tripod.verify.check import CANNOT_TELL, CLEAN, FINDINGS, Report
+from tripod.verify.run import judge_growth
 
 LOG = "notes/DECISIONS.md"
 
