@@ -33,8 +33,7 @@ CROWDED_FOLDERS: dict[str, int] = {}
 SHORT_MODULES = frozenset[str]()
 """Modules of less than 40 lines, each to be merged into a neighbour or moved to ``SHORTER``."""
 
-WIDE_CLASSES: dict[str, int] = {
-}
+WIDE_CLASSES: dict[str, int] = {}
 """Classes with more than 12 attributes, and how many they may have. Target: none but ``WIDER``."""
 
 HOMONYMS: dict[str, int] = {}

@@ -73,7 +73,7 @@ def _team_of_chat(call: Call, file: str) -> Iterator[Team]:
 def team_of(
     front: str, folder: str, events: str | None = None, *, meet: bool = True
 ) -> Iterator[Team]:
-    """The team whose ``events``, ``chat``, ``scribe`` or ``workers`` (``front``) are in ``folder``.
+    """The team whose ``events``, ``chat`` or ``scribe`` (``front``) are in ``folder``.
 
     A folder of chats or events that the team does not know yet is added to it if ``meet`` allows
     that, and so is the folder ``events``. Folders of decision logs: see ``team_of_log``.
@@ -81,7 +81,7 @@ def team_of(
     Raises:
         NoTeamError: there is no such folder.
         NotFoundError: it is no folder of the team, and not to be added.
-        RefusedError: the ledger is one of other folders, or none can be begun.
+        RefusedError: no ledger can be begun.
         LedgerError: it is damaged, or cannot be written.
     """
     if not os.path.isdir(folder):
@@ -128,12 +128,6 @@ def _meet(team: Team, front: str, folder: str) -> None:
         return
     from tripod.team.adoption import add_place
 
-    if front not in (EVENTS, CHAT):
-        raise RefusedError(
-            f"{team.root}/{DATABASE} is the ledger of a team that keeps its {front} in "
-            f"{os.path.normpath(team.disk.full(front))}, not in {folder}: give that folder, or "
-            f"name another team directory in {LEDGER}"
-        )
     add_place(team, front, folder)
     beside = f"{os.path.dirname(folder)}/{EVENTS}"
     if front == CHAT and os.path.isdir(beside) and known_in(team, EVENTS, beside) is None:
@@ -210,8 +204,8 @@ def _root(front: str, full: str) -> str:
             if _is_kept(team.disk, front, full):
                 return around
     is_part = named() is None and os.path.basename(full) == front and home != around
-    if front not in (EVENTS, CHAT) and is_part:
-        # Logs and workers are where a team directory is, whatever that is called.
+    if front == SCRIBE and is_part:
+        # Logs are where a team directory is, whatever that is called.
         return home if os.path.basename(home) == FOLDER and has_ledger(home) else around
     return home
 
@@ -259,11 +253,6 @@ def _places(root: str, front: str, given: dict[str, str]) -> dict[str, str]:
     from tripod.team import adoption
 
     full = given[front]
-    if front not in (EVENTS, CHAT, SCRIBE) and full != os.path.join(root, front):
-        raise RefusedError(
-            f"{full} is no folder that a ledger in {root} can keep: the team's {front} are in "
-            f"{os.path.join(root, front)}"
-        )
     real = os.path.realpath(root)
     places, folders = {}, {}
     for name, where in given.items():
