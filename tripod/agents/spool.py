@@ -87,7 +87,6 @@ class End(NamedTuple):
     signal: int | None
     reason: str
     wall_ms: int
-    ended_us: int
     outputs: dict[str, tuple[str, int]] = {}  # noqa: RUF012 - nobody changes it
 
 
@@ -258,15 +257,15 @@ class Spool:
             return None
         if self.key and outcome != _UNSIGNED and not wrapper.is_signed(self.key, value):
             return None  # another program wrote it: nobody knows yet how the run ended
-        code, number, wall_ms, ended_us = (
+        code, number, wall_ms = (
             value[name] if _is_count(value.get(name)) else None
-            for name in ("exit_code", "signal", "wall_ms", "ended_us")
+            for name in ("exit_code", "signal", "wall_ms")
         )
         reason = str(value.get("reason", ""))
         outputs = {
             name: told for name in wrapper.OUTPUTS if (told := _digest_and_size(value.get(name)))
         }
-        return End(outcome, code, number, reason, wall_ms or 0, ended_us or 0, outputs)
+        return End(outcome, code, number, reason, wall_ms or 0, outputs)
 
     # Ending ------------------------------------------------------------------------------------
 
@@ -409,7 +408,7 @@ def result_of(
     ``output`` is how the program answers, ``unsupported`` are parameters that it cannot take.
     ``wants_structure``: a schema was asked for.
     """
-    end = look.end or End("abandoned", None, None, _NOBODY, 0, 0)
+    end = look.end or End("abandoned", None, None, _NOBODY, 0)
     altered: dict[str, tuple[str, int]] = {}
     stdout, cut = _output_bytes(spool, look, end, "stdout", altered)
     stderr, _ = _output_bytes(spool, look, end, "stderr", altered)
