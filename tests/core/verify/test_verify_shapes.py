@@ -11,7 +11,7 @@ from tripod.ledger.canonical import format_value, parse_value
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME, KINDS
-from tripod.verify.scan.shapes import TEXT, pattern
+from tripod.verify.scan.rows import TEXT, pattern
 
 EXPRESSIONS = {kind.name: pattern(model_of(kind)) for kind in KINDS}
 SLOW = {"config.changed", "ledger.opened"}
