@@ -35,18 +35,21 @@ def _taken_in(call: Call) -> Iterator[Team]:
 def _new(call: Call) -> None:
     with _taken_in(call) as team:
         vkey = sealing.new_key(team, _new_passphrase() if call.passphrase else None)
-        _say_key(call, vkey)
+    _say_key(call, vkey, keys.key_path(sealing.name_of(vkey)))
 
 
 def _rotate(call: Call) -> None:
     with _taken_in(call) as team:
         secret = _new_passphrase() if call.passphrase else None
-        _say_key(call, sealing.rotate_key(team, _once(_passphrase), secret))
+        vkey = sealing.rotate_key(team, _once(_passphrase), secret)
+    _say_key(call, vkey, keys.key_path(sealing.name_of(vkey)))
 
 
-def _say_key(call: Call, vkey: str) -> None:
-    path = keys.key_path(sealing.name_of(vkey))
-    call.answer({"private": path, "vkey": vkey}, [vkey, f"The private key is in {path}"])
+def _say_key(call: Call, vkey: str, path: str) -> None:
+    here = os.path.exists(path)
+    where = f"in {path}" if here else "not on this host"
+    value = {"private": path if here else None, "vkey": vkey}
+    call.answer(value, [vkey, f"The private key is {where}"])
 
 
 def _show(call: Call) -> None:
@@ -90,23 +93,14 @@ def _enrol(call: Call) -> None:
             call.answer({"note": note}, note.removesuffix("\n").split("\n"))
             return
         vkey = authors.enrol(team, call.handle, _once(_passphrase), secret)
-    _say_actor(call, vkey)
+    _say_key(call, vkey, signature.key_path(vkey))
 
 
 def _admit(call: Call) -> None:
     note = text_argument(None, call.file, "note")
     with _taken_in(call) as team:
         vkey = authors.admit(team, note, _once(_passphrase))
-    _say_actor(call, vkey)
-
-
-def _say_actor(call: Call, vkey: str) -> None:
-    path = signature.key_path(vkey)
-    here = os.path.exists(path)
-    where = f"in {path}" if here else "not on this host"
-    call.answer(
-        {"private": path if here else None, "vkey": vkey}, [vkey, f"The private key is {where}"]
-    )
+    _say_key(call, vkey, signature.key_path(vkey))
 
 
 def _revoke(call: Call) -> None:
