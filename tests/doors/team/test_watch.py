@@ -72,6 +72,20 @@ def test_what_comes_is_taken_in_until_a_signal(story: Story, number: signal.Sign
 
 
 @pytest.mark.slow
+def test_a_signal_ends_a_wait_of_minutes(story: Story) -> None:
+    story.original.put("events/config.yaml", b"poll-interval: 600\n")
+    with story.team() as team:
+        team.refresh()
+    with watcher(story, "--json") as process:
+        story.original.say("live", "eve", "one")
+        assert line(process)["kinds"] == {"chat.sent": 1}
+        while ") S " not in Path(f"/proc/{process.pid}/stat").read_text():
+            pass  # it has printed, and does not wait again yet
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.slow
 def test_folders_that_go_and_come_back_are_watched_anew(story: Story) -> None:
     folder, aside = story.root / "chat", story.project / "aside"
     with watcher(story, "--json") as process:
