@@ -20,7 +20,7 @@ from tripod.team.team import Team
 from tripod.trust import seal as sealing
 from tripod.trust.export import has_record, update_record
 from tripod.verify.check import Report
-from tripod.verify.run import open_evidence, run
+from tripod.verify.run import open_evidence, run, verify
 
 KEYS = [key_of("sample.example/1").verifier()]
 
@@ -62,6 +62,17 @@ def test_the_record_is_an_export_with_bodies(root: str) -> None:
     assert read_files(f"{root}/record") == files_of(database(root))
     assert judge(root).exit_code == 0
     assert judge(root, key=False).untold == ("record-agrees",)
+
+
+def test_an_export_is_not_judged_without_the_pin_that_was_given(root: str, tmp_path: Path) -> None:
+    export = shutil.copytree(f"{root}/record", tmp_path / "export")
+    keys = [key.format() for key in KEYS]
+    assert verify(export, keys=keys, git=False).exit_code == 0
+    report = verify(export, keys=keys, git=False, pin=tmp_path / "gone.pin")
+    assert (report.exit_code, report.problem.partition(":")[0]) == (
+        3,
+        f"no pin at {tmp_path}/gone.pin",
+    )
 
 
 def test_a_clone_is_judged_by_its_record(root: str) -> None:
