@@ -77,16 +77,23 @@ def name_file(staged: str, path: str) -> bool:
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
-def replace_file(path: str, data: bytes, mode: int) -> None:
+def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = False) -> None:
     """Put a file in place, whole or not at all; the caller is the only one who writes it.
 
-    Its bytes are never more widely readable than ``mode``. Dead on the way: the file is what it
-    was, and ``<path>.tmp`` is left for the next call to take away.
+    Its bytes are never more widely readable than ``mode``. A process that dies on the way leaves
+    the file as it was, and ``<path>.tmp`` for the next call to remove.
+
+    Args:
+        path: of the file.
+        data: all that it is to hold.
+        mode: its permission bits.
+        foreign_folder: the folder is not ours, so a file named ``<path>.tmp`` may be the user's:
+            the temporary file gets a name of its own, which stays there if the process dies.
 
     Raises:
         OSError: the system refuses; nothing was replaced.
     """
-    temporary = f"{path}.tmp"
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp" if foreign_folder else f"{path}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(temporary)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -96,7 +96,7 @@ def write_pin(path: str, data: bytes, agrees: Callable[[Seal], bool]) -> bool:
                 return False
             if read_plain(path, len(data), named=True) == data:
                 return False
-        replace_file(path, data, 0o644)
+        replace_file(path, data, 0o644, foreign_folder=True)
     return True
 
 

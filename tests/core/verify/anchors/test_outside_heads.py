@@ -203,6 +203,14 @@ def test_a_pin_never_shrinks_and_never_changes_its_ledger(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == ["pin"]
 
 
+def test_a_pin_leaves_the_files_beside_it_alone(tmp_path: Path) -> None:
+    (tmp_path / "pin.tmp").write_text("of the user")
+    assert prove.write_pin(str(tmp_path / "pin"), seal_text(5), yes)
+    assert prove.write_pin(str(tmp_path / "pin"), seal_text(6), yes)
+    assert (tmp_path / "pin.tmp").read_text() == "of the user"
+    assert sorted(os.listdir(tmp_path)) == ["pin", "pin.tmp"]
+
+
 def test_of_many_runs_at_once_the_largest_pin_stays(tmp_path: Path) -> None:
     path = tmp_path / "pin"
     runs = [
