@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
-from tripod.ledger import ARCHIVE, CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, over
+from tripod.ledger import CHAT, EVENTS, LOGS, PROCESSED, WORKERS, TripodError, over
 from tripod.ledger.files import hold_record_lock, name_file, open_plain, sync_path
 from tripod.projections.projection import File
 
@@ -164,10 +164,6 @@ class Places:
     def chats(self) -> list[str]:
         """What the names of chats begin with, of each folder that is there: '', ``<name>/``."""
         return self._names(CHAT)
-
-    def archives(self) -> list[str]:
-        """Prefixes of the folders into which restarted chats are moved."""
-        return [f"{name}{ARCHIVE}/" for name in self.chats()]
 
     def logs(self) -> list[str]:
         """What the names of decision logs begin with, of each folder that is there."""

@@ -4,26 +4,39 @@ It is the other side of rendering. It reads the disk and the tables and changes 
 appends the drafts (``tripod sync``, and every command before it acts), or judges them in memory
 (``tripod verify``, so that a legitimate append is not called drift). A place where something else
 than a file stands is reported, and never written over.
+
+``tripod.projections.swap`` keeps a file that came back from an exchange with foreign bytes in it,
+or that was left by a crash. What was added after the bytes that we knew is taken in as if it stood
+in the file of today; any other change is evidence, kept whole. Each piece has an id made of the
+kept file's own name, which is never used twice: however often it is looked at, it is taken in once.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from tripod.ledger import LedgerError, tell
+from tripod.ledger import Draft, LedgerError, observed_id
+from tripod.ledger.kinds.team import DISPLACED
+from tripod.ledger.kinds.workers import WRITTEN
+from tripod.ledger.progress import tell
 from tripod.projections.bus.intake import take_events
 from tripod.projections.bus.tables import BUS
-from tripod.projections.chat.intake import take_chats
-from tripod.projections.decisions.intake import take_log
-from tripod.projections.disk import Disk, in_the_way
+from tripod.projections.chat.intake import Channel, cut_lines, message_of, take_chats
+from tripod.projections.chat.tables import CHAT
+from tripod.projections.decisions.format import split_log
+from tripod.projections.decisions.intake import LogTaker, take_log
+from tripod.projections.decisions.tables import LOG
+from tripod.projections.disk import Disk, UnreadableError, in_the_way
 from tripod.projections.engine import PROJECTIONS, desired, own_files
+from tripod.projections.layout import WORKER, WORKER_LOG
 from tripod.projections.manifest import Manifest, Reader
-from tripod.projections.pieces import BLOCKED, STAYS, Found
+from tripod.projections.pieces import BLOCKED, STAYS, Found, merge_marker
 from tripod.projections.projection import Source
+from tripod.projections.swap import SavedName, mark_of, parse, split, take
 from tripod.projections.team.intake import config_of, take_inputs, take_others
 
 Broken: TypeAlias = Callable[[str, Exception], None]
@@ -90,3 +103,145 @@ def _restores(source: Source, queue: str) -> bool:
     row = source.db.execute(sql, (config_of(queue),)).fetchone()
     settings = {} if row is None or row[0] is None else json.loads(row[0])
     return bool(settings.get("deleted_events") == "restore")
+
+
+# Strays -------------------------------------------------------------------------------------------
+
+
+class Stray(NamedTuple):
+    """A kept file: its path, that of the file it was ('' where none has such a name), its bytes."""
+
+    kept: str
+    path: str
+    said: SavedName
+    data: bytes
+    is_open: bool
+    """Others may still write into it."""
+
+
+class Taken(NamedTuple):
+    """What one look at a kept file gives."""
+
+    drafts: list[Draft]
+    """To be appended."""
+    is_news: bool
+    """The file of today lacks what they say."""
+    is_done: bool
+    """With them all its bytes are in the ledger, and nobody writes into it any more."""
+
+
+def find_strays(
+    source: Source, disk: Disk, folders: Iterable[str], told: Callable[[str], None]
+) -> list[Stray]:
+    """The kept files of some folders; ``told`` is called with why one of them cannot be read."""
+    found = []
+    for folder in folders:
+        for kept in disk.kept(folder):
+            said = parse(kept)
+            try:
+                back = None if said is None else take(disk, kept, WORKER_LOG.limit)
+            except UnreadableError as error:
+                told(f"{error}; another program wrote it while we did, and it stays where it is")
+                continue
+            if said is not None and back is not None:
+                found.append(Stray(kept, _owner(source, disk, folder, said.of), said, *back))
+    return found
+
+
+def _owner(source: Source, disk: Disk, folder: str, mark: str) -> str:
+    """The path of the file whose name has that mark."""
+    projected = (path for one in PROJECTIONS if one is not BUS for path in one.paths(source))
+    for path in (*(f"{folder}/{name}" for name in disk.names(folder)), *projected):
+        above, _, name = path.rpartition("/")
+        if above == folder and mark_of(name.encode()) == mark:
+            return path
+    return ""
+
+
+def take_stray(source: Source, disk: Disk, stray: Stray) -> Taken:
+    """Say what of a kept file is not in the ledger yet; the tables stand at its head."""
+    from tripod.projections.erasure import withhold  # it imports all kinds, and strays are rare
+
+    said, path = stray.said, stray.path
+    kept = disk.stat(stray.kept)
+    today = disk.stat(path) if path else None
+    inode = -1 if kept is None else kept.inode
+    # The exchange never came: it is ours, or (if we keep nothing) the file of today by two names.
+    is_none = inode == said.inode or (today is not None and inode == today.inode)
+    if is_none or mark_of(stray.data) == said.whole:
+        return Taken([], is_news=False, is_done=is_none or not stray.is_open)
+    body = split(path, stray.data)[1]
+    is_merged = merge_marker(path, stray.data) is None  # else it is evidence, and kept whole
+    if is_merged and said.size is not None and mark_of(body[: said.size]) == said.body and path:
+        reader = Reader(source, disk, Found(), desired, {})
+        done = _added(reader, stray, body[said.size :]) if body[said.size :] else None
+        if done is not None:
+            drafts = [piece.draft for piece in reader.found.pieces]
+            return Taken(drafts, is_news=bool(drafts), is_done=done and not stray.is_open)
+    if stray.is_open:  # its writer may be at it: a state is kept once, whole
+        return Taken([], is_news=False, is_done=False)
+    entry_id = observed_id(stray.kept, 0, stray.data)
+    if source.ledger.seq_of(entry_id) is not None:
+        return Taken([], is_news=False, is_done=True)
+    shown, places = withhold(source, path, stray.data)
+    reason = "another program changed it at the moment when we replaced it"
+    if places:
+        reason += f" (it showed {places} redacted places, which were not kept)"
+    draft = DISPLACED.draft({"path": path or stray.kept, "reason": reason, "content": shown})
+    return Taken([draft._replace(id=entry_id)], is_news=False, is_done=True)
+
+
+def _added(reader: Reader, stray: Stray, new: bytes) -> bool | None:
+    """Take in what was added; whether that was all of it, None where this file takes nothing in."""
+    source, path = reader.source, stray.path
+    folder = path.rpartition("/")[0]
+    if folder == WORKER.folder:
+        return None if stray.is_open else _worker(reader, stray, new)
+    if path.startswith(f"{LOG.folder}/") and path.removeprefix(f"{LOG.folder}/") in LOG.live(
+        source
+    ):
+        taker = LogTaker(reader, path)
+        text, pieces = split_log(new)
+        parts = [text, *pieces] if text else list(pieces)
+        _take(reader, stray, parts[:-1] if stray.is_open else parts, taker.add)
+        return not stray.is_open
+    if path.startswith(f"{CHAT.folder}/"):
+        channel = Channel(reader, CHAT.stem(path))
+        if not channel.known:
+            return None
+        torn = stray.is_open and not new.endswith(b"\n")
+        lines = cut_lines(new)
+        lines = lines[:-1] if torn else lines
+        _take(reader, stray, lines, lambda line: channel.line(line, message_of(line)))
+        return not torn
+    return None
+
+
+def _take(reader: Reader, stray: Stray, parts: list[bytes], add: Callable[[bytes], None]) -> None:
+    """Add each part that the ledger does not hold yet."""
+    for number, part in enumerate(parts):
+        entry_id = observed_id(stray.kept, number, part)
+        if reader.source.ledger.seq_of(entry_id) is None:
+            add(part)
+            _identify(reader, entry_id)
+
+
+def _worker(reader: Reader, stray: Stray, new: bytes) -> bool | None:
+    """A worker's file is kept a state at a time: the one of today, and what was added to this."""
+    entry_id = observed_id(stray.kept, 0, new)
+    if reader.source.ledger.seq_of(entry_id) is not None:
+        return True
+    want = desired(reader.source, stray.path)
+    if want is None:
+        return None
+    reader.keep(WRITTEN, stray.path, want.data + new)
+    if not reader.found.pieces:
+        return None
+    _identify(reader, entry_id)
+    return True
+
+
+def _identify(reader: Reader, entry_id: str) -> None:
+    """Give the newest piece its id."""
+    last = reader.found.pieces[-1]
+    reader.found.pieces[-1] = last._replace(draft=last.draft._replace(id=entry_id))

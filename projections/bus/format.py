@@ -40,7 +40,6 @@ A payload of 1 MiB takes six times that where each of its bytes is escaped; the 
 
 # Patterns are texts: re compiles each on its first use and keeps it. Compiled here, they would
 # cost every command that imports this module.
-_NAME_TIME = r"([0-9]{1,16})-"
 _KEYS = ("source", "type", "priority", "timestamp", "dedup-key")
 
 # Characters that YAML cannot hold, or takes for the end of a line or of the file's beginning.
@@ -82,16 +81,6 @@ class Event(NamedTuple):
 def event_name(us: int, source: str, type_: str, pid: int) -> str:
     """Give the file name of an event published at ``us`` microseconds by process ``pid``."""
     return f"{us}-{source}-{type_}-{pid}.event"
-
-
-def name_time(name: str) -> int | None:
-    """Read the microseconds in front of the first ``-``; None where no time stands there.
-
-    >>> name_time("1707753600123456-parser-worker-task-complete-48291.event")
-    1707753600123456
-    """
-    match = re.match(_NAME_TIME, name)
-    return int(match[1]) if match and int(match[1]) <= moments.MAX_EPOCH else None
 
 
 def valid_event_name(name: str) -> str | None:

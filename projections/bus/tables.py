@@ -56,6 +56,7 @@ class BusQueue(Projection):
 
     name = "events"
     version = 1
+    folder = "events"
     tables = ("events",)
     ddl = """
 CREATE TABLE events (
@@ -77,10 +78,6 @@ CREATE INDEX events_done ON events (us, name) WHERE acked IS NOT NULL;
     # in it, so that it costs a fraction of the three above.
     bulk_index = "CREATE INDEX events_bulk ON events (us, name)"
     kinds = frozenset(("bus.published", "bus.acked", "bus.acked-all", "bus.pruned"))
-
-    def __init__(self, folder: str = "events") -> None:
-        """``folder`` is the events directory within the team directory."""
-        self.folder = folder
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep one row an event; ``acked`` is the seq of the entry that acknowledged it."""

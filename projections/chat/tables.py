@@ -83,6 +83,7 @@ class ChatFiles(Projection):
 
     name = "chat"
     version = 3
+    folder = "chat"
     tables = ("channels", "lines", "participants", "archives")
     ddl = """
 CREATE TABLE channels (
@@ -133,10 +134,6 @@ CREATE TABLE archives (
             "chat.deleted",
         )
     )
-
-    def __init__(self, folder: str = "chat") -> None:
-        """``folder`` is the chat directory within the team directory."""
-        self.folder = folder
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Count lines and writers as the header of the file does."""

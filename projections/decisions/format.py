@@ -94,7 +94,7 @@ def format_decision(decision: DecisionText) -> str:
 
     Empty fields get their default: an em dash for chat ref and artefacts, ``none`` for risk tags,
     ``decided`` for the status. Raises ValueError where the text would not read back as this entry,
-    such as for a line break in a field: judge the fields with :func:`one_line` first.
+    such as for a line break in a field: judge the fields with ``text.line_problem`` first.
     """
     entry = decision._replace(
         chat_ref=decision.chat_ref or NONE_YET,
@@ -270,11 +270,6 @@ def is_log(name: str, data: bytes) -> bool:
 
 
 # Judging arguments ------------------------------------------------------------------------------
-
-
-def one_line(text: str, what: str, limit: int) -> str | None:
-    """Judge a title or field of at most ``limit`` bytes (``what`` names it): None, or the rule."""
-    return moments.line_problem(text, what, limit)
 
 
 def valid_id(text: str) -> str | None:

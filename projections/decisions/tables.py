@@ -166,14 +166,5 @@ def piece_bytes(source: Source, body: dict[str, Any]) -> bytes:
 
 def text_of(body: Mapping[str, Any]) -> DecisionText:
     """The fields of a decision as they stand in the file, from the body of its entry."""
-    return DecisionText(
-        body["id"],
-        body["title"],
-        body.get("supersedes"),
-        body["chat_ref"],
-        body["participants"],
-        body["artefacts"],
-        body["risk_tags"],
-        body["status"],
-        body["rationale"],
-    )
+    fields = {name: body[name] for name in DecisionText._fields if name != "supersedes"}
+    return DecisionText(**fields, supersedes=body.get("supersedes"))

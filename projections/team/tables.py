@@ -44,6 +44,7 @@ class TeamFiles(Projection):
 
     name = "workers"
     version = 1
+    processed = "events/processed"
     tables = ("team", "files", "inputs", "read_positions")
     ddl = """
 CREATE TABLE team (
@@ -91,10 +92,6 @@ CREATE TABLE read_positions (
             "chat.created",
         )
     )
-
-    def __init__(self, processed: str = "events/processed") -> None:
-        """``processed`` is the folder of acknowledged events within the team directory."""
-        self.processed = processed
 
     def fold(self, entry: Entry) -> Iterable[Op]:
         """Keep the newest state of each file, by its path."""

@@ -27,14 +27,13 @@ from tripod.projections.decisions.format import (
     format_log_header,
     format_ref,
     log_name_problem,
-    one_line,
     parse_log_archive_name,
     parse_refs,
     valid_id,
 )
 from tripod.projections.decisions.tables import LIVE, text_of
 from tripod.projections.pythia.format import format_checkpoint_payload
-from tripod.projections.text import RUN, spoken
+from tripod.projections.text import RUN, line_problem, spoken
 from tripod.team.act import Act, draft_event
 from tripod.team.team import Team
 
@@ -239,8 +238,8 @@ def _judge_reference(act: Act, request: DecisionRequest) -> None:
 
 
 def _judge_fields(request: DecisionRequest) -> None:
-    problem = one_line(request.title, "title", MAX_TITLE)
-    problem = problem or one_line(request.rationale, "rationale", MAX_FIELD)
+    problem = line_problem(request.title, "title", MAX_TITLE)
+    problem = problem or line_problem(request.rationale, "rationale", MAX_FIELD)
     if problem is None and not request.participants:
         problem = "participants: at least one is needed"
     if problem is None and request.status not in STATUSES:
@@ -249,11 +248,11 @@ def _judge_fields(request: DecisionRequest) -> None:
     for name in lists:
         items: Sequence[str] = getattr(request, name)
         for item in items:
-            problem = problem or one_line(item, name, MAX_FIELD)
+            problem = problem or line_problem(item, name, MAX_FIELD)
             if problem is None and "," in item:
                 problem = f"{name}: {item!r} holds a comma; give each one apart"
         problem = problem or (
-            one_line(", ".join(items), name, MAX_FIELD) if len(items) > 1 else None
+            line_problem(", ".join(items), name, MAX_FIELD) if len(items) > 1 else None
         )
     if problem is not None:
         raise MalformedEntryError(problem)

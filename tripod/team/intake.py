@@ -301,7 +301,7 @@ def take_strays(act: Act) -> None:
     act.writer.settled.update(path for path in known if path not in there)
     if not there:
         return
-    from tripod.projections.strays import find_strays, take_stray
+    from tripod.projections.intake import find_strays, take_stray
 
     for stray in find_strays(act.source, act.disk, folders, act.warn):
         taken = take_stray(act.source, act.disk, stray)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tripod.projections.decisions import format as decisions_format
 from tripod.projections.decisions.format import ChatRef, DecisionText
+from tripod.projections.text import line_problem
 
 LINES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])).map(
     lambda text: text if text.strip() else f"{text}x"
@@ -289,7 +290,7 @@ def test_names_of_archives() -> None:
     ],
 )
 def test_titles_and_fields(text: str, rule: str) -> None:
-    assert str(decisions_format.one_line(text, "title", 10)).startswith(rule)
+    assert str(line_problem(text, "title", 10)).startswith(rule)
 
 
 def test_ids() -> None:
