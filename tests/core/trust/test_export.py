@@ -56,6 +56,10 @@ def test_an_export_is_what_the_format_says(
     want = files_of(long, size, bodies=bodies)
     assert read_files(there) == want
     assert done == Exported(size, len(want) - 1, 0)
+    modes = {path: (tmp_path / "x" / path).stat().st_mode & 0o777 for path in want}
+    assert modes == {
+        path: 0o600 if path.startswith(("bodies/", "blobs/")) else 0o644 for path in want
+    }
 
 
 @given(
