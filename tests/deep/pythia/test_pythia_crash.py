@@ -191,6 +191,21 @@ def test_a_second_try_is_gone_on_with(step: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.slow
+def test_two_runs_that_were_lost_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    with folder() as project:
+        begin(project)
+        command = review_by(project)
+        for _ in range(2):
+            die_in(project, "behind the request", command)
+        again(project, command, monkeypatch)
+        with Team(str(project / ".nbs")) as team:
+            team.refresh()
+            found = kinds(team)
+        assert (found.count("agent.requested"), found.count("pythia.failed")) == (2, 1)
+        assert not (project / "ran").exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["behind the request", "behind the launch", "behind the end"])
 def test_in_the_namespace_it_is_the_same(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none can be made: in the empty folder once more."""
