@@ -18,11 +18,11 @@ class Ceiling(NamedTuple):
 
 
 NUMBERS = {
-    "modules": Ceiling(223, 190, "the planned layout has 185"),
-    "lines": Ceiling(49_600, 37_000, "the planned layout, same features"),
-    "imports a module": Ceiling(5.6, 4, "beancount 3.4, python-tuf 1.9, sqlite-utils 1.6"),
-    "longest import chain": Ceiling(26, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
-    "whom, whoever, is none": Ceiling(119, 0, "a plain sentence does not need these words"),
+    "modules": Ceiling(204, 190, "the planned layout has 185"),
+    "lines": Ceiling(47_500, 37_000, "the planned layout, same features"),
+    "imports a module": Ceiling(5.4, 4, "beancount 3.4, python-tuf 1.9, sqlite-utils 1.6"),
+    "longest import chain": Ceiling(19, 14, "beancount 16, python-tuf 7, sqlite-utils 7"),
+    "whom, whoever, is none": Ceiling(2, 0, "a plain sentence does not need these words"),
     "modules with __all__": Ceiling(0, 0, "only a package's face lists what it offers"),
 }
 """Figures of the four packages; ``rules.measured_numbers`` measures them."""

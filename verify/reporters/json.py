@@ -17,7 +17,7 @@ One object::
           {"file": ".nbs/ledger.db", "line": null,
            "message": "...", "where": "entry 41", "seq": 41, "severity": "failure",
            "before_adoption": false, "evidence": ["..."], "help": "...",
-           "page": "docs/reference/checks.md#chain-links"}]}]}
+           "manual": "tripod verify --explain chain-links"}]}]}
 
 - ``sealed`` is there where the ledger holds a seal: ``{"size": 48, "at": "<time of its entry>"}``.
 - ``judged``: the team directory, with every link followed; the database, or the folder of files,
@@ -51,7 +51,7 @@ import json
 from tripod.verify.check import Anchored, Finding, Outcome, Report, Subject
 
 VERSION = 1
-PAGE = "docs/reference/checks.md"
+MANUAL = "tripod verify --explain"
 
 
 def render(report: Report) -> str:
@@ -131,5 +131,5 @@ def _finding(finding: Finding) -> dict[str, object]:
         "before_adoption": finding.before_adoption,
         "evidence": list(finding.evidence),
         "help": finding.help,
-        "page": f"{PAGE}#{finding.check}",
+        "manual": f"{MANUAL} {finding.check}",
     }

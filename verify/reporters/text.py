@@ -41,8 +41,8 @@ from tripod.verify.check import (
     escape,
 )
 
-PAGE = "docs/reference/checks.md"
-"""The page of the manual on the checks."""
+MANUAL = "tripod verify --explain"
+"""The command that prints what a check proves and what to do, for checks of packages too."""
 EXCEPTIONS = 3
 """Exceptions of one verdict that are printed; the others are counted."""
 SHOWN = 20
@@ -67,7 +67,9 @@ def render(report: Report, *, color: bool = False, only: Sequence[Outcome] | Non
         return problem + _judged(report.subject, "what was asked for")
     blocks = [block for outcome in report.outcomes for block in _blocks(outcome, paint)]
     table = [_outcome(outcome, paint) for outcome in (report.outcomes if only is None else only)]
-    table += [f"page: {PAGE}#{outcome.check}" for outcome in report.outcomes if outcome.findings]
+    table += [
+        f"manual: {MANUAL} {outcome.check}" for outcome in report.outcomes if outcome.findings
+    ]
     parts = ["\n".join(lines) + "\n\n" for lines in (blocks, table) if lines]
     parts += [_judged(report.subject), _notes(report)]
     if report.anchored is not None:
