@@ -93,7 +93,10 @@ def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = Fa
     Raises:
         OSError: the system refuses; nothing was replaced.
     """
-    temporary = f"{path}.{os.urandom(8).hex()}.tmp" if foreign_folder else f"{path}.tmp"
+    temporary = f"{path}.tmp"
+    if foreign_folder:
+        # A short name: one that is longer than the file's could be too long for the file system.
+        temporary = f"{os.path.dirname(path) or '.'}/.{os.urandom(8).hex()}"
     with suppress(FileNotFoundError):
         os.unlink(temporary)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

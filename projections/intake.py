@@ -60,7 +60,7 @@ def take_in(
     found = Found()
     own = frozenset(path for path, _ in own_files(source))
     reader = Reader(source, disk, found, desired, manifest, own=own, **more)
-    for name, part in _PARTS:
+    for name, part in PARTS:
         tell(f"reading {name}")
         try:
             part(reader)
@@ -86,7 +86,7 @@ def _take_blocked(reader: Reader) -> None:
                 reader.conflict(path, BLOCKED, f"it is {odd}, and no file")
 
 
-_PARTS = (
+PARTS = (
     ("inputs", take_inputs),
     ("the decision log", take_log),
     ("chats", take_chats),
@@ -94,6 +94,7 @@ _PARTS = (
     ("workers and others", take_others),
     ("places", _take_blocked),
 )
+"""What the intake reads, one after the other: a name for findings, and the function."""
 _BROKEN = (LedgerError, LookupError, TypeError, ValueError, AttributeError, sqlite3.Error)
 
 

@@ -24,6 +24,7 @@ from tripod.ledger.tlog.note import VerifierKey
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.projections import CHAT, LOG, TRUST
 from tripod.projections.chat.format import HEADER_LINES
+from tripod.projections.intake import PARTS
 from tripod.verify.anchors.anchors import USUAL, AnchorOptions
 from tripod.verify.anchors.comparison import compare_heads
 from tripod.verify.anchors.git_growth import read_history
@@ -432,6 +433,8 @@ def _place_of(evidence: OpenEvidence, finding: Finding, *, rows: bool) -> tuple[
     if _WORDS.fullmatch(where):
         shown = () if rows or finding.seq is None else _shown_at(evidence, finding.seq)
         return next(iter(shown), (_ledger(evidence), None))
+    if where in dict(PARTS) and not os.path.lexists(os.path.join(root, where)):
+        return root, None
     if where in (evidence.what, "policy"):
         return (RULES if where == "policy" else os.path.abspath(where)), None
     if where.startswith("commit "):
@@ -472,7 +475,7 @@ def _shown_at(evidence: OpenEvidence, seq: int) -> Iterator[tuple[str, int | Non
 def _ledger(evidence: OpenEvidence) -> str:
     """The file that holds the ledger, or the folder that it was read from."""
     database = evidence.database
-    inside = ledger.RECORD if evidence.root is not None else database.source
+    inside = ledger.RECORD if evidence.root is not None else os.path.abspath(database.source)
     return inside if evidence.loaded else os.path.abspath(database.path or evidence.what)
 
 

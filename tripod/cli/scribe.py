@@ -410,7 +410,7 @@ query [TEXT]
     within TEXT is one word.
 
     --tag TEXT       Only with this risk tag.
-    --status STATE   Only with this status today, such as superseded.
+    --status TEXT    Only with this status today, such as superseded.
     --by HANDLE      Only with this participant.
     --artefact TEXT  Only with this artefact.
     --since T        Only those logged since: 30s, 5m, 2h or 1d ago, an epoch, or
@@ -449,7 +449,7 @@ advise
 
 """
 _WORKS = [_log, _query, _show, _inbox, _count, _summary, _advise]
-COMMANDS = {"scribe": group_of(_SCRIBE, _WORKS, {"--participant": TEXT, "STATE": STATUS})}
+COMMANDS = {"scribe": group_of(_SCRIBE, _WORKS, {"--participant": TEXT})}
 
 _NBS_LOG = """\
 log

@@ -172,8 +172,8 @@ def _projection(call: Call, team: Team) -> None:
 
     names = list(dict.fromkeys(projection.name for projection in PROJECTIONS))
     if call.what not in names:
-        known = f"there are {', '.join(names)}; agents, pythia"
-        close = meant(call.what, [*names, "agents", "pythia"])
+        known = f"there are {', '.join(names)}"
+        close = meant(call.what, names)
         raise NotFoundError(f"no projection {call.what!r}; {known}{close}")
     with past(team, call.at) as source:
         files = rendered(source, call.what)

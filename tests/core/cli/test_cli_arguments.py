@@ -199,7 +199,6 @@ OTHERS = [
 MEANT = [
     (("bus", "publish", "ann", "done", "hihg"), "high"),
     (("scribe", "log", "T", "-p", "a", "-r", "w", "--status", "decidet"), "decided"),
-    (("scribe", "query", "--status", "mitigatet"), "mitigated"),
     (("show", "decisons"), "decisions"),
     (("show", "agent"), "agents"),
     (("verify", "--select", "sequense"), "sequence"),
