@@ -6,7 +6,6 @@ clock stands in modules of its own: ``files``, ``ids``, ``locator`` and the pack
 
 from __future__ import annotations
 
-from tripod.ledger.canonical import format_value, parse_value
 from tripod.ledger.chain import check_link
 from tripod.ledger.entry import (
     CHANGE_IDS,
@@ -20,10 +19,12 @@ from tripod.ledger.entry import (
     auth_of,
     change_id,
     commit,
+    format_value,
     leaf_hash,
     observed_id,
     parse_at,
     parse_header,
+    parse_value,
     redaction_id,
 )
 from tripod.ledger.errors import (

@@ -43,8 +43,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from tripod.ledger.canonical import format_ordered, format_value
-from tripod.ledger.entry import HEADER_VERSION, Draft, commit
+from tripod.ledger.entry import HEADER_VERSION, Draft, commit, format_ordered, format_value
 from tripod.ledger.errors import MalformedError, NotVerifiedError
 from tripod.ledger.tlog.note import (
     Note,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Self
 
-from tripod.ledger.canonical import format_value
 from tripod.ledger.entry import (
     GENESIS,
     HEADER_VERSION,
@@ -18,6 +17,7 @@ from tripod.ledger.entry import (
     Header,
     auth_of,
     commit,
+    format_value,
     header_bytes,
     leaf_hash,
 )

@@ -20,8 +20,7 @@ from specimens import Row, build, database, forge, read, unguarded
 from tripod.bus import events
 from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
-from tripod.ledger.canonical import format_value
-from tripod.ledger.entry import GENESIS, commit, leaf_hash
+from tripod.ledger.entry import GENESIS, commit, format_value, leaf_hash
 from tripod.ledger.merkle import Tree
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import Note, format_note

@@ -20,8 +20,7 @@ from story import Clock, Original
 
 from tripod.bus import events as bus
 from tripod.chat import writer as chat_send
-from tripod.ledger.canonical import format_value
-from tripod.ledger.entry import auth_of, commit, leaf_hash
+from tripod.ledger.entry import auth_of, commit, format_value, leaf_hash
 from tripod.ledger.places import RECORD
 from tripod.ledger.tlog.note import SigningKey
 from tripod.team.team import Team

@@ -6,9 +6,18 @@ from typing import Any
 import naive_tree
 from drafts import opened
 
-from tripod.ledger.canonical import format_value, parse_value
 from tripod.ledger.chain import check_link
-from tripod.ledger.entry import GENESIS, Draft, Entry, auth_of, commit, leaf_hash, parse_header
+from tripod.ledger.entry import (
+    GENESIS,
+    Draft,
+    Entry,
+    auth_of,
+    commit,
+    format_value,
+    leaf_hash,
+    parse_header,
+    parse_value,
+)
 from tripod.ledger.store import Store
 
 __all__ = ["ORIGIN", "entry_faults", "faults", "opening", "said"]

@@ -25,8 +25,7 @@ from tripod.chat import writer as chat_send
 from tripod.decisions import writer as decisions_log
 from tripod.ledger import change_id
 from tripod.ledger.actors import parse_record, sign_change, sign_statements, statement
-from tripod.ledger.canonical import format_value
-from tripod.ledger.entry import GENESIS, Draft, auth_of, commit, leaf_hash
+from tripod.ledger.entry import GENESIS, Draft, auth_of, commit, format_value, leaf_hash
 from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.team import evidence_kept
 from tripod.ledger.merkle import Tree

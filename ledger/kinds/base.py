@@ -22,8 +22,7 @@ from typing import (
     TypeVar,
 )
 
-from tripod.ledger.canonical import format_value
-from tripod.ledger.entry import Draft
+from tripod.ledger.entry import Draft, format_value
 
 MARK = "[redacted]"
 """What stands where an erased text stood."""

@@ -11,8 +11,7 @@ from contextlib import closing, contextmanager
 
 import orjson
 
-from tripod.ledger.canonical import format_value
-from tripod.ledger.entry import commit
+from tripod.ledger.entry import commit, format_value
 from tripod.ledger.sqlite.reader import SQLiteReader
 
 

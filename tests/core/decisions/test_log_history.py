@@ -11,7 +11,7 @@ from specimens import Row, database, forge, read
 from story import BEGIN, Clock
 
 from tripod.decisions import writer as decisions_log
-from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import format_value
 from tripod.projections.decisions.format import DecisionText, format_decision, split_log
 from tripod.team import adoption
 from tripod.team.team import Team

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from story import BEGIN, Story, folder
 from strategies import FEWER
 
-from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import format_value
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME
 from tripod.projections.chat import format as chat_format

@@ -14,8 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tripod.ledger.canonical import check_value, format_value
-from tripod.ledger.entry import MAX_BODY, Draft
+from tripod.ledger.entry import MAX_BODY, Draft, check_value, format_value
 from tripod.ledger.kinds import (
     agents,
     bus,

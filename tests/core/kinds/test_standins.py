@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from story import Step, Story, folder
 from strategies import FEWER, stories
 
-from tripod.ledger.canonical import check_value
-from tripod.ledger.entry import Draft
+from tripod.ledger.entry import Draft, check_value
 from tripod.ledger.kinds.base import MARK
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.redaction import REDACTED

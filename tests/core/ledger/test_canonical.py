@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tripod.ledger import canonical
-from tripod.ledger.canonical import MAX_INTEGER, check_value, format_value, parse_value
+from tripod.ledger import entry as canonical
+from tripod.ledger.entry import MAX_INTEGER, check_value, format_value, parse_value
 from tripod.ledger.errors import MalformedError
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

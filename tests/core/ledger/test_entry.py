@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripod.ledger.canonical import MAX_INTEGER
 from tripod.ledger.chain import Tip, check_link, link
 from tripod.ledger.entry import (
     GENESIS,
     MAX_BODY,
     MAX_HEADER,
+    MAX_INTEGER,
     Draft,
     Header,
     commit,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tripod.bus import events as bus
 from tripod.errors import BadArgumentError, NoTeamError
-from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import format_value
 from tripod.ledger.places import place_problem, places_problem
 from tripod.ledger.sqlite.reader import SQLiteReader
 from tripod.ledger.sqlite.schema import migrate

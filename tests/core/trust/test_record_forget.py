@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tripod.ledger.canonical import format_value
+from tripod.ledger.entry import format_value
 from tripod.projections.disk import TEMPORARY
 from tripod.trust.export import Forgotten, forget_bodies
 

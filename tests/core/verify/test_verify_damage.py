@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from sample_ledger import opening, said
 from specimens import Row, build, copy, database, forge, read, unguarded
 
-from tripod.ledger.canonical import format_value
 from tripod.ledger.chain import check_link
-from tripod.ledger.entry import commit, leaf_hash, parse_header
+from tripod.ledger.entry import commit, format_value, leaf_hash, parse_header
 from tripod.ledger.sqlite.store import SQLiteStore
 from tripod.projections.engine import create_tables
 from tripod.verify.check import Finding

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from specimens import build, database, read
 
-from tripod.ledger.canonical import format_value, parse_value
+from tripod.ledger.entry import format_value, parse_value
 from tripod.ledger.errors import MalformedError
 from tripod.ledger.kinds.models import model_of
 from tripod.ledger.kinds.registry import BY_NAME, KINDS

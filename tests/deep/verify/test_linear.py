@@ -17,8 +17,7 @@ from functools import cache
 import pytest
 
 from tripod.agents.spec import read_answer
-from tripod.ledger.canonical import parse_value
-from tripod.ledger.entry import parse_header
+from tripod.ledger.entry import parse_header, parse_value
 from tripod.ledger.errors import LedgerError
 from tripod.ledger.tlog.note import VerifierKey, parse_note
 from tripod.ledger.tlog.policy import parse_policy
