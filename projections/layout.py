@@ -11,7 +11,7 @@ of folders that were added stand in ``events/<name>/``, ``events/processed/<name
 
 from typing import NamedTuple
 
-from tripod.ledger import (
+from tripod.ledger.places import (
     CHAT,
     COUNTS,
     DATABASE,

@@ -10,7 +10,8 @@ locale, host name, absolute path or dict order reaches a rendered byte.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from tripod.ledger import Entry, LedgerReader
+from tripod.ledger.entry import Entry
+from tripod.ledger.store import LedgerReader
 
 TOGETHER = 500
 """How many bodies are fetched at once."""

@@ -24,7 +24,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
-from tripod.ledger import MalformedError
+from tripod.ledger.errors import MalformedError
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler

@@ -31,7 +31,8 @@ from tripod.ledger import (
 from tripod.ledger.kinds.registry import KINDS
 from tripod.ledger.sqlite.reader import SQLiteReader, block_nodes
 from tripod.ledger.sqlite.schema import SCHEMA_VERSION, migrate
-from tripod.projections import Source, create_tables
+from tripod.projections.engine import create_tables
+from tripod.projections.projection import Source
 from tripod.verify.check import Scanned
 
 _FRONT = re.compile(

@@ -31,7 +31,7 @@ this folder.
 import re
 from typing import NamedTuple
 
-from tripod.ledger import LOGS, added_problem
+from tripod.ledger.places import LOGS, added_problem
 from tripod.projections import text as moments
 
 STATUSES = ("decided", "accepted-risk", "mitigated", "superseded", "reversed")

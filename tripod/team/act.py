@@ -16,23 +16,7 @@ from tripod.errors import BadArgumentError, RefusedError
 from tripod.ledger import DATABASE, REDACTED, Draft, Entry
 from tripod.ledger.kinds.bus import PUBLISHED, Priority
 from tripod.ledger.sqlite.store import SQLiteStore, SQLiteTransaction
-from tripod.projections import (
-    BUS,
-    COUNTS,
-    PROJECTIONS,
-    UNMERGED_CURE,
-    Disk,
-    Source,
-    Stat,
-    UnreadableError,
-    content_bytes,
-    desired,
-    fold_into,
-    in_the_way,
-    manifest,
-    merge_marker,
-    source_of,
-)
+from tripod.projections import manifest
 from tripod.projections.bus.format import (
     PRIORITIES,
     Event,
@@ -42,9 +26,15 @@ from tripod.projections.bus.format import (
     name_problem,
     valid_word,
 )
+from tripod.projections.bus.tables import BUS
+from tripod.projections.disk import Disk, Stat, UnreadableError, in_the_way
+from tripod.projections.engine import PROJECTIONS, desired, fold_into, source_of
+from tripod.projections.pieces import UNMERGED_CURE, merge_marker
+from tripod.projections.projection import Source, content_bytes
+from tripod.projections.team.tables import COUNTS
 
 if TYPE_CHECKING:
-    from tripod.projections import Conflict
+    from tripod.projections.pieces import Conflict
 
 
 Sign: TypeAlias = Callable[[Sequence[Draft]], list[Draft]]

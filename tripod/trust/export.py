@@ -48,7 +48,8 @@ from tripod.ledger.tlog import tiles
 from tripod.ledger.tlog.note import MAX_NOTE, parse_note
 from tripod.ledger.tlog.seal import Seal, parse_seal
 from tripod.ledger.tlog.tiles import BLOBS, BODIES, SEAL, TILES, WIDTH, Tile
-from tripod.projections import TEMPORARY, Disk, File, UnreadableError, write_missing
+from tripod.projections.disk import TEMPORARY, Disk, UnreadableError, write_missing
+from tripod.projections.projection import File
 
 if TYPE_CHECKING:
     from tripod.ledger.sqlite.store import SQLiteStore

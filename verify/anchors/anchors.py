@@ -16,9 +16,8 @@ from tripod.ledger.files import read_plain
 from tripod.ledger.tlog.policy import parse_policy
 from tripod.ledger.tlog.tiles import SEAL
 from tripod.ledger.tlog.timestamp import parse_authorities
-from tripod.projections import LOG
 from tripod.projections.decisions.format import is_log, parse_log_archive_name
-from tripod.projections.decisions.tables import LIVE
+from tripod.projections.decisions.tables import LIVE, LOG
 from tripod.verify.anchors import policy
 from tripod.verify.anchors.git import Repository
 from tripod.verify.anchors.git_folder import GitError, find
