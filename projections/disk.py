@@ -73,7 +73,11 @@ class Places:
         """Nothing is looked at yet; what stands at its usual place needs no mention."""
         self._root = root
         away = {front: place for front, place in places.items() if front != place or "/" in front}
-        self._full = {front: _joined(root, place) for front, place in away.items()}
+        self._full: dict[str, str] = {}
+        """The paths of these folders for the system."""
+        for front, place in away.items():
+            full = place if place.startswith("/") else f"{root}/{place}"
+            self._full[front] = os.path.normpath(full) if place in (".", "..") else full
         inside = {front: place for front, place in away.items() if not place.startswith("/")}
         self._ways = {
             front: [
@@ -198,13 +202,6 @@ class Places:
         return ["", *shared, WORKERS]
 
 
-def _joined(root: str, place: str) -> str:
-    """The path of a recorded one for the system."""
-    if place.startswith("/"):
-        return place
-    return os.path.normpath(f"{root}/{place}") if place in (".", "..") else f"{root}/{place}"
-
-
 class Disk:
     """One team directory; paths are relative to it, with forward slashes."""
 
@@ -236,9 +233,8 @@ class Disk:
             found = os.lstat(self.full(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            return None
-        return stat_of(found)
+        known = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+        return stat_of(found) if known else None
 
     def names(self, folder: str) -> list[str]:
         """Names in a folder, sorted, our unfinished files left out; [] if it is not one."""
@@ -366,7 +362,13 @@ class Disk:
             found = os.fstat(fd)
             if found.st_size > limit:
                 raise TooBigError(f"{path} holds {found.st_size} bytes; at most {limit} are read")
-            data = _all_of(fd, found.st_size, limit)
+            data = os.read(fd, found.st_size + 1)
+            if len(data) != found.st_size:  # it changed since it was asked
+                parts, total = [data], len(data)
+                while total <= limit and (part := os.read(fd, 1 << 20)):
+                    parts.append(part)
+                    total += len(part)
+                data = b"".join(parts)
             if len(data) > limit:
                 raise TooBigError(f"{path} grew while it was read; at most {limit} bytes are read")
             return data, stat_of(found)
@@ -409,14 +411,14 @@ class Disk:
         full = self.full(path)
         try:
             if unless is not None and unless():
-                _unlink(temporary)
+                discard(temporary)
                 return None
             if not anew:
                 os.rename(temporary, full)
             elif not name_file(temporary, full):
                 return None
         except BaseException:
-            _unlink(temporary)
+            discard(temporary)
             raise
         if sync and durable:
             self.sync_folder(path.rpartition("/")[0])
@@ -437,15 +439,9 @@ class Disk:
             os.makedirs(folder, exist_ok=True)
             fd = os.open(temporary, ANEW, 0o600)
         try:
-            with os.fdopen(fd, "wb") as out:
-                out.write(file.data)
-                out.flush()
-                os.fchmod(fd, file.mode)
-                if durable:
-                    os.fsync(fd)
-                return temporary, stat_of(os.fstat(fd))
+            return temporary, _fill(fd, file, durable=durable)
         except BaseException:
-            _unlink(temporary)
+            discard(temporary)
             raise
 
     def check_way(self, folder: str) -> None:
@@ -458,7 +454,7 @@ class Disk:
         """Remove what writers left that died before their rename; only for who is sole writer."""
         for name in self._listed(folder):
             if name.startswith(TEMPORARY):
-                _unlink(f"{self.full(folder) if folder else self.root}/{name}")
+                discard(f"{self.full(folder) if folder else self.root}/{name}")
 
     def move(self, old: str, new: str) -> bool:
         """Move a file within the directory; False if absent."""
@@ -474,7 +470,7 @@ class Disk:
 
     def remove(self, path: str) -> None:
         """Remove a file if it is there."""
-        _unlink(self.full(path))
+        discard(self.full(path))
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those above it, if they are not there."""
@@ -504,18 +500,6 @@ _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EINVAL)
 """A symbolic link, a socket, a folder, a pipe or a device stands there."""
 
 
-def _all_of(fd: int, size: int, limit: int) -> bytes:
-    """What a file holds, a little over ``limit`` at most; it may have grown since it was asked."""
-    data = os.read(fd, size + 1)
-    if len(data) == size:
-        return data
-    parts, total = [data], len(data)
-    while total <= limit and (part := os.read(fd, 1 << 20)):
-        parts.append(part)
-        total += len(part)
-    return b"".join(parts)
-
-
 def _is_text(name: str) -> bool:
     try:
         name.encode()
@@ -524,11 +508,25 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _unlink(path: str) -> None:
+def _fill(fd: int, file: File, *, durable: bool) -> Stat:
+    """Write a file that was opened anew, and close it; ``durable``: wait for the disk."""
     try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return
+        rest = file.data
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+        os.fchmod(fd, file.mode)
+        if durable:
+            os.fsync(fd)
+        return stat_of(os.fstat(fd))
+    finally:
+        os.close(fd)
+
+
+def discard(*paths: str) -> None:
+    """Remove files, given by their paths for the system, that are there."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 # In the way -------------------------------------------------------------------------------------
@@ -546,7 +544,7 @@ def in_the_way(disk: Disk, path: str) -> str | None:
 
 
 def odd_config(disk: Disk, path: str) -> str | None:
-    """Why the configuration at ``path`` is not read though something stands there; None: it is."""
+    """Why the configuration at ``path`` is not read though something stands there, or None."""
     odd = disk.odd(path)
     return None if odd is None else f"is {odd}; the defaults hold until it is a regular file"
 
@@ -596,28 +594,15 @@ def write_missing(disk: Disk, files: Sequence[tuple[str, File]]) -> list[Stat | 
         for number, (path, file) in enumerate(files):
             folder = path.rpartition("/")[0]
             temporary = f"{disk.full(folder)}/{TEMPORARY}{os.getpid()}-{number}"
-            fd = os.open(temporary, ANEW, 0o600)
-            try:
-                _write_all(fd, file.data)
-                os.fchmod(fd, file.mode)
-                staged.append((temporary, disk.full(path), stat_of(os.fstat(fd))))
-            finally:
-                os.close(fd)
+            seen = _fill(os.open(temporary, ANEW, 0o600), file, durable=False)
+            staged.append((temporary, disk.full(path), seen))
         os.sync()
         written: list[Stat | None] = []
         while staged:
-            temporary, full, stat = staged[0]
-            written.append(stat if name_file(temporary, full) else None)
+            temporary, full, seen = staged[0]
+            written.append(seen if name_file(temporary, full) else None)
             staged.popleft()
     except BaseException:
-        for left in (temporary, *(name for name, _, _ in staged)):
-            with suppress(FileNotFoundError):
-                os.unlink(left)
+        discard(temporary, *(name for name, _, _ in staged))
         raise
     return written
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]

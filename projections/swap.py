@@ -24,11 +24,11 @@ import stat
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
-from tripod.projections.disk import KEPT, Disk, Stat, stat_of
+from tripod.projections.disk import KEPT, Disk, Stat, discard, stat_of
 from tripod.projections.manifest import ManifestEntry
 from tripod.projections.projection import File
 
@@ -96,14 +96,6 @@ def parse(path: str) -> SavedName | None:
     return SavedName(of, whole, None if size == "x" else int(size), body, int(inode, 16))
 
 
-def _name(path: str, base: bytes, inode: int, *, agreed: bool) -> str:
-    folder, _, name = path.rpartition("/")
-    body = split(path, base)[1]
-    size = str(len(body)) if agreed else "x"
-    marks = f"{mark_of(name.encode())}-{mark_of(base)}-{size}-{mark_of(body)}-{inode:x}"
-    return f"{folder}/{KEPT}{marks}-{os.urandom(6).hex()}".lstrip("/")
-
-
 def replace(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> Swapped | None:
     """Put ``file`` in the place of one that held ``base`` when it was last looked at.
 
@@ -114,7 +106,11 @@ def replace(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> 
         OSError: the system refuses; the place is as it was.
     """
     temporary, found = disk.stage(path, file)
-    kept = _name(path, base, found.inode, agreed=agreed)
+    folder, _, name = path.rpartition("/")
+    body = split(path, base)[1]
+    size = str(len(body)) if agreed else "x"
+    marks = f"{mark_of(name.encode())}-{mark_of(base)}-{size}-{mark_of(body)}-{found.inode:x}"
+    kept = f"{folder}/{KEPT}{marks}-{os.urandom(6).hex()}".lstrip("/")
     full, beside = disk.full(path), disk.full(kept)
     try:
         os.rename(temporary, beside)
@@ -127,21 +123,15 @@ def replace(disk: Disk, path: str, file: File, base: bytes, *, agreed: bool) -> 
             os.unlink(beside)
             return None
     except FileNotFoundError:
-        _remove(temporary, beside)
+        discard(temporary, beside)
         return None
     except OSError:
-        _remove(temporary)
+        discard(temporary)
         there = disk.stat(kept)
         if there is not None and there.inode == found.inode:
-            _remove(beside)
+            discard(beside)
         raise
     return Swapped(found, kept, sure=True)
-
-
-def _remove(*paths: str) -> None:
-    for path in paths:
-        with suppress(FileNotFoundError):
-            os.unlink(path)
 
 
 def exchange(one: str, other: str) -> bool:
@@ -164,18 +154,13 @@ def exchange(one: str, other: str) -> bool:
     raise OSError(number, os.strerror(number), other)
 
 
-_calls: list[Callable[..., int] | None] = []
-
-
+@cache
 def _renameat2() -> Callable[..., int] | None:
-    if not _calls:
-        call = None
-        if sys.platform.startswith("linux"):
-            import ctypes
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
 
-            call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-        _calls.append(call)
-    return _calls[0]
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 def _link_instead(staged: str, full: str, beside: str) -> bool:

@@ -136,7 +136,7 @@ def test_without_an_exchange_the_old_file_is_kept_by_a_link(
         ctypes.set_errno(number)
         return -1
 
-    monkeypatch.setattr(swap, "_calls", [missing])
+    monkeypatch.setattr(swap, "_renameat2", lambda: missing)
     real = Disk.stage
 
     def staged(disk: Disk, path: str, file: File, **options: Any) -> Any:
@@ -163,7 +163,7 @@ def test_without_links_either_the_rename_is_all_there_is(
     story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = OSError(errno.EPERM, "Operation not permitted")
-    monkeypatch.setattr(swap, "_calls", [None])
+    monkeypatch.setattr(swap, "_renameat2", lambda: None)
     with mock.patch.object(os, "link", side_effect=refused), story.team() as team:
         chat_send.send(team, "live", "ann", "mine")
         chat_send.create(team, "other")
