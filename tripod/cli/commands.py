@@ -254,9 +254,7 @@ class Call:
 
     def team(self, start: str | None = None) -> "AbstractContextManager[Team]":
         """The team that the command works on, opened; looked for from ``start`` upwards."""
-        from tripod.team.access import opened  # `tripod --help` does without a team
-
-        return opened(self.values["team"], start)
+        raise NotImplementedError
 
     @contextmanager
     def fresh(self) -> "Iterator[Team]":

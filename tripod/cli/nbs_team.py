@@ -21,7 +21,7 @@ from tripod.ledger.files import read_plain
 from tripod.ledger.locator import FOLDER, LEDGER, has_ledger, home_of, is_apart, named
 from tripod.output import one_line, remark
 from tripod.projections import Disk
-from tripod.team.access import opened, opened_at, print_warnings
+from tripod.team.access import has_runs, opened, opened_at, print_warnings
 from tripod.team.team import Team
 
 
@@ -47,6 +47,7 @@ def team_for(call: Call) -> Iterator[Team]:
     else:
         call.actor()  # each command refuses an invalid NBS_HANDLE
         with opened(None) as team:
+            _look_after(team)
             yield team
 
 
@@ -93,6 +94,7 @@ def team_of(
     root = _root(front, full)
     named = {front: full} if events is None else {front: full, EVENTS: os.path.abspath(events)}
     with opened_at(root, lambda: _begin(root, lambda: _places(root, front, named))) as team:
+        _look_after(team)
         for name, where in named.items():
             if not meet and known_in(team, name, where) is None:
                 raise NotFoundError(
@@ -105,6 +107,13 @@ def team_of(
             # The original looks for the events' folder beside the chats'.
             team.queue = known_in(team, EVENTS, f"{os.path.dirname(full)}/{EVENTS}") or ""
         yield team
+
+
+def _look_after(team: Team) -> None:
+    if has_runs(team):
+        from tripod.workers.writer import record_ends
+
+        record_ends(team)
 
 
 def known_in(team: Team, front: str, folder: str) -> str | None:
@@ -142,6 +151,7 @@ def team_of_project(project: str) -> Iterator[Team]:
         raise NoTeamError(f"{project} is no folder: give the project's")
     root = named() or os.path.join(os.path.abspath(project), FOLDER)
     with opened_at(root, lambda: _begin(root, dict)) as team:
+        _look_after(team)
         yield team
 
 

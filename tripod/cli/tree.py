@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from tripod.cli.commands import SECTIONS, TOP, Call, CommandGroup, Param, Verb
 from tripod.cli.params import FLAG, RAW, Choice, Number, ValueKind, meant
+
+if TYPE_CHECKING:
+    from tripod.team.team import Team
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 80}
 
@@ -92,8 +96,24 @@ def _command(verb: Verb, line: str = "") -> Command:
     return Command(verb.name, params=params, help=page, callback=partial(_run, verb))
 
 
+class TripodCall(Call):
+    """One call of a command of ``tripod``."""
+
+    @contextmanager
+    def team(self, start: str | None = None) -> Iterator[Team]:
+        """The team that ``--team`` names, or that is found from ``start`` upwards."""
+        from tripod.team.access import has_runs, opened  # `tripod --help` does without a team
+
+        with opened(self.values["team"], start) as team:
+            if has_runs(team):
+                from tripod.workers.writer import record_ends
+
+                record_ends(team)
+            yield team
+
+
 def _run(verb: Verb, /, **values: Any) -> int | None:
-    return verb.work(Call(verb, values))
+    return verb.work(TripodCall(verb, values))
 
 
 class Commands(click.Group):

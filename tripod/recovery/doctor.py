@@ -27,7 +27,7 @@ from tripod.ledger.locator import no_team, team_of
 from tripod.projections import BLOCKED, BUS, FILES, LOG, TEMPORARY, UNMERGED, UNMERGED_CURE, layout
 from tripod.recovery import rebuild as recover
 from tripod.team import adoption
-from tripod.team.access import opened_at
+from tripod.team.access import has_runs, opened_at
 from tripod.team.adoption import PATH, add_ignore_lines, missing_ignore_lines
 from tripod.team.team import FUTURE_US, Team
 from tripod.verify.anchors.anchors import AnchorOptions
@@ -38,6 +38,7 @@ from tripod.verify.checks.worker_lifecycle import logs_altered
 from tripod.verify.evidence import OpenEvidence, collect
 from tripod.verify.isolation.runs import EVENT
 from tripod.verify.run import run
+from tripod.workers.writer import record_ends
 
 SYNC, REBUILD, CLEAR, IGNORE = "sync", "rebuild", "clear", "ignore"
 """What ``--fix`` does: take all in and write what lags, rebuild, remove leftovers, add lines."""
@@ -446,9 +447,14 @@ def mend(found: Examined) -> Examined:
 def _act(root: str, act: Callable[[Team], object]) -> None:
     """Have an act done; where pages of the database are damaged, on one written anew."""
     try:
-        with opened_at(root) as team:
-            act(team)
+        _act_once(root, act)
     except PagesDamagedError:
         recover.renew_aloud(root)
-        with opened_at(root) as team:
-            act(team)
+        _act_once(root, act)
+
+
+def _act_once(root: str, act: Callable[[Team], object]) -> None:
+    with opened_at(root) as team:
+        if has_runs(team):
+            record_ends(team)
+        act(team)

@@ -7,14 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from tripod.errors import (
-    LedgerDamagedError,
-    MalformedError,
-    NoTeamError,
-    RefusedError,
-    TooLargeError,
-    UnwritableError,
-)
+from tripod.errors import LedgerDamagedError, NoTeamError, UnwritableError
 from tripod.ledger import DATABASE, SPOOL
 from tripod.ledger.sqlite.store import is_malformed, pages_damaged
 from tripod.output import remark
@@ -87,7 +80,6 @@ def opened_at(root: str, begin: Callable[[], None] | None = None) -> Iterator[Te
             )
         with team:
             try:
-                _look_after_workers(team)
                 yield team
             finally:
                 print_warnings(team.warnings)
@@ -116,22 +108,19 @@ def _holding(root: str) -> Team | None:
     return None
 
 
-def _look_after_workers(team: Team) -> None:
-    """Record what became of running programs: every command does this for its predecessors."""
-    left: list[str] = []
+def has_runs(team: Team) -> bool:
+    """Whether programs of workers were at work, which may have ended since.
+
+    Every command then records what became of them (``tripod.workers.writer.record_ends``). It asks
+    here first, for that module is long to import.
+    """
     try:
         found = team.store.db.execute("SELECT 1 FROM workers WHERE open = 1 LIMIT 1").fetchone()
     except sqlite3.OperationalError:
-        return  # tables of an earlier version: the act makes them anew
+        return False  # tables of an earlier version: the act makes them anew
     with suppress(OSError):
-        left = os.listdir(f"{team.root}/{SPOOL}")
-    if found or left:
-        from tripod.workers.writer import look_after
-
-        try:
-            look_after(team)
-        except (MalformedError, OSError, RefusedError, TooLargeError, UnwritableError) as error:
-            team.warnings.append(f"what became of the workers was not recorded: {error}")
+        return bool(found or os.listdir(f"{team.root}/{SPOOL}"))
+    return bool(found)
 
 
 def print_warnings(warnings: Sequence[str]) -> None:

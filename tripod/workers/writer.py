@@ -35,6 +35,7 @@ from tripod.errors import (
     NotFoundError,
     RefusedError,
     TooLargeError,
+    UnwritableError,
 )
 from tripod.ledger import Draft
 from tripod.ledger.files import open_plain
@@ -407,6 +408,14 @@ def look_after(team: Team, names: Iterable[str] | None = None) -> None:
     jobs.sweep(team)
     if first is not None:
         raise first
+
+
+def record_ends(team: Team) -> None:
+    """Look after all workers for a command that is about another thing: a failure is a warning."""
+    try:
+        look_after(team)
+    except (MalformedError, OSError, RefusedError, TooLargeError, UnwritableError) as error:
+        team.warnings.append(f"what became of the workers was not recorded: {error}")
 
 
 def _look_after(team: Team, name: str, *, dismissed: bool) -> None:
