@@ -116,15 +116,14 @@ def publish(
     ``source`` and ``type_`` are one line without a slash each, of at most 127 bytes; ``payload``
     has at most 1 MiB. Within ``dedup_window`` seconds an equal pending (source, type) drops this
     one; 0 is off, None takes the configuration's, which counts for no decision of the team's
-    Scribe.
-
-    Raises:
-        BadArgumentError: an argument breaks its rule.
-        DuplicateDroppedError: an equal event is pending within the window.
+    Scribe. Raises BadArgumentError (an argument breaks its rule), DuplicateDroppedError (an equal
+    event is pending within the window).
     """
     judge_event(source, type_, priority, payload)
     with team.act(hasty=True, joins=True, by=source) as act:
-        window = _dedup_window(team, source, type_) if dedup_window is None else dedup_window
+        window = settings(team)["dedup_window"] if dedup_window is None else dedup_window
+        if dedup_window is None and type_ in _NO_DUPLICATES and source in (_SCRIBE, team.scribe):
+            window = 0  # two decisions within the configured window are two; so are checkpoints
         if window:
             # An event dated ahead of us is no nearer for that: it blocks its key for no longer.
             span = window * 1_000_000
@@ -145,14 +144,6 @@ def publish(
         return str(draft.body["name"])[len(team.queue) :]
 
 
-def _dedup_window(team: Team, source: str, type_: str) -> int:
-    """The configured window; two decisions within it are two, and so are two checkpoints."""
-    window: int = settings(team)["dedup_window"]
-    if window and type_ in _NO_DUPLICATES and source in (_SCRIBE, team.scribe):
-        return 0
-    return window
-
-
 def queue_of(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
     """The condition that an event is of the queue that is worked on: SQL, and its values."""
     return in_queue(team.queue, alone=not team.disk.places.added, column=column)
@@ -161,17 +152,15 @@ def queue_of(team: Team, column: str = "name") -> tuple[str, tuple[str, ...]]:
 def check(team: Team, handle: str | None = None) -> Iterator[PendingEvent]:
     """Pending events, most urgent first, then oldest; ``handle``: of this source only.
 
-    Raises:
-        BadArgumentError: no source can have this name.
+    Raises BadArgumentError (no source can have this name).
     """
     _check_source(handle)
     where, values = queue_of(team)
-    if handle is not None:
-        where, values = f"{where} AND source = ?", (*values, handle)
     rows = team.store.db.execute(
         "SELECT priority, name, us, source, type FROM events INDEXED BY events_pending"
-        f" WHERE acked IS NULL{where} ORDER BY priority, us, name",
-        values,
+        f" WHERE acked IS NULL{where} AND source = coalesce(?, source)"
+        " ORDER BY priority, us, name",
+        (*values, handle),
     )
     skip = len(team.queue)
     for priority, name, us, source, type_ in rows:
@@ -188,8 +177,7 @@ def _check_source(handle: str | None) -> None:
 def full_name(team: Team, name: str) -> str:
     """An event's name in the ledger: after the queue that it is of, where that was added.
 
-    Raises:
-        BadArgumentError: not the name of an event.
+    Raises BadArgumentError (not the name of an event).
     """
     front = name[: name.rfind("/") + 1]
     if not front or front not in team.disk.places.queues():
@@ -203,9 +191,7 @@ def full_name(team: Team, name: str) -> str:
 def find_pending(team: Team, name: str) -> int:
     """The entry that published a pending event.
 
-    Raises:
-        BadArgumentError: not the name of an event.
-        NotFoundError: it is not pending.
+    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending).
     """
     name = full_name(team, name)
     row = team.store.db.execute(
@@ -221,9 +207,8 @@ def find_pending(team: Team, name: str) -> int:
 def read(team: Team, name: str, *, processed: bool = False) -> bytes:
     """The bytes of a pending event's file; with ``processed`` also of an acknowledged one's.
 
-    Raises:
-        BadArgumentError: not the name of an event.
-        NotFoundError: it is not pending, or its file is pruned.
+    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending, or its
+    file is pruned).
     """
     try:
         return event_bytes(team.source, team.source.body(find_pending(team, name)))
@@ -307,16 +292,15 @@ def claim_on(team: Team, event: int, now_us: int = -1) -> Claim | None:
 def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> int:
     """Acknowledge all pending events (of the source ``handle``), claimed or not; give how many.
 
-    Raises:
-        BadArgumentError: no source can have this name; it would not mean all.
+    Raises BadArgumentError (no source can have this name; it would not mean all).
     """
     _check_source(handle)
     with team.act(joins=True, by=actor) as act:
         where, values = queue_of(team)
-        if handle is not None:
-            where, values = f"{where} AND source = ?", (*values, handle)
         rows = act.transaction.tables.execute(
-            f"SELECT name, seq FROM events WHERE acked IS NULL{where}", values
+            "SELECT name, seq FROM events"
+            f" WHERE acked IS NULL{where} AND source = coalesce(?, source)",
+            (*values, handle),
         )
         events: dict[str, int] = dict(rows.fetchall())
         lost = _taken_by_others(team, act, team.files.moves.take(list(events)), events)
@@ -334,10 +318,8 @@ def ack_all(team: Team, handle: str | None = None, *, actor: str = NOBODY) -> in
 def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> PruneResult:
     """Delete the oldest processed events' files until at most ``max_bytes`` are left.
 
-    The entries stay: what is pruned is the file. None takes the configuration's limit.
-
-    Raises:
-        BadArgumentError: the limit is no positive number.
+    The entries stay: what is pruned is the file. None takes the configuration's limit. Raises
+    BadArgumentError (the limit is no positive number).
     """
     if max_bytes is not None and max_bytes <= 0:
         raise BadArgumentError(f"max-bytes: {max_bytes} is no positive number of bytes")
@@ -350,35 +332,29 @@ def prune(team: Team, max_bytes: int | None = None, *, actor: str = NOBODY) -> P
         left: int = db.execute(
             f"SELECT coalesce(sum(size), 0) FROM events WHERE acked IS NOT NULL{where}", values
         ).fetchone()[0]
-        gone: list[tuple[str, int]] = []
+        sizes: dict[str, int] = {}
         sql = f"SELECT name, size FROM events WHERE acked IS NOT NULL{where} ORDER BY us, name"
         rows = db.execute(sql, values)
         while left > limit:
             name, size = rows.fetchone()
-            gone.append((name, size))
+            sizes[name] = size
             left -= size
         rows.close()
+        for name in sizes:  # what somebody edited is no copy of ours: its bytes are kept first
+            path = f"{BUS.folder}/processed/{name}"
+            want = BUS.render(act.source, path)
+            have = digest_of(act.disk, path)
+            if not have:  # who acknowledged it died before it was moved
+                path = f"{BUS.folder}/{name}"
+                have = digest_of(act.disk, path)
+            if want is not None and have not in ("", sha256(want.data).hexdigest()):
+                act.displace(path, "it differed from the ledger when it was pruned")
         from tripod.projections import names_in_bodies
 
-        _keep_edited(act, [name for name, _ in gone])
-        sizes = dict(gone)
         for names in names_in_bodies(list(sizes)):
             size = sum(sizes[name] for name in names)
             act.append([PRUNED.draft({"names": names, "bytes": size}, actor)])
-        return PruneResult(len(gone), left, limit, done)
-
-
-def _keep_edited(act: Act, names: list[str]) -> None:
-    """A processed event that somebody edited is no copy of ours: its bytes are kept first."""
-    for name in names:
-        path = f"{BUS.folder}/processed/{name}"
-        want = BUS.render(act.source, path)
-        have = digest_of(act.disk, path)
-        if not have:  # who acknowledged it died before it was moved
-            path = f"{BUS.folder}/{name}"
-            have = digest_of(act.disk, path)
-        if want is not None and have not in ("", sha256(want.data).hexdigest()):
-            act.displace(path, "it differed from the ledger when it was pruned")
+        return PruneResult(len(sizes), left, limit, done)
 
 
 def status(team: Team, now_us: int) -> Status:

@@ -43,7 +43,7 @@ from tripod.errors import BadArgumentError, NotFoundError
 from tripod.ledger.kinds.bus import CLAIMED, RELEASED, SEEN
 from tripod.projections import BUS
 from tripod.projections.bus.format import PRIORITIES
-from tripod.team.act import Act, draft_event
+from tripod.team.act import draft_event
 from tripod.team.intake import take_in
 from tripod.team.team import Team
 
@@ -64,7 +64,15 @@ class Watch:
             told: False looks again and asks the kernel for nothing.
         """
         self._every = every
-        self._fd = _inotify(folders) if told else -1
+        self._fd = -1  # where the kernel has none, or too few
+        if told and sys.platform.startswith("linux"):
+            import ctypes
+
+            libc = ctypes.CDLL(None, use_errno=True)
+            self._fd = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+            paths = map(os.fsencode, folders)
+            if any(libc.inotify_add_watch(self._fd, path, _CHANGES) < 0 for path in paths):
+                self.__exit__()
 
     @property
     def is_told(self) -> bool:
@@ -91,25 +99,6 @@ class Watch:
             os.read(self._fd, _ROOM)
 
 
-def _inotify(folders: Sequence[str]) -> int:
-    """A descriptor that can be read once something happened; -1 where the kernel has none."""
-    if not sys.platform.startswith("linux"):
-        return -1
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd: int = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-    if fd >= 0 and any(
-        libc.inotify_add_watch(fd, os.fsencode(folder), _CHANGES) < 0 for folder in folders
-    ):
-        os.close(fd)
-        return -1
-    return fd
-
-
-# Readers ----------------------------------------------------------------------------------------
-
-
 T = TypeVar("T")
 
 
@@ -129,10 +118,13 @@ class Unseen(NamedTuple):
 def unseen(team: Team, reader: str) -> Unseen:
     """The events that a reader was not shown yet; for a new reader all whose files are kept.
 
-    Raises:
-        BadArgumentError: not the handle of a reader.
+    Raises BadArgumentError (not the handle of a reader).
     """
-    _check_handle(reader, "reader")
+    from tripod.projections.chat.format import valid_handle
+
+    problem = valid_handle(reader)
+    if problem is not None:
+        raise BadArgumentError(f"reader: {problem.removeprefix('handle: ')}")
     db = team.store.db
     key = team.queue + reader  # in each queue a reader has a place of its own
     row = db.execute("SELECT up_to FROM readers WHERE reader = ?", (key,)).fetchone()
@@ -149,28 +141,15 @@ def unseen(team: Team, reader: str) -> Unseen:
         PendingEvent(PRIORITIES[priority], name[skip:], *rest) for priority, name, *rest, _ in rows
     ]
     acked = frozenset(name[skip:] for _, name, *_, acked in rows if acked is not None)
-    pruned = 0
-    if row is not None:
-        pruned = _count_published(team, seen + 1, size) - len(rows)
-    return Unseen(events, acked, pruned, size - 1)
-
-
-def _count_published(team: Team, start: int, stop: int) -> int:
-    """How many events of the queue that is worked on were published in a range of entries."""
-    if not (team.queue or team.disk.places.added):
-        found = team.store.kinds(start, stop).get("bus.published")
-        return 0 if found is None else found.number
-    entries = team.store.read(start, stop, kinds=("bus.published",))
-    fronts = (entry.data["name"].rpartition("/") for entry in entries)
-    return sum(front + slash == team.queue for front, slash, _ in fronts)
-
-
-def _check_handle(handle: str, name: str = "handle") -> None:
-    from tripod.projections.chat.format import valid_handle
-
-    problem = valid_handle(handle)
-    if problem is not None:
-        raise BadArgumentError(f"{name}: {problem.removeprefix('handle: ')}")
+    published = len(rows)
+    if row is not None and (team.queue or team.disk.places.added):
+        entries = team.store.read(seen + 1, size, kinds=("bus.published",))
+        fronts = (entry.data["name"].rpartition("/") for entry in entries)
+        published = sum(front + slash == team.queue for front, slash, _ in fronts)
+    elif row is not None:
+        found = team.store.kinds(seen + 1, size).get("bus.published")
+        published = 0 if found is None else found.number
+    return Unseen(events, acked, published - len(rows), size - 1)
 
 
 def mark_seen(team: Team, reader: str, found: Unseen) -> None:
@@ -196,10 +175,8 @@ def wait(
 
     ``look`` gives None where there is nothing yet. It is asked again whenever the queue may have
     changed, after ``poll-interval`` seconds of the configuration in any case, and after the seconds
-    that ``soon`` gives. A ``timeout`` of None waits for ever.
-
-    Raises:
-        NotFoundError: the time is over.
+    that ``soon`` gives. A ``timeout`` of None waits for ever. Raises NotFoundError (the time is
+    over).
     """
     config = settings(team)
     until = inf if timeout is None else time.monotonic() + timeout
@@ -220,10 +197,7 @@ def wait(
 def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[PendingEvent]:
     """Wait until an event is pending (of the source ``handle``); give all that are.
 
-    ``timeout`` is in seconds; None waits for ever.
-
-    Raises:
-        NotFoundError: none came in time.
+    ``timeout`` is in seconds; None waits for ever. Raises NotFoundError (none came in time).
     """
     return wait(team, lambda: list(check(team, handle)) or None, timeout)
 
@@ -231,11 +205,8 @@ def wait_pending(team: Team, handle: str | None, timeout: float | None) -> list[
 def wait_unseen(team: Team, reader: str, timeout: float | None) -> Unseen:
     """Wait until there is an event that the reader was not shown; give all of them.
 
-    ``timeout`` is in seconds; None waits for ever.
-
-    Raises:
-        BadArgumentError: not the handle of a reader.
-        NotFoundError: none came in time.
+    ``timeout`` is in seconds; None waits for ever. Raises BadArgumentError (not the handle of a
+    reader), NotFoundError (none came in time).
     """
 
     def look() -> Unseen | None:
@@ -243,9 +214,6 @@ def wait_unseen(team: Team, reader: str, timeout: float | None) -> Unseen:
         return found if found.events or found.pruned else None
 
     return wait(team, look, timeout)
-
-
-# Claims -----------------------------------------------------------------------------------------
 
 
 LEASE = 300  # seconds
@@ -280,19 +248,29 @@ class Recovery(NamedTuple):
 def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEASE) -> Claim:
     """Take an event for ``lease`` seconds: the one named, or the most urgent that nobody has.
 
-    The current holder gets a new lease.
-
-    Raises:
-        BadArgumentError: an argument breaks its rule.
-        NotFoundError: it is not pending, or somebody else has it; or no event is pending.
+    The current holder gets a new lease. Raises BadArgumentError (an argument breaks its rule),
+    NotFoundError (it is not pending, or somebody else has it; or no event is pending).
     """
     _check_holder(holder)
     if not 0 < lease <= MAX_LEASE:
         raise BadArgumentError(f"lease: {lease} is no number of seconds from 1 to {MAX_LEASE}")
     with team.act(hasty=True, joins=True, by=holder) as act:
-        event, found = _free_event(team, act, holder, name)
+        if name is not None:
+            event, found = find_for(team, act, name), full_name(team, name)
+        else:
+            where, values = queue_of(team, "e.name")
+            sql = _FREE.format(where=where)
+            row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
+            if row is None and team.files.uncounted:
+                take_in(act)
+                row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
+            if row is None:
+                raise NotFoundError("no event to take: none is pending that nobody has")
+            event, found = row
         last = claim_on(team, event)
         again = last is not None and last.holder == holder and last.until_us > act.now_us
+        if last is not None and last.until_us > act.now_us and not again:
+            raise NotFoundError(f"{name} {last.told}: `claim` without a name takes another one")
         attempt = 1 if last is None else last.attempt + (not again)
         until = act.now_us + lease * 1_000_000
         draft = CLAIMED.draft(
@@ -305,11 +283,8 @@ def claim(team: Team, holder: str, name: str | None = None, *, lease: int = LEAS
 def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = LEASE) -> Claim:
     """Take the most urgent event that nobody has, or wait until there is one.
 
-    ``lease`` and ``timeout`` are in seconds; a ``timeout`` of None waits for ever.
-
-    Raises:
-        BadArgumentError: an argument breaks its rule.
-        NotFoundError: there was none in time.
+    ``lease`` and ``timeout`` are in seconds; a ``timeout`` of None waits for ever. Raises
+    BadArgumentError (an argument breaks its rule), NotFoundError (there was none in time).
     """
 
     def look() -> Claim | None:
@@ -325,36 +300,21 @@ def wait_claim(team: Team, holder: str, timeout: float | None, *, lease: int = L
     return wait(team, look, timeout, soon=soon)
 
 
-def _check_holder(holder: str) -> None:
-    _check_handle(holder)
-    if holder == NOBODY:
-        raise BadArgumentError(f"handle: {NOBODY!r} stands for a caller that gave no name")
+def _check_holder(handle: str) -> None:
+    from tripod.projections.chat.format import valid_handle
 
-
-def _free_event(team: Team, act: Act, holder: str, name: str | None) -> tuple[int, str]:
-    if name is not None:
-        event = find_for(team, act, name)
-        taken = claim_on(team, event, act.now_us)
-        if taken is not None and taken.holder != holder:
-            raise NotFoundError(f"{name} {taken.told}: `claim` without a name takes another one")
-        return event, full_name(team, name)
-    where, values = queue_of(team, "e.name")
-    sql = _FREE.format(where=where)
-    row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
-    if row is None and team.files.uncounted:
-        take_in(act)
-        row = team.store.db.execute(sql, (act.now_us, *values)).fetchone()
-    if row is None:
-        raise NotFoundError("no event to take: none is pending that nobody has")
-    return row[0], row[1]
+    problem = valid_handle(handle)
+    if problem is None and handle == NOBODY:
+        problem = f"handle: {NOBODY!r} stands for a caller that gave no name"
+    if problem is not None:
+        raise BadArgumentError(problem)
 
 
 def release(team: Team, holder: str, name: str) -> None:
     """Give an event back before the lease ends.
 
-    Raises:
-        BadArgumentError: not the name of an event.
-        NotFoundError: it is not pending, or not in these hands.
+    Raises BadArgumentError (not the name of an event), NotFoundError (it is not pending, or not in
+    these hands).
     """
     with team.act(hasty=True, joins=True, by=holder) as act:
         event = find_for(team, act, name)
@@ -379,10 +339,8 @@ def _live_claims(team: Team, now_us: int) -> list[tuple[Any, ...]]:
 def recover(team: Team, handle: str) -> Recovery:
     """Start anew: what is pending, most urgent first; the claims of the life before are released.
 
-    A ``heartbeat`` event tells the others, and no dedup window drops it.
-
-    Raises:
-        BadArgumentError: no handle.
+    A ``heartbeat`` event tells the others, and no dedup window drops it. Raises BadArgumentError
+    (no handle).
     """
     _check_holder(handle)
     with team.act(joins=True, by=handle) as act:

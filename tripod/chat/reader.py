@@ -7,8 +7,7 @@ shown. Source: spec nbs-compat C2, C10.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tripod.chat.writer import ChatMessage, span_named
-from tripod.errors import BadArgumentError
+from tripod.chat.writer import ChatMessage, refuse, span_named
 from tripod.projections import CHAT, content_bytes
 from tripod.projections.chat.format import valid_handle
 from tripod.projections.chat.tables import Span
@@ -76,10 +75,7 @@ def messages(
 
     ``last`` gives the newest so many, ``window`` chooses more closely and replaces it. ``since``:
     only those after this handle's newest message, also where that stands in an archive by now; all
-    of the file, if it never spoke.
-
-    Raises:
-        NotFoundError: there is no such chat.
+    of the file, if it never spoke. Raises NotFoundError (there is no such chat).
     """
     shown = span_named(team, name)
     window = window or Window(last)
@@ -114,24 +110,26 @@ def _message(team: Team, row: Row, body: dict[str, Any]) -> ChatMessage:
     return ChatMessage(row[0], row[1], body["handle"], body["time"], text)
 
 
-def _judge_handle(handle: str) -> None:
-    problem = valid_handle(handle)
-    if problem is not None:
-        raise BadArgumentError(problem)
-
-
 def unread(team: Team, name: str, handle: str, window: Window | None = None) -> list[ChatMessage]:
     """Messages of a channel that ``handle`` has not read, oldest first, archived ones too.
 
-    Its own are left out. They stay unread until ``mark_read`` notes that they were shown.
-
-    Raises:
-        BadArgumentError: the handle breaks its rule, or the channel's name does.
-        NotFoundError: there is no such channel.
+    Its own are left out. They stay unread until ``mark_read`` notes that they were shown. Raises
+    BadArgumentError (the handle breaks its rule, or the channel's name does), NotFoundError (there
+    is no such channel).
     """
-    _judge_handle(handle)
+    refuse(valid_handle(handle))
     channel = span_named(team, name).channel
-    _look_at_positions(team, channel)
+    path = f"{CHAT.folder}/{channel}.chat"
+    stat = team.disk.stat(f"{path}.cursors")
+    if stat is not None:
+        from tripod.projections import load
+
+        known = load(team.store.db).get(f"{path}.cursors")
+        if known is None or known.stat != stat:  # the original tool moved some
+            from tripod.team.intake import take_positions
+
+            with team.act(locks=[path], joins=True) as act:
+                take_positions(act, channel)
     rows = list(unread_rows(team.source, channel, handle))
     if window is None or window == Window():
         return _messages(team, [(*row, 0) for row in rows])
@@ -140,32 +138,14 @@ def unread(team: Team, name: str, handle: str, window: Window | None = None) -> 
     return _messages(team, window.cut([row for row in _rows(team, every) if row[0] in wanted]))
 
 
-def _look_at_positions(team: Team, channel: str) -> None:
-    """Take in what the original tool moved, if its file is there and is not as we left it."""
-    from tripod.projections import load
-
-    path = f"{CHAT.folder}/{channel}.chat.cursors"
-    stat = team.disk.stat(path)
-    if stat is None:
-        return
-    known = load(team.store.db).get(path)
-    if known is None or known.stat != stat:
-        from tripod.team.intake import take_positions
-
-        with team.act(locks=[f"{CHAT.folder}/{channel}.chat"], joins=True) as act:
-            take_positions(act, channel)
-
-
 def search(
     team: Team, name: str, pattern: str, *, handle: str | None = None, archives: bool = False
 ) -> Iterator[ChatMessage]:
     """Messages that hold ``pattern`` as text, oldest first: ``hits`` without their places.
 
     Upper and lower case of ASCII letters are alike. ``handle``: only messages of this sender;
-    ``archives``: also messages that were split off into archives.
-
-    Raises:
-        NotFoundError: there is no such chat.
+    ``archives``: also messages that were split off into archives. Raises NotFoundError (there is no
+    such chat).
     """
     for hit in hits(team, name, pattern, handle=handle, archives=archives):
         yield hit.message
@@ -182,10 +162,7 @@ def hits(
 ) -> Iterator[Hit]:
     """Messages that hold ``pattern`` as text, upper and lower case alike (ASCII), oldest first.
 
-    ``archives``: also those that were split off.
-
-    Raises:
-        NotFoundError: there is no such chat.
+    ``archives``: also those that were split off. Raises NotFoundError (there is no such chat).
     """
     shown = span_named(team, name)
     wanted = _lower(pattern)
@@ -227,10 +204,7 @@ def indexed(
 
     ``first`` and ``stop`` are indexes in the file, from 0. The ``last`` of the window is taken
     first, of all messages of the file. ``handles``: only of these; ``text``: only those that hold
-    it, upper and lower case alike (ASCII).
-
-    Raises:
-        NotFoundError: there is no such chat.
+    it, upper and lower case alike (ASCII). Raises NotFoundError (there is no such chat).
     """
     window = window or Window()
     rows = _rows(team, span_named(team, name))
@@ -245,11 +219,7 @@ def indexed(
 
 
 def count(team: Team, name: str) -> int:
-    """How many messages a chat's file shows.
-
-    Raises:
-        NotFoundError: there is no such chat.
-    """
+    """How many messages a chat's file shows (NotFoundError: there is no such chat)."""
     shown = span_named(team, name)
     return int(team.store.db.execute(f"SELECT count(*) {_SHOWN}", shown).fetchone()[0])
 
@@ -258,10 +228,8 @@ def participants(team: Team, name: str) -> list[tuple[str, int]]:
     """Handles in the order in which they first spoke, and how many messages of each a file holds.
 
     A split takes messages to an archive: the counts are those of the file, as the document of
-    ``nbs-chat`` has it, and not the ones in its header, which count every message ever sent.
-
-    Raises:
-        NotFoundError: there is no such chat.
+    ``nbs-chat`` has it, and not the ones in its header, which count every message ever sent. Raises
+    NotFoundError (there is no such chat).
     """
     return team.store.db.execute(
         "SELECT l.handle, count(*) FROM lines l LEFT JOIN participants p"
@@ -278,13 +246,10 @@ def poll(
     """Wait for messages that others than ``handle`` send from now on; give all that came, if any.
 
     ``rest`` gives how many seconds are left. ``wait`` waits until something may have happened, for
-    at most so many seconds.
-
-    Raises:
-        BadArgumentError: the handle breaks its rule.
-        NotFoundError: there is no such channel.
+    at most so many seconds. Raises BadArgumentError (the handle breaks its rule), NotFoundError
+    (there is no such channel).
     """
-    _judge_handle(handle)
+    refuse(valid_handle(handle))
     team.refresh()
     later = span_named(team, name)
     later = Span(later.channel, later.stop, 2**62)

@@ -53,26 +53,19 @@ class Deletion(NamedTuple):
     kept: int
 
 
-# Channels --------------------------------------------------------------------------------------
-
-
 def channel_name(name: str, fronts: Sequence[str] = ()) -> str:
     """The channel that an argument names, with or without ``.chat``.
 
-    ``fronts`` are the added folders in which it may lie: ``<name>/``.
-
-    Raises:
-        BadArgumentError: it cannot be a channel.
+    ``fronts`` are the added folders in which it may lie: ``<name>/``. Raises BadArgumentError (it
+    cannot be a channel).
     """
     channel = name.removesuffix(".chat")
     front = channel[: channel.rfind("/") + 1]
-    problem = format_.valid_channel(channel[len(front) :] if front in fronts else channel)
-    if problem is not None:
-        raise BadArgumentError(problem)
+    refuse(format_.valid_channel(channel[len(front) :] if front in fronts else channel))
     return channel
 
 
-def no_channel(team: Team, channel: str) -> NotFoundError:
+def _no_channel(team: Team, channel: str) -> NotFoundError:
     """The error to raise where there is no such channel; it names those that there are."""
     rows = team.store.db.execute("SELECT channel FROM channels WHERE closed = 0 ORDER BY 1")
     known = ", ".join(name for (name,) in rows)
@@ -83,16 +76,14 @@ def no_channel(team: Team, channel: str) -> NotFoundError:
 def span_named(team: Team, name: str) -> Span:
     """The messages that a file shows: the live one of a channel, or an archive.
 
-    Raises:
-        BadArgumentError: it can be neither.
-        NotFoundError: there is no such file.
+    Raises BadArgumentError (it can be neither), NotFoundError (there is no such file).
     """
     stem = name.removesuffix(".chat")
     found = span_of(team.store.db, stem)
     if found is None:
         if format_.parse_archive_name(stem) is None:
             channel_name(stem, team.disk.places.chats())
-        raise no_channel(team, stem)
+        raise _no_channel(team, stem)
     return found
 
 
@@ -127,7 +118,7 @@ def _writable(team: Team, name: str) -> tuple[str, str]:
             raise RefusedError(f"{stem} is an archive and never changes; the channel is {row[0]}")
         stem = channel_name(stem, team.disk.places.chats())
         if not team.disk.is_file(f"{CHAT.folder}/{stem}.chat"):
-            raise no_channel(team, stem)
+            raise _no_channel(team, stem)
     return stem, f"{CHAT.folder}/{stem}.chat"
 
 
@@ -140,7 +131,7 @@ def _act_on(
     with team.act(locks=[path], hasty=hasty, joins=True, by=by) as act:
         live = live_span(act, channel)
         if live is None:
-            raise no_channel(team, channel)
+            raise _no_channel(team, channel)
         take_positions(act, channel)
         yield act, live
 
@@ -149,11 +140,8 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     """Begin a channel; give the path of its file.
 
     One whose file was moved away or removed begins anew under its name: its messages stay in the
-    ledger, and in the file that was moved.
-
-    Raises:
-        BadArgumentError: not a channel's name.
-        RefusedError: it is there already.
+    ledger, and in the file that was moved. Raises BadArgumentError (not a channel's name),
+    RefusedError (it is there already).
     """
     channel = channel_name(name, team.disk.places.chats())
     path = f"{CHAT.folder}/{channel}.chat"
@@ -179,21 +167,15 @@ def create(team: Team, name: str, *, actor: str = "unknown") -> str:
     return full
 
 
-# Sending ---------------------------------------------------------------------------------------
-
-
 def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) -> ChatMessage:
     """Say ``text`` as ``handle`` in a channel, with the events that tell the others.
 
     A handle is one word of 1 to 63 bytes; a text has at most 1 MiB, and an empty one is sent
     without events. ``human``: it comes from a person's terminal, and ``human-input`` is published
-    as well.
-
-    Raises:
-        BadArgumentError: an argument breaks its rule.
-        NotFoundError: there is no such channel.
+    as well. Raises BadArgumentError (an argument breaks its rule), NotFoundError (there is no such
+    channel).
     """
-    _refuse(format_.valid_handle(handle) or format_.valid_text(text))
+    refuse(format_.valid_handle(handle) or format_.valid_text(text))
     with _act_on(team, name, handle, hasty=True) as (act, live):
         return _say(act, live, handle, text, human=human)
 
@@ -201,16 +183,15 @@ def send(team: Team, name: str, handle: str, text: str, *, human: bool = False) 
 def post(team: Team, name: str, text: str, *, as_: str = WARNING) -> ChatMessage:
     """Post a tool's message, as ``WARNING`` or ``ERROR``; no event tells of it.
 
-    Raises:
-        BadArgumentError: the text breaks its rule.
-        NotFoundError: there is no such channel.
+    Raises BadArgumentError (the text breaks its rule), NotFoundError (there is no such channel).
     """
-    _refuse(format_.valid_text(text))
+    refuse(format_.valid_text(text))
     with _act_on(team, name, as_, hasty=True) as (act, live):
         return _say(act, live, as_, text, tell=False)
 
 
-def _refuse(problem: str | None) -> None:
+def refuse(problem: str | None) -> None:
+    """Raise BadArgumentError with the rule that an argument breaks, unless that is None."""
     if problem is not None:
         raise BadArgumentError(problem)
 
@@ -242,9 +223,15 @@ def _say(
     draft = draft._replace(id=fresh_ids(1)[0][0])
     events: Iterable[Draft] = ()
     if text and tell:
-        events = _announced(act, draft, text, _addressees(act, channel, handle, said), human=human)
+        events = _announced(act, draft, text, said, human=human)
     seq = act.append([draft, *events])[0].seq
-    if _rotate(act, channel, time):
+    longer = live._replace(stop=live.stop + 1)
+    # Only where it may hold more than the original tools bear are the lines counted.
+    if (
+        longer.stop - longer.first > ROTATE_ABOVE
+        and count_lines(act.transaction.tables, longer) > ROTATE_ABOVE
+    ):
+        _split_off(act, longer, ROTATE_COUNT, time)
         show_positions(act, channel)
     elif tell:
         show_positions(act, channel, [handle])
@@ -260,69 +247,44 @@ _UNHEARD_OF = (
 )
 
 
-def _addressees(
-    act: Act, channel: str, sender: str, said: Sequence[ParsedMention]
-) -> list[ParsedMention]:
-    """The mentioned handles, ``@team`` as all who spoke or read in the channel.
+_PEOPLE = (
+    "SELECT handle FROM (SELECT handle, place FROM participants WHERE channel = ?1"
+    " UNION ALL SELECT handle, 2147483647 FROM cursors WHERE channel = ?1)"
+    " WHERE handle <> ?2 GROUP BY handle ORDER BY min(place), handle"
+)
 
-    An unknown handle gives a warning: nobody may ever notice the message.
+
+def _announced(
+    act: Act, message: Draft, text: str, addressed: Sequence[ParsedMention], *, human: bool
+) -> Iterator[Draft]:
+    """The events of a message. No dedup window drops them.
+
+    ``@team`` addresses all who spoke or read in the channel, but for the tools that post there. An
+    unknown handle gives a warning: nobody may ever notice the message.
     """
-    found: dict[str, How] = {}
-    strength = tuple(EVENTS)
-    db = act.transaction.tables
-    for handle, how in said:
+    sender, found = message.actor, dict[str, How]()
+    db, strength = act.transaction.tables, tuple(EVENTS)
+    for handle, how in addressed:
         names = [handle]
         if handle == TEAM:
-            names = [name for name in _people(act, channel) if name != sender]
+            rows = db.execute(_PEOPLE, (message.body["channel"], sender)).fetchall()
+            names = [name for (name,) in rows if name != "sidecar" and not name.startswith("[")]
         elif db.execute(_UNHEARD_OF, {"handle": handle, "sender": sender}).fetchone():
             act.warn(f"@{handle}: nobody of that name has spoken or read in a chat of this team")
         for name in names:
             found[name] = max(found.get(name, how), how, key=strength.index)
-    return [ParsedMention(handle, how) for handle, how in found.items()]
-
-
-def _people(act: Act, channel: str) -> list[str]:
-    """All who spoke or read in a channel, but for the tools that post there."""
-    rows = act.transaction.tables.execute(
-        "SELECT handle FROM (SELECT handle, place FROM participants WHERE channel = ?1"
-        " UNION ALL SELECT handle, 2147483647 FROM cursors WHERE channel = ?1)"
-        " GROUP BY handle ORDER BY min(place), handle",
-        (channel,),
-    ).fetchall()
-    return [name for (name,) in rows if name != "sidecar" and not name.startswith("[")]
-
-
-def _announced(
-    act: Act, message: Draft, text: str, to: Iterable[ParsedMention], *, human: bool
-) -> Iterator[Draft]:
-    """The events of a message. No dedup window drops them."""
-    handle = message.actor
     said: list[tuple[str, str, str, str, str | None]] = [
-        ("nbs-chat", "chat-message", "normal", f"{handle}: {text}", None)
+        ("nbs-chat", "chat-message", "normal", f"{sender}: {text}", None)
     ]
     if human:
-        said.append(("nbs-chat-terminal", "human-input", "high", f"{handle}: {text}", None))
-    for name, how in to:
-        payload = f"@{name} from {handle}: {text}"
+        said.append(("nbs-chat-terminal", "human-input", "high", f"{sender}: {text}", None))
+    for name, how in found.items():
+        payload = f"@{name} from {sender}: {text}"
         said.append(("nbs-chat", *EVENTS[how], payload, name))
     for source, type_, priority, payload, addressee in said:
         # A signal, not a report: what does not fit is in the chat (no character is split).
         cut = payload.encode()[:MAX_SIGNAL].decode(errors="ignore")
         yield draft_event(act, source, type_, priority, cut, cause=message, to=addressee)
-
-
-# Splitting off ---------------------------------------------------------------------------------
-
-
-def _rotate(act: Act, channel: str, time: int) -> bool:
-    """Split the oldest lines off when the live file holds more than the original tools bear."""
-    live = live_span(act, channel)
-    if live is None or live.stop - live.first <= ROTATE_ABOVE:
-        return False
-    if count_lines(act.transaction.tables, live) <= ROTATE_ABOVE:
-        return False
-    _split_off(act, live, ROTATE_COUNT, time)
-    return True
 
 
 def _split_off(act: Act, live: Span, number: int, time: int) -> str:
@@ -354,9 +316,7 @@ def _split_off(act: Act, live: Span, number: int, time: int) -> str:
 def archive(team: Team, name: str, keep: int = ROTATE_COUNT) -> tuple[int, str]:
     """Split all but the newest ``keep`` lines off now; give how many, and the archive's path.
 
-    Raises:
-        BadArgumentError: it cannot be a channel.
-        NotFoundError: there is no such channel.
+    Raises BadArgumentError (it cannot be a channel), NotFoundError (there is no such channel).
     """
     with _act_on(team, name) as (act, live):
         number = count_lines(act.transaction.tables, live) - keep
@@ -367,20 +327,14 @@ def archive(team: Team, name: str, keep: int = ROTATE_COUNT) -> tuple[int, str]:
     return number, team.disk.full(f"{CHAT.folder}/{stem}.chat")
 
 
-# Deleting --------------------------------------------------------------------------------------
-
-
 def delete(
     team: Team, name: str, after: int, *, actor: str = "unknown", dry_run: bool = False
 ) -> Deletion:
     """Have the file forget all from its first message of the second ``after`` or later on.
 
     ``after`` is in seconds since 1970. The ledger forgets nothing, and says who asked for it.
-    ``dry_run`` only counts.
-
-    Raises:
-        BadArgumentError: it cannot be a channel.
-        NotFoundError: there is no such channel.
+    ``dry_run`` only counts. Raises BadArgumentError (it cannot be a channel), NotFoundError (there
+    is no such channel).
     """
     if dry_run:
         channel, _ = _writable(team, name)
@@ -447,34 +401,43 @@ def _forget(act: Act, live: Span, start: int, after: int, actor: str) -> None:
         act.append([kinds.DELETED.draft(body, actor)])
 
 
-# Reading positions -----------------------------------------------------------------------------
-
-
 def mark_read(team: Team, name: str, handle: str, shown: Iterable[int]) -> None:
     """Note that ``handle`` was shown the messages of these numbers, and no others.
 
-    ``name`` may be that of an archive: it means the channel that it was split off.
-
-    Raises:
-        BadArgumentError: the handle breaks its rule.
-        NotFoundError: there is no such channel.
+    ``name`` may be that of an archive: it means the channel that it was split off. Raises
+    BadArgumentError (the handle breaks its rule), NotFoundError (there is no such channel).
     """
-    numbers = sorted(set(shown))
-    if numbers:
-        channel = span_named(team, name).channel
-        _note_position(
-            team, channel, handle, lambda act, live: _read_more(act, live, handle, numbers)
-        )
+    ranges = [(number, number + 1) for number in set(shown)]
+    if not ranges:
+        return
+
+    def find(act: Act, live: Span) -> ReadPosition:
+        was = position(act.source, live.channel, handle) or ReadPosition()
+        rows = act.transaction.tables.execute(
+            "SELECT number FROM lines WHERE channel = ? AND number >= ?"
+            " AND (handle IS NULL OR gone IS NOT NULL OR (handle = ? AND number >= ?))",
+            (live.channel, was.upto, handle, was.lines),
+        ).fetchall()
+        own = [(number, number + 1) for (number,) in rows]
+        # All below the number is read, and above it these ranges.
+        upto, beyond = was.upto, list[tuple[int, int]]()
+        for first, stop in sorted([*map(tuple, was.beyond), *ranges, *own]):
+            if first <= upto:
+                upto = max(upto, stop)
+            elif beyond and first <= beyond[-1][1]:
+                beyond[-1] = (beyond[-1][0], max(stop, beyond[-1][1]))
+            else:
+                beyond.append((first, stop))
+        return ReadPosition(upto, beyond[-MAX_BEYOND:], live.stop)
+
+    _note_position(team, span_named(team, name).channel, handle, find)
 
 
 def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
     """Say that ``handle`` has read the live file up to the message of that index, and no more.
 
-    An index after the last message means all of them.
-
-    Raises:
-        BadArgumentError: the handle breaks its rule.
-        NotFoundError: there is no such channel.
+    An index after the last message means all of them. Raises BadArgumentError (the handle breaks
+    its rule), NotFoundError (there is no such channel).
     """
 
     def find(act: Act, live: Span) -> ReadPosition:
@@ -493,7 +456,7 @@ def set_position(team: Team, name: str, handle: str, index: int | None) -> None:
 def _note_position(
     team: Team, name: str, handle: str, find: Callable[[Act, Span], ReadPosition]
 ) -> None:
-    _refuse(format_.valid_handle(handle))
+    refuse(format_.valid_handle(handle))
     with _act_on(team, name, handle) as (act, live):
         at = find(act, live)
         body: kinds.Read = {
@@ -505,25 +468,3 @@ def _note_position(
         }
         act.append([kinds.READ.draft(body)])
         show_positions(act, live.channel, [handle])
-
-
-def _read_more(act: Act, live: Span, handle: str, shown: list[int]) -> ReadPosition:
-    """The position after these too: a number below which all is read, and ranges above it."""
-    was = position(act.source, live.channel, handle) or ReadPosition()
-    ranges = [tuple(part) for part in was.beyond] + [(number, number + 1) for number in shown]
-    rows = act.transaction.tables.execute(
-        "SELECT number FROM lines WHERE channel = ? AND number >= ?"
-        " AND (handle IS NULL OR gone IS NOT NULL OR (handle = ? AND number >= ?))",
-        (live.channel, was.upto, handle, was.lines),
-    )
-    ranges += [(number, number + 1) for (number,) in rows.fetchall()]
-    upto = was.upto
-    beyond: list[tuple[int, int]] = []
-    for first, stop in sorted(ranges):
-        if first <= upto:
-            upto = max(upto, stop)
-        elif beyond and first <= beyond[-1][1]:
-            beyond[-1] = (beyond[-1][0], max(stop, beyond[-1][1]))
-        else:
-            beyond.append((first, stop))
-    return ReadPosition(upto, beyond[-MAX_BEYOND:], live.stop)

@@ -81,8 +81,7 @@ def grammar_of(usage: str) -> Grammar:
 def take_apart(words: Sequence[str], usage: str, takes: Grammar) -> Words:
     """Take the words after a command's name apart; every refusal shows the usage line.
 
-    Raises:
-        BadArgumentError: a word is not UTF-8, or not what the command takes.
+    Raises BadArgumentError (a word is not UTF-8, or not what the command takes).
     """
     found: list[str] = []
     values: dict[str, str] = {}
@@ -207,8 +206,7 @@ class NbsCall(Call):
     def actor(self, option: str = "as", *, required: bool = False) -> str:
         """The handle that acts: as the option says, or the one of the worker's environment.
 
-        Raises:
-            BadArgumentError: that is no handle; or it is missing, and one is required.
+        Raises BadArgumentError (that is no handle; or it is missing, and one is required).
         """
         given = self.words.options.get(option)
         who = os.environ.get("NBS_HANDLE", "") if given is None else given

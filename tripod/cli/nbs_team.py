@@ -298,11 +298,8 @@ def team_of_log(path: str, *, make: bool = False, events: str | None = None) -> 
     """The team that has the file ``path`` as a decision log.
 
     A symbolic link to the log is the log. A log in a folder that is not the team's belongs to the
-    team from then on, with its archives. ``make`` makes its folder, as the original does.
-
-    Raises:
-        BadArgumentError: a log cannot have that name.
-        NotFoundError: no log is there.
+    team from then on, with its archives. ``make`` makes its folder, as the original does. Raises
+    BadArgumentError (a log cannot have that name), NotFoundError (no log is there).
     """
     from tripod.projections.decisions.format import log_name_problem
 

@@ -133,10 +133,8 @@ def text_argument(text: str | None, file: str | None, what: str) -> str:
     """A text given as argument, in a file, or on standard input (``--file -``), at most 1 MiB.
 
     The file may be a link to a regular file. A pipe is refused, since one that nobody writes to
-    would keep us waiting: ``--file -`` reads what is piped in.
-
-    Raises:
-        BadArgumentError: both or more than 1 MiB are given, or the file cannot be read as UTF-8.
+    would keep us waiting: ``--file -`` reads what is piped in. Raises BadArgumentError (both or
+    more than 1 MiB are given, or the file cannot be read as UTF-8).
     """
     if file is None:
         return text or ""
@@ -172,10 +170,8 @@ def _input_bytes(file: str) -> bytes:
 def moment(text: str | None, what: str) -> int | None:
     """Epoch seconds of ``30s 5m 2h 1d`` ago, of an epoch, or of ``2026-02-12T14:00:00``.
 
-    A moment without a zone is one of this host's. None stands for None.
-
-    Raises:
-        BadArgumentError: it is not one of these.
+    A moment without a zone is one of this host's. None stands for None. Raises BadArgumentError (it
+    is not one of these).
     """
     from tripod.projections import text as moments
 

@@ -272,10 +272,7 @@ def _logs(team: Team, chat: str, around: str) -> list[str]:
     """The logs of a chat, as the original finds them: its own, and that of the chat ``live``.
 
     They are in the folder ``scribe`` beside the chat's, in ``around``. A team whose logs are not
-    named after its chats has them for each chat.
-
-    Raises:
-        NotFoundError: there is no log.
+    named after its chats has them for each chat. Raises NotFoundError (there is no log).
     """
     from tripod.cli.nbs_team import known_in, meet_log
     from tripod.projections.chat.format import parse_archive_name

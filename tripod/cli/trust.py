@@ -136,11 +136,7 @@ def _passphrase() -> bytes | None:
 
 
 def _new_passphrase() -> bytes:
-    """A new passphrase, asked for twice.
-
-    Raises:
-        BadArgumentError: there is nowhere to ask.
-    """
+    """A new passphrase, asked for twice (BadArgumentError: there is nowhere to ask)."""
     given = keys.passphrase_from_file()
     if given is not None:
         return given

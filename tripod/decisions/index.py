@@ -113,8 +113,7 @@ def _leaf(ledger: LedgerReader, seq: int) -> bytes | None:
 def drop(root: str) -> None:
     """Delete the index of the team directory ``root``.
 
-    Raises:
-        OSError: the system refuses; do it again.
+    Raises OSError (the system refuses; do it again).
     """
     for path in (f"{root}/{SEARCH}-journal", f"{root}/{SEARCH}"):
         with suppress(FileNotFoundError):

@@ -173,17 +173,11 @@ def _changes(team: Team) -> dict[str, Change]:
     }
 
 
-_FIELDS = (
-    "number", "id", "title", "status", "participants", "risk_tags", "artefacts", "chat_ref",
-    "rationale",
-)  # fmt: skip
-
-
 def _decision(seq: int, body: dict[str, Any], changes: dict[str, Change]) -> Decision:
     change = changes.get(body["id"])
     if change is not None and change.seq == seq:
         change = None  # a decision that names itself changes nothing
-    fields = {name: body[name] for name in _FIELDS}
+    fields = {name: body[name] for name in Decision._fields[1:-2]}
     return Decision(seq, **fields, supersedes=body.get("supersedes"), change=change)
 
 
@@ -232,11 +226,9 @@ def query(
 ) -> Iterator[Decision]:
     """Decisions that hold every word of ``text`` in any field and fit the filters, in order.
 
-    Upper and lower case are alike, and a part of a word is found too; what stands in double
-    quotes is searched as it is. '' fits all. ``log`` is the file name of one log; None: all.
-
-    Raises:
-        NotFoundError: there is no log yet, or none of that name.
+    Upper and lower case are alike, and a part of a word is found too; what stands in double quotes
+    is searched as it is. '' fits all. ``log`` is the file name of one log; None: all. Raises
+    NotFoundError (there is no log yet, or none of that name).
     """
     _has_log(team, log)
     words = words_of(text)
@@ -260,10 +252,8 @@ def query(
 def count(team: Team, log: str | None = None) -> int:
     """How many decisions a log holds, or all (None): what ``grep -c "^### D-"`` gives on its files.
 
-    A heading that others left malformed is no decision: `tripod verify` names it.
-
-    Raises:
-        NotFoundError: there is no log yet, or none of that name.
+    A heading that others left malformed is no decision: `tripod verify` names it. Raises
+    NotFoundError (there is no log yet, or none of that name).
     """
     _has_log(team, log)
     sql = "SELECT count(*) FROM pieces WHERE id IS NOT NULL AND (?1 IS NULL OR log = ?1)"
@@ -273,8 +263,7 @@ def count(team: Team, log: str | None = None) -> int:
 def summary(team: Team, last: int, log: str | None = None) -> list[Decision]:
     """The newest ``last`` decisions of a log, or of all (None), oldest of them first.
 
-    Raises:
-        NotFoundError: there is no log yet, or none of that name.
+    Raises NotFoundError (there is no log yet, or none of that name).
     """
     _has_log(team, log)
     return list(_decisions(team, _decision_entries(team, log=log, last=last)))
@@ -293,10 +282,7 @@ def standing(
 ) -> Iterator[Standing]:
     """Every decision as it stands in the logs' files, archives first; or the newest ``last``.
 
-    ``logs`` are the file names of some logs; None: all.
-
-    Raises:
-        NotFoundError: there is no log yet.
+    ``logs`` are the file names of some logs; None: all. Raises NotFoundError (there is no log yet).
     """
     _has_log(team)
     rest = "" if last is None else f" LIMIT {last}"
@@ -312,76 +298,60 @@ def standing(
         )
 
 
-# One decision ----------------------------------------------------------------------------------
-
-
 def find(team: Team, decision: str) -> list[DecisionHistory]:
     """A decision with its whole history; several where an adopted log used an id twice.
 
-    Raises:
-        NotFoundError: there is no log yet.
+    Raises NotFoundError (there is no log yet).
     """
     _has_log(team)
     return [_history(team, seq) for seq in _decision_entries(team, id_=decision)]
 
 
 def _history(team: Team, seq: int) -> DecisionHistory:
-    body = team.source.body(seq)
+    db, body = team.store.db, team.source.body(seq)
     (entry,) = team.store.read(seq, seq + 1)
-    (file,) = team.store.db.execute("SELECT file FROM pieces WHERE seq = ?", (seq,)).fetchone()
+    (file,) = db.execute("SELECT file FROM pieces WHERE seq = ?", (seq,)).fetchone()
     found = _decision(seq, body, _changes(team))
+    refs = []
+    for ref in body["refs"]:
+        bound, message = ref.get("seq"), None
+        if bound is not None:
+            said = team.source.body(bound)
+            text = content_bytes(team.source, said["text"]).decode()
+            message = (said["handle"], said["time"], text)
+        refs.append(Ref(ref["file"], ref["line"], bound, message))
+    # The chain of decisions that it took the place of.
+    earlier, before = list[int](), found.supersedes
+    while before is not None:
+        row = db.execute(
+            "SELECT seq, supersedes FROM pieces WHERE id = ? ORDER BY seq DESC LIMIT 1", (before,)
+        ).fetchone()
+        if row is None or row[0] in (*earlier, seq):
+            break  # an adopted log may refer to what is not there, or in a circle
+        earlier.append(row[0])
+        before = row[1]
+    # Those that changed it, directly or through others.
+    successors: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for target, other, id_ in db.execute(
+        "SELECT supersedes, seq, id FROM pieces WHERE supersedes IS NOT NULL ORDER BY seq"
+    ):
+        successors[target].append((other, id_))
+    later, todo = set[int](), [found.id]
+    while todo:
+        for other, id_ in successors.pop(todo.pop(), ()):
+            if other != seq:
+                later.add(other)
+                todo.append(id_)
     return DecisionHistory(
         found,
         file,
         entry.at,
         entry.actor,
         "observed" in body,
-        [_bound_ref(team, ref) for ref in body["refs"]],
-        list(_decisions(team, _predecessors(team, found))),
-        list(_decisions(team, _successors(team, found))),
+        refs,
+        list(_decisions(team, earlier[::-1])),
+        list(_decisions(team, sorted(later))),
     )
-
-
-def _bound_ref(team: Team, ref: dict[str, Any]) -> Ref:
-    seq = ref.get("seq")
-    if seq is None:
-        return Ref(ref["file"], ref["line"], None, None)
-    body = team.source.body(seq)
-    text = content_bytes(team.source, body["text"]).decode()
-    return Ref(ref["file"], ref["line"], seq, (body["handle"], body["time"], text))
-
-
-def _predecessors(team: Team, decision: Decision) -> list[int]:
-    """The chain of decisions that a decision took the place of; the oldest first."""
-    found: list[int] = []
-    before = decision.supersedes
-    while before is not None:
-        row = team.store.db.execute(
-            "SELECT seq, supersedes FROM pieces WHERE id = ? ORDER BY seq DESC LIMIT 1", (before,)
-        ).fetchone()
-        if row is None or row[0] in (*found, decision.seq):
-            break  # an adopted log may refer to what is not there, or in a circle
-        found.append(row[0])
-        before = row[1]
-    return found[::-1]
-
-
-def _successors(team: Team, decision: Decision) -> list[int]:
-    """The decisions that changed a decision, directly or through others; in the log's order."""
-    successors: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    rows = team.store.db.execute(
-        "SELECT supersedes, seq, id FROM pieces WHERE supersedes IS NOT NULL ORDER BY seq"
-    )
-    for target, seq, id_ in rows:
-        successors[target].append((seq, id_))
-    found: set[int] = set()
-    todo = [decision.id]
-    while todo:
-        for seq, id_ in successors.pop(todo.pop(), ()):
-            if seq != decision.seq:
-                found.add(seq)
-                todo.append(id_)
-    return sorted(found)
 
 
 # The Scribe's inbox ----------------------------------------------------------------------------

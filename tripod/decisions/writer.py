@@ -19,18 +19,7 @@ from tripod.ledger.kinds.decisions import BEGUN, LOGGED, Decided, Reference
 from tripod.projections import LOG, Disk
 from tripod.projections.chat.format import HEADER_LINES
 from tripod.projections.chat.tables import last_line, line_at, span_of
-from tripod.projections.decisions.format import (
-    CHANGES,
-    NONE_YET,
-    STATUSES,
-    format_decision,
-    format_log_header,
-    format_ref,
-    log_name_problem,
-    parse_log_archive_name,
-    parse_refs,
-    valid_id,
-)
+from tripod.projections.decisions import format as format_
 from tripod.projections.decisions.tables import LIVE, text_of
 from tripod.projections.pythia.format import format_checkpoint_payload
 from tripod.projections.text import RUN, line_problem, spoken
@@ -115,7 +104,7 @@ def log(
         named = None if file == LIVE else file
         if not db.execute("SELECT 1 FROM logs WHERE file = ?", (file,)).fetchone():
             project, created = db.execute("SELECT project, created FROM team").fetchone()
-            header = format_log_header(project, created, scribe)
+            header = format_.format_log_header(project, created, scribe)
             begun.append(BEGUN.draft({"header": {"text": header}, "file": named}, scribe))
         number = 1 + db.execute(_NEWEST, (file,)).fetchone()[0]
         second = act.now_us // 1_000_000
@@ -133,7 +122,7 @@ def log(
             warnings.append(_QUOTES.format(RUN))
     checkpoint = str(due[0].body["name"]) if due else None
     said = f"{request.title} {request.rationale}"
-    if request.status in CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
+    if request.status in format_.CHANGES and not (request.supersedes or re.search(_SOME_ID, said)):
         warnings.append(_NO_REFERENCE.format(request.status))
     return LoggedDecision(body["id"], number, checkpoint, warnings, file)
 
@@ -141,7 +130,11 @@ def log(
 def _logs_to_lock(team: Team, into: str | None) -> list[str]:
     """The logs of which one will be written, as far as the tables tell before the act begins."""
     if into is not None:
-        return [into] if log_name_problem(into) is None and _has_folder(team.disk, into) else []
+        return (
+            [into]
+            if format_.log_name_problem(into) is None and _has_folder(team.disk, into)
+            else []
+        )
     with suppress(OperationalError):  # the tables of another version: they are about to be folded
         logs = [log for log in LOG.live(team.source) if _has_folder(team.disk, log)]
         return logs or [LIVE]
@@ -154,20 +147,16 @@ def _has_folder(disk: Disk, log: str) -> bool:
 
 
 def _log_for(act: Act, into: str | None) -> str:
-    """The log that a decision is written into.
-
-    Raises:
-        BadArgumentError: none can be told.
-    """
+    """The log that a decision is written into (BadArgumentError: none can be told)."""
     # An archive whose log is gone is a log by itself, and never grows.
-    logs = [log for log in LOG.live(act.source) if parse_log_archive_name(log) is None]
+    logs = [log for log in LOG.live(act.source) if format_.parse_log_archive_name(log) is None]
     if into is None:
         if LIVE in logs or not logs:
             return LIVE
         if len(logs) == 1:
             return logs[0]
         raise BadArgumentError(f"which log? There are {', '.join(logs)}; name one")
-    problem = log_name_problem(into)
+    problem = format_.log_name_problem(into)
     if problem is None and not _has_folder(act.disk, into):
         folder = into.rpartition("/")[0]
         problem = f"{into}: the team has no folder {folder} of logs; `nbs-scribe-log PATH` adds one"
@@ -176,7 +165,7 @@ def _log_for(act: Act, into: str | None) -> str:
             problem = f"{into}: no folder is at {full}; put it back"
     elif into in logs:
         return into
-    if problem is None and parse_log_archive_name(into) is not None:
+    if problem is None and format_.parse_log_archive_name(into) is not None:
         problem = f"{into!r} is the name of an archive, which never grows"
     if problem is None and act.disk.stands(f"{LOG.folder}/{into}"):
         problem = f"{LOG.folder}/{into} is there, and is no decision log: give another name"
@@ -188,18 +177,8 @@ def _log_for(act: Act, into: str | None) -> str:
 def judged(request: DecisionRequest) -> DecisionRequest:
     """The request as it will be logged, if its fields alone make an entry of the log.
 
-    Raises:
-        MalformedEntryError: a field breaks its rule.
-    """
-    request = _with_one_reference(request)
-    _judge_fields(request)
-    return request
-
-
-def _with_one_reference(request: DecisionRequest) -> DecisionRequest:
-    """The request with its one reference in ``supersedes``, as the log writes it, and its status.
-
-    The log has one mark for an earlier decision; the status says what became of that.
+    The log has one mark for an earlier decision, ``supersedes``; the status says what became of
+    that. Raises MalformedEntryError (a field breaks its rule).
     """
     named = {"reversed": request.reverses, "mitigated": request.mitigates}
     given = [(status, id_) for status, id_ in named.items() if id_ is not None]
@@ -207,14 +186,36 @@ def _with_one_reference(request: DecisionRequest) -> DecisionRequest:
         raise MalformedEntryError(
             "supersedes, reverses, mitigates: a decision does one of them; log two decisions"
         )
-    if not given:
-        return request
-    ((status, decision),) = given
-    if request.status not in ("decided", status):
+    for status, target in given:
+        if request.status not in ("decided", status):
+            raise MalformedEntryError(
+                f"status: {request.status!r}, but what it refers to is {status}; leave it out"
+            )
+        request = request._replace(supersedes=target, status=status, reverses=None, mitigates=None)
+    problem = line_problem(request.title, "title", MAX_TITLE)
+    problem = problem or line_problem(request.rationale, "rationale", MAX_FIELD)
+    if problem is None and not request.participants:
+        problem = "participants: at least one is needed"
+    if problem is None and request.status not in format_.STATUSES:
+        problem = f"status: {request.status!r} is none of {', '.join(format_.STATUSES)}"
+    for name in ("participants", "refs", "artefacts", "risk_tags"):
+        items: Sequence[str] = getattr(request, name)
+        for item in items:
+            problem = problem or line_problem(item, name, MAX_FIELD)
+            if problem is None and "," in item:
+                problem = f"{name}: {item!r} holds a comma; give each one apart"
+        if problem is None and len(items) > 1:
+            problem = line_problem(", ".join(items), name, MAX_FIELD)
+    if problem is not None:
+        raise MalformedEntryError(problem)
+    try:
+        format_.format_decision(text_of(_decision_body(request, "D-0", 1, [])))
+    except ValueError as error:
         raise MalformedEntryError(
-            f"status: {request.status!r}, but what it refers to is {status}; leave it out"
-        )
-    return request._replace(supersedes=decision, status=status, reverses=None, mitigates=None)
+            "the decision cannot be written as one entry of the log: a title must not begin with "
+            "[SUPERSEDES, and no field may look like another's line"
+        ) from error
+    return request
 
 
 def _judge_reference(act: Act, request: DecisionRequest) -> None:
@@ -222,7 +223,7 @@ def _judge_reference(act: Act, request: DecisionRequest) -> None:
     target = request.supersedes
     if target is None:
         return
-    problem = valid_id(target)
+    problem = format_.valid_id(target)
     if problem is None and not _id_exists(act, target):
         problem = f"no decision {target} in the log; `tripod scribe query` finds its id"
     if problem is None:
@@ -230,47 +231,19 @@ def _judge_reference(act: Act, request: DecisionRequest) -> None:
             "SELECT id, status FROM pieces WHERE supersedes = ? ORDER BY seq LIMIT 1", (target,)
         ).fetchone()
         if row is not None:
-            became = row[1] if row[1] in CHANGES else "superseded"
+            became = row[1] if row[1] in format_.CHANGES else "superseded"
             problem = f"{target} was {became} by {row[0]} already; refer to that one"
     if problem is not None:
         what = {"reversed": "reverses", "mitigated": "mitigates"}.get(request.status, "supersedes")
         raise MalformedEntryError(f"{what}: {problem}")
 
 
-def _judge_fields(request: DecisionRequest) -> None:
-    problem = line_problem(request.title, "title", MAX_TITLE)
-    problem = problem or line_problem(request.rationale, "rationale", MAX_FIELD)
-    if problem is None and not request.participants:
-        problem = "participants: at least one is needed"
-    if problem is None and request.status not in STATUSES:
-        problem = f"status: {request.status!r} is none of {', '.join(STATUSES)}"
-    lists = ("participants", "refs", "artefacts", "risk_tags")
-    for name in lists:
-        items: Sequence[str] = getattr(request, name)
-        for item in items:
-            problem = problem or line_problem(item, name, MAX_FIELD)
-            if problem is None and "," in item:
-                problem = f"{name}: {item!r} holds a comma; give each one apart"
-        problem = problem or (
-            line_problem(", ".join(items), name, MAX_FIELD) if len(items) > 1 else None
-        )
-    if problem is not None:
-        raise MalformedEntryError(problem)
-    try:
-        format_decision(text_of(_decision_body(request, "D-0", 1, [])))
-    except ValueError as error:
-        raise MalformedEntryError(
-            "the decision cannot be written as one entry of the log: a title must not begin with "
-            "[SUPERSEDES, and no field may look like another's line"
-        ) from error
-
-
 def _decision_body(
     request: DecisionRequest, decision: str, number: int, refs: list[Reference]
 ) -> Decided:
     return {
-        "artefacts": ", ".join(request.artefacts) or NONE_YET,
-        "chat_ref": ", ".join(request.refs) or NONE_YET,
+        "artefacts": ", ".join(request.artefacts) or format_.NONE_YET,
+        "chat_ref": ", ".join(request.refs) or format_.NONE_YET,
         "id": decision,
         "number": number,
         "participants": ", ".join(request.participants),
@@ -297,29 +270,29 @@ def _bind_refs(act: Act, request: DecisionRequest) -> tuple[list[Reference], lis
     bound: list[Reference] = []
     db = act.transaction.tables
     for text in request.refs:
-        refs, malformed = parse_refs(text)
+        refs, malformed = format_.parse_refs(text)
         if malformed or len(refs) != 1:
-            message = (
+            raise MalformedEntryError(
                 f"ref: {text!r} is not <file>:~L<line>: give the chat's file and the line that the "
                 f"message stands in, such as live.chat:~L{HEADER_LINES + 1} for its first"
             )
-            raise MalformedEntryError(message)
         ref = refs[0]
         stem = ref.file.removesuffix(".chat")
         shown = span_of(db, stem)
         if shown is None or ref.file != f"{stem}.chat":
-            raise MalformedEntryError(f"ref: {format_ref(ref)} names no chat file of this team")
+            raise MalformedEntryError(
+                f"ref: {format_.format_ref(ref)} names no chat file of this team"
+            )
         line = line_at(db, shown, ref.line)
         if line is None:
             last = last_line(db, shown)
             have = f"messages in lines {HEADER_LINES + 1} to {last}"
             if last <= HEADER_LINES:
                 have = "no message yet"
-            message = (
-                f"ref: {format_ref(ref)} is no message; {ref.file} has {have}. Nothing was "
+            raise MalformedEntryError(
+                f"ref: {format_.format_ref(ref)} is no message; {ref.file} has {have}. Nothing was "
                 "recorded: what leads nowhere could never be mended"
             )
-            raise MalformedEntryError(message)
         number, seq = line
         header = act.transaction.header(seq)
         assert header is not None  # the line was folded from this entry
@@ -383,8 +356,7 @@ def _checkpoint_due(team: Team, act: Act, decision: Draft, file: str) -> list[Dr
 def handled(team: Team, up_to: int, who: str | None = None) -> None:
     """Note that the Scribe handled its inbox up to the entry ``up_to``; it never moves back.
 
-    Raises:
-        BadArgumentError: the ledger has no such entry yet.
+    Raises BadArgumentError (the ledger has no such entry yet).
     """
     from tripod.decisions.reader import inbox_place
     from tripod.ledger.kinds.bus import SEEN

@@ -265,7 +265,7 @@ def test_an_act_that_is_refused_before_it_did_anything_harms_no_other(story: Sto
 
 
 def test_half_of_an_act_is_never_recorded(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> bool:
+    def fails(*_: object) -> None:
         raise KeyError
 
     with story.team() as team:
@@ -274,7 +274,7 @@ def test_half_of_an_act_is_never_recorded(story: Story, monkeypatch: pytest.Monk
         def two_messages() -> None:
             with team.act():
                 chat_send.send(team, "live", "ann", "one")
-                monkeypatch.setattr(chat_send, "_rotate", fails)
+                monkeypatch.setattr(chat_send, "show_positions", fails)
                 with suppress(KeyError):
                     chat_send.send(team, "live", "ann", "two")
 
