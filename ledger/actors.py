@@ -1,40 +1,17 @@
 r"""Actors' keys and signatures: statements, signature records, changes of keys. Pure.
 
-The *statement* of an entry is the canonical JSON of its header without ``at``, ``auth``, ``prev``
-and ``seq``: what the actor knows before the append, without the entry's place in the ledger. It
-holds the ledger's name, the id, which is unique for ever, and the commitment to the body, so it
-fits one entry of one ledger. One key signs one statement, or those of one act together::
+The *statement* of an entry is its header without ``at``, ``auth``, ``prev`` and ``seq``: what the
+actor knows before the append. One key signs one statement, or those of one act together::
 
     record = 0x01 || key ID (4) || signature (64)
     record = 0x02 || key ID (4) || signature (64) || SHA-256 of each statement (2 to 64 of them)
 
-- The signature (Ed25519) of the first is over the statement; that of the second over a canonical
-  JSON array of the digests in hex, ``["<64 hex>","<64 hex>"]``.
-- The key ID is that of the actor's vkey, whose name is the handle (``tripod.ledger.tlog.note``).
-- The header's ``auth`` is SHA-256(0x03 || record), so a record cannot be removed or swapped unseen.
-
-A statement begins with ``{``, a list with ``[``, and neither holds a line break: no seal and no
-other note is either of them.
-
-A change of a handle's key is a note that names the ledger. The changes are numbered from 1, and the
+A change of a handle's key is a note over ``change_text``. The changes are numbered from 1, and the
 entry of each has an id made of handle and number (``tripod.ledger.entry``), so that each is unique
-and all are found without a search. To enrol, the new key signs these lines, and so does a key that
-may put it in force::
+and all are found without a search. A statement begins with ``{``, a list of digests with ``[``,
+and neither holds a line break: no seal and no other note is either of them.
 
-    tripod actor key\n
-    example.com/ledger\n              the ledger's name at that entry
-    1\n                               the number of the change
-    ann\n                             the handle
-    ann+<8 hex>+<base64>\n            the key, a vkey that bears the handle as its name
-
-To revoke, the first line is ``tripod actor key revoked``, and a last line gives the reason; the key
-itself need not sign.
-
-These keys may put another in force at an entry: the key of the handle that is in force, and the key
-that seals the ledger. Without either: the last key that the handle had. A handle that never had a
-key belongs to the first one enrolled for it.
-
-Source: design, section 4; ``docs/formats/signatures.md``.
+Source: design, section 4; ``docs/formats/signatures.md``, also for which key may change which.
 """
 
 from __future__ import annotations
@@ -149,10 +126,9 @@ def sign_statements(stated: Sequence[bytes], key: SigningKey) -> bytes:
 def sign_drafts(
     origin: str, drafts: Sequence[Draft], minted: Iterable[tuple[str, bytes]], key: SigningKey
 ) -> list[Draft]:
-    """The drafts of one act as ``key`` signs them, ready to be appended to the ledger ``origin``.
+    """The drafts of one act as ``key`` signs them; others may append to the ledger meanwhile.
 
-    Where they come to stand is not asked, so this needs no place in the ledger: others may append
-    meanwhile. ``minted`` are a new id and a salt for each draft.
+    ``minted`` are a new id and a salt for each draft.
     """
     ready = [
         draft._replace(id=draft.id or new_id, salt=draft.salt or salt)
@@ -161,19 +137,17 @@ def sign_drafts(
     signed: list[Draft] = []
     for first in range(0, len(ready), MAX_BATCH):
         part = ready[first : first + MAX_BATCH]
-        record = sign_statements([_stated(origin, draft) for draft in part], key)
+        stated = []
+        for draft in part:
+            body = commit(draft.salt or b"", draft.kind, format_value(draft.body))
+            header: dict[str, object] = {"actor": draft.actor, "body": body}
+            if draft.cause is not None:
+                header["cause"] = draft.cause
+            header |= {"id": draft.id, "kind": draft.kind, "ledger": origin}
+            stated.append(format_ordered(header | {"stream": draft.stream, "v": HEADER_VERSION}))
+        record = sign_statements(stated, key)
         signed += [draft._replace(auth=record) for draft in part]
     return signed
-
-
-def _stated(origin: str, draft: Draft) -> bytes:
-    """The statement of a draft that has its id and salt."""
-    body = commit(draft.salt or b"", draft.kind, format_value(draft.body))
-    header: dict[str, object] = {"actor": draft.actor, "body": body}
-    if draft.cause is not None:
-        header["cause"] = draft.cause
-    header |= {"id": draft.id, "kind": draft.kind, "ledger": origin, "stream": draft.stream}
-    return format_ordered(header | {"v": HEADER_VERSION})
 
 
 def _listed(digests: Iterable[bytes]) -> bytes:
@@ -205,9 +179,10 @@ def handle_problem(handle: str) -> str | None:
 
 def change_text(origin: str, number: int, key: VerifierKey, reason: str | None = None) -> str:
     """What is signed: an enrolment, or with a ``reason`` a revocation."""
-    first = "tripod actor key" if reason is None else "tripod actor key revoked"
-    lines = [first, origin, str(number), key.name, key.format()]
-    return "\n".join([*lines, *([] if reason is None else [reason])]) + "\n"
+    lines = ["tripod actor key", origin, str(number), key.name, key.format()]
+    if reason is not None:
+        lines = [f"{lines[0]} revoked", *lines[1:], reason]
+    return "\n".join(lines) + "\n"
 
 
 def sign_change(
@@ -255,11 +230,8 @@ def note_problem(
 ) -> str | None:
     """Whether a note says ``text`` and was signed as it must be: None, or what is wrong.
 
-    Args:
-        note: of an enrolment or a revocation.
-        text: what it is to say, from ``change_text``.
-        must: keys that all have to have signed.
-        may: keys of which one has to have, if there are any.
+    ``text`` is from ``change_text``. All keys of ``must`` have to have signed, and one of ``may``,
+    if there are any.
     """
     try:
         parsed = parse_note(note.encode())

@@ -124,8 +124,7 @@ def link_all(
 
     Args:
         tip: where the ledger ends; the caller's own copy.
-        drafts: what to append, in order.
-        at: the time of the append.
+        drafts: what to append, in order, all at the time ``at``.
         minted: a new id and a salt for each draft.
         known: the entry that has a given id, if there is one.
         stands: whether there is one, which is cheaper; asked of causes from outside the batch.

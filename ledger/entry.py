@@ -12,19 +12,11 @@ Traceback (most recent call last):
     ...
 tripod.ledger.errors.MalformedError: not canonical JSON: the same value is written {"a":1}
 
-A header is canonical JSON, hashed and stored as the exact bytes::
+A header is canonical JSON, hashed and stored as the exact bytes. Its leaf hash serves the chain
+(``prev``) and the tree. Body and salt (32 random bytes) lie beside it, so that they can be erased.
 
-    {"actor":"scribe","at":"2026-11-21T20:17:50.123456Z","body":"<64 hex>","cause":"<id>",
-     "id":"<unique id>","kind":"decision.logged","ledger":"<origin>","prev":"<64 hex>",
-     "seq":41,"stream":"decisions","v":1}
-
-(one line, no spaces; ``cause`` and ``auth`` are optional).
-
-- leaf hash = SHA-256(0x00 || header bytes): it serves the chain (``prev``) and the tree.
-- body commitment = SHA-256(0x02 || salt || kind || 0x00 || body bytes), salt = 32 random bytes.
-- ``auth`` = SHA-256(0x03 || signature record); ``tripod.ledger.actors`` has the record.
-
-Source: design, "An entry, byte for byte"; the vector of the commitment is a test.
+Source: design, "An entry, byte for byte"; ``docs/formats/entry.md``. The vector of the commitment
+is a test.
 """
 
 import re
@@ -60,8 +52,7 @@ _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 def format_value(value: object) -> bytes:
     """Write ``value`` in its one canonical spelling.
 
-    It does not look for floats or null (``check_value`` does): the callers on the hot path build
-    their values from typed constructors that cannot hold any.
+    It does not look for floats or null (``check_value`` does): the hot path cannot hold any.
 
     Raises:
         MalformedError: the value cannot be written (an integer too large, a lone surrogate).
@@ -76,7 +67,7 @@ def format_ordered(value: dict[str, object]) -> bytes:
     """Canonical bytes of a flat object whose keys are sorted already: half the price.
 
     Raises:
-        MalformedError: as ``format_value``.
+        MalformedError: the value cannot be written.
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
@@ -197,7 +188,7 @@ def leaf_hash(header: bytes) -> bytes:
 
 
 def commit(salt: bytes, kind: str, body: bytes) -> str:
-    """Commit to a body: 64 hex digits. The salt of fixed length keeps the parts unambiguous."""
+    """Commit to a body: 64 hex digits. The salt of 32 bytes keeps the parts unambiguous."""
     return sha256(b"\x02" + salt + kind.encode() + b"\x00" + body).hexdigest()
 
 
@@ -207,21 +198,13 @@ def auth_of(record: bytes) -> str:
 
 
 def format_header(header: Header) -> bytes:
-    """Write a header in its canonical bytes.
-
-    Raises:
-        TooLargeError: above 65,535 bytes.
-    """
+    """Write a header in its canonical bytes (TooLargeError: above 65,535 bytes)."""
     fields = sorted(header._asdict().items())
     return header_bytes({name: value for name, value in fields if value is not None})
 
 
 def header_bytes(value: dict[str, object]) -> bytes:
-    """Write a header given as a plain object, its fields in order: as the hot path holds it.
-
-    Raises:
-        TooLargeError: above 65,535 bytes.
-    """
+    """Write a header whose fields are given in order (TooLargeError: above 65,535 bytes)."""
     data = format_ordered(value)
     if len(data) > MAX_HEADER:
         raise TooLargeError(
@@ -240,37 +223,32 @@ def parse_header(data: bytes) -> Header:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise MalformedError(f"header is not JSON: {error}") from error
-    problem = _header_problem(value)
-    if problem is not None:
-        raise MalformedError(problem)
+    if type(value) is not dict:
+        raise MalformedError("header is not an object")
+    keys = value.keys()
+    if not keys >= _REQUIRED:
+        raise MalformedError(f"header lacks {', '.join(sorted(_REQUIRED - keys))}")
+    extra = keys - _REQUIRED
+    if extra and not extra <= _OPTIONAL:
+        raise MalformedError(f"header has unknown fields: {', '.join(sorted(extra - _OPTIONAL))}")
+    for name in (*_TEXT_FIELDS, *extra):
+        if type(value[name]) is not str:
+            raise MalformedError(f"header field {name} is not text")
+    if type(value["seq"]) is not int or value["seq"] < 0:
+        raise MalformedError("header field seq is not a count")
+    if type(value["v"]) is not int or value["v"] != HEADER_VERSION:
+        raise MalformedError(
+            f"header version {value['v']!r} is not {HEADER_VERSION}: made by a newer version?"
+        )
+    for name in ("body", "prev", *extra - {"cause"}):
+        if not _HEX.fullmatch(value[name]):
+            raise MalformedError(f"header field {name} is not 64 hex digits")
+    if not _AT.fullmatch(value["at"]):
+        raise MalformedError("header field at is not a UTC time with microseconds")
     header = Header(**value)
     if len(data) > MAX_HEADER or format_value(value) != data:
         raise MalformedError("header is not in its canonical spelling")
     return header
-
-
-def _header_problem(value: object) -> str | None:
-    if type(value) is not dict:
-        return "header is not an object"
-    keys = value.keys()
-    if not keys >= _REQUIRED:
-        return f"header lacks {', '.join(sorted(_REQUIRED - keys))}"
-    extra = keys - _REQUIRED
-    if extra and not extra <= _OPTIONAL:
-        return f"header has unknown fields: {', '.join(sorted(extra - _OPTIONAL))}"
-    for name in (*_TEXT_FIELDS, *extra):
-        if type(value[name]) is not str:
-            return f"header field {name} is not text"
-    if type(value["seq"]) is not int or value["seq"] < 0:
-        return "header field seq is not a count"
-    if type(value["v"]) is not int or value["v"] != HEADER_VERSION:
-        return f"header version {value['v']!r} is not {HEADER_VERSION}: made by a newer version?"
-    for name in ("body", "prev", *extra - {"cause"}):
-        if not _HEX.fullmatch(value[name]):
-            return f"header field {name} is not 64 hex digits"
-    if not _AT.fullmatch(value["at"]):
-        return "header field at is not a UTC time with microseconds"
-    return None
 
 
 # Ids and times ---------------------------------------------------------------------------------
@@ -303,10 +281,7 @@ def change_id(handle: str, number: int) -> str:
 def observed_id(path: str, ordinal: int, data: bytes) -> str:
     """Id of something observed: the same piece of the same file always has the same id.
 
-    Args:
-        path: within the team directory, with forward slashes.
-        ordinal: which one it is among equal pieces of that file, from 0.
-        data: the piece's bytes.
+    ``path`` is within the team directory, ``ordinal`` counts equal pieces of that file from 0.
     """
     digest = sha256(b"%d\x00%s\x00" % (ordinal, path.encode()) + data)
     return "obs-" + digest.hexdigest()[:40]
@@ -337,9 +312,6 @@ def naming(digest: str) -> bytes:
     Within a text the quotes would be escaped.
     """
     return b'{"sha256":"' + digest.encode() + b'","size":'
-
-
-# Erasing ----------------------------------------------------------------------------------------
 
 
 def parse_at(at: str) -> int:

@@ -1,20 +1,18 @@
 """Durable writes, safe reads and locks of single files: what needs ``fsync`` or ``flock``.
 
 Writing: files and names are on the disk when the call returns, whole, or as they were. This is for
-a few important files (keys, seals, copies). The team's many files have ``tripod.projections.disk``,
-which waits for the disk once for all of them.
+a few important files (keys, seals, copies); ``tripod.projections.disk`` waits for the disk once for
+all of the team's files.
 
-Reading: a file from a stranger is opened only if it is a regular file, and read within a limit. A
-clone of a repository can hold a symbolic link to ``/proc/self/fd/1`` or to a private key, and any
-program of this user can leave a named pipe. Opening the link reads the wrong file, opening the pipe
-waits for ever. So every input is opened here, or through ``tripod.projections.disk``, which uses
-this module.
+Reading: a clone of a repository can hold a symbolic link to ``/proc/self/fd/1`` or to a private
+key, and any program of this user can leave a named pipe, on which an open waits for ever. So a file
+from a stranger is opened only if it is a regular one, and read within a limit: here, or through
+``tripod.projections.disk``.
 
 Locks: every file lock of the project is taken here. SQLite's own busy handler lets writers starve
 (p99 3 s against 17 ms with 8 processes; spec: tamper-evidence 8), so writers queue on an flock
 first. It is flock and not a POSIX record lock because it belongs to the open file: two stores in
 one process exclude each other, and closing another descriptor of the same file does not drop it.
-The original tools take POSIX record locks; ``hold_record_lock`` takes the same.
 """
 
 from __future__ import annotations
@@ -80,15 +78,10 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 def replace_file(path: str, data: bytes, mode: int, *, foreign_folder: bool = False) -> None:
     """Put a file in place, whole or not at all; the caller is the only one who writes it.
 
-    Its bytes are never more widely readable than ``mode``. A process that dies on the way leaves
-    the file as it was, and ``<path>.tmp`` for the next call to remove.
-
-    Args:
-        path: of the file.
-        data: all that it is to hold.
-        mode: its permission bits.
-        foreign_folder: the folder is not ours, so a file named ``<path>.tmp`` may be the user's:
-            the temporary file gets a name of its own, which stays there if the process dies.
+    Its bytes are never more widely readable than ``mode``, its permission bits. A process that dies
+    on the way leaves the file as it was, and ``<path>.tmp`` for the next call to remove. In a
+    ``foreign_folder`` a file of that name may be the user's: there the temporary file gets a name
+    of its own, which stays if the process dies.
 
     Raises:
         OSError: the system refuses; nothing was replaced.
@@ -119,11 +112,8 @@ _NO_FILE = "it is no regular file, and nothing else is read"
 def open_plain(path: str, *, named: bool = False) -> int:
     """Open a regular file for reading; give its descriptor, which the caller closes.
 
-    Args:
-        path: of the file.
-        named: a person named this path, on the command line or in their own settings: then it may
-            be a symbolic link, as people keep theirs, to a regular file. A link that merely lies
-            there is never followed.
+    A symbolic link that merely lies there is never followed. ``named``: a person named this path,
+    on the command line or in their own settings, so it may be one to a regular file.
 
     Raises:
         OSError: nothing is there, it is no regular file, or the system refuses. ``strerror`` says
@@ -147,11 +137,7 @@ def open_plain(path: str, *, named: bool = False) -> int:
 
 
 def read_plain(path: str, limit: int, *, named: bool = False) -> bytes:
-    """At most ``limit`` bytes of a regular file, and one more, so that a larger one shows.
-
-    Raises:
-        OSError: as ``open_plain``.
-    """
+    """At most ``limit`` bytes of a file (see ``open_plain``), and one more where it is longer."""
     with open(open_plain(path, named=named), "rb") as file:
         return file.read(limit + 1)
 
@@ -213,12 +199,10 @@ class FileLock:
 
 @contextmanager
 def hold_file(path: str) -> Iterator[None]:
-    """Hold the lock of a lock file for one ``with``; the file is made if missing, and stays.
+    """Hold the lock of a lock file for one ``with`` (OSError: it cannot be opened).
 
-    A descriptor of its own each time, so threads of one process exclude each other, too.
-
-    Raises:
-        OSError: the file cannot be opened.
+    The file is made if missing, and stays. Each has a descriptor of its own, so threads of one
+    process exclude each other, too.
     """
     lock = FileLock(path)
     try:
@@ -230,11 +214,7 @@ def hold_file(path: str) -> Iterator[None]:
 
 @contextmanager
 def hold_folder(path: str) -> Iterator[int]:
-    """Hold a lock on a folder itself, so that no lock file remains in it; give its descriptor.
-
-    Raises:
-        OSError: there is no such folder, or it cannot be read.
-    """
+    """Hold a lock on a folder itself, without a lock file; give its descriptor (OSError: none)."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -246,10 +226,8 @@ def hold_folder(path: str) -> Iterator[int]:
 def lock_open(fd: int, *, shared: bool = False, wait: bool = False) -> bool:
     """Lock an open file; False where another holds it. Closing the descriptor gives it back.
 
-    Args:
-        fd: the descriptor. A process that inherits it holds the lock, too.
-        shared: several may hold it at once, while nobody holds it alone.
-        wait: until nobody else has it.
+    A process that inherits it holds the lock, too. ``shared``: several may hold it at once, while
+    nobody holds it alone. ``wait``: until nobody else has it.
     """
     how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:

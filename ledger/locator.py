@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
+from tripod.ledger.files import read_plain
 from tripod.ledger.places import CHAT, COUNTS, DATABASE, EVENTS, LOGS, RECORD, WORKERS
 from tripod.ledger.sqlite.schema import APPLICATION_ID
 
@@ -34,20 +35,10 @@ def is_apart(path: str) -> bool:
     Earlier versions began a ledger so, in the folder around a queue or a chat.
     """
     try:
-        fd = os.open(
-            os.path.join(path, DATABASE),
-            os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-        )
+        front = read_plain(os.path.join(path, DATABASE), _ID_AT + 3)
     except OSError:
         return False
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return False
-        return os.pread(fd, 4, _ID_AT) == APPLICATION_ID.to_bytes(4, "big")
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
+    return front[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def named() -> str | None:
@@ -177,13 +168,9 @@ def home_of(folder: str, holds: str = CHAT) -> str:
     while not os.path.lexists(os.path.join(top, ".git")):
         parent = os.path.dirname(top)
         if parent == top:
-            return os.path.join(_beside(folder, holds), FOLDER)
+            around, name = os.path.split(folder)
+            is_part = holds == EVENTS or name in _TEAM_FOLDERS
+            top = around if is_part and around != "/" and not _is_open(around) else folder
+            break
         top = parent
     return os.path.join(top, FOLDER)
-
-
-def _beside(folder: str, holds: str) -> str:
-    """The folder that is the project of ``folder``, where nothing around says so."""
-    around, name = os.path.split(folder)
-    is_part = holds == EVENTS or name in _TEAM_FOLDERS
-    return around if is_part and around != "/" and not _is_open(around) else folder

@@ -1,10 +1,7 @@
 """The RFC 6962 tree: compact ranges, roots, inclusion and consistency proofs. Pure.
 
-Both sides of each act stand here: ``inclusion_proof``/``check_inclusion``,
-``consistency_proof``/``check_consistency``. Where the hashes come from is the caller's: a
-``Nodes`` function answers for the root of any *perfect* subtree.
-
-Source: RFC 6962 section 2.1; spec: tlog-formats 1.
+Where the hashes come from is the caller's: a ``Nodes`` function answers for the root of any
+*perfect* subtree. Source: RFC 6962 section 2.1; spec: tlog-formats 1; ``docs/formats/tree.md``.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Where a team keeps its events, chats and logs: the paths that entries record.
+"""Where a team keeps its events, chats and logs: the paths that entries record. Pure.
 
 The first entry records the folders that all other entries and messages call ``events`` and
 ``chat``. An entry of its own (``place.added``) adds each further folder under a name of one word:
-its files are called ``chat/<name>/...`` or ``events/<name>/...``, wherever it lies. A folder
-with a decision log is called ``scribe/<name>/...``; its other files do not belong to the team.
+its files are called ``chat/<name>/...`` or ``events/<name>/...``, wherever it lies, those of a
+folder with a decision log ``scribe/<name>/...``.
 
 A recorded path is relative to the team directory (``events``), or leaves it by a single ``..`` and
-stays in the project (``../bus``), or is absolute. It has forward slashes and its shortest spelling;
-tripod never recorded another spelling. This module does not look at the disk.
+stays in the project (``../bus``), or is absolute. It has forward slashes and its shortest spelling.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Progress reports of long work, for a listener that registered; without one they cost nothing.
 
-A command at a terminal registers one (``tripod.cli.progress``). Long work reports each stage when
-it begins, and its count after each thousand steps. No result may depend on a listener.
+A command at a terminal registers one (``tripod.cli.progress``). No result may depend on a listener.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ def over(items: Iterable[T], what: str, of: int = 0) -> Iterable[T]:
     >>> list(over("ab", "reading"))
     ['a', 'b']
     """
-    return _told(items, what, of) if _ears else items
 
+    def told() -> Iterator[T]:
+        tell(what, 0, of)
+        for number, item in enumerate(items, 1):
+            yield item
+            if not number % EACH:
+                tell(what, number, of)
 
-def _told(items: Iterable[T], what: str, of: int) -> Iterator[T]:
-    tell(what, 0, of)
-    for number, item in enumerate(items, 1):
-        yield item
-        if not number % EACH:
-            tell(what, number, of)
+    return told() if _ears else items

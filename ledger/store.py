@@ -1,8 +1,8 @@
 """The protocol of a store: what it must do, so that no other module asks its tables.
 
-``LedgerReader`` is everything that can be asked of a ledger's entries. A ``Store`` answers it, and
-so does an open ``Transaction`` (with its own entries), a connection that may only read, and an
-export that was loaded into a database. SQL above this package asks the tables of projections only.
+A ``Store`` answers ``LedgerReader``, and so does an open ``Transaction`` (with its own entries), a
+connection that may only read, and an export that was loaded into a database. SQL above this package
+asks the tables of projections only.
 
 The caller states a guard on a *stream*; only the store knows the head and queues on it, since
 callers that compare-and-swap one global head collapse as soon as several write (spec: store 4.2).

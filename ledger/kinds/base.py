@@ -1,9 +1,8 @@
 """Declares what a kind is, and the parts that several bodies share. Imports nothing heavy.
 
-A body is a ``TypedDict``, which mypy checks where an act drafts an entry. Of it
-``tripod.ledger.kinds.models`` makes the strict pydantic model that the verifier judges by, and the
-reference page is written from it. So a kind stands in one place, ``tripod/ledger/kinds/<word>.py``,
-as one ``Kind``.
+A body is a ``TypedDict``, which mypy checks where an act drafts an entry;
+``tripod.ledger.kinds.models`` makes the strict model of it that the verifier judges by, and the
+reference page is written from it.
 
 Annotations of bodies are evaluated when the class is made: hence no ``from __future__``, which
 would have each of them compiled a second time.

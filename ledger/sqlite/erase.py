@@ -1,9 +1,8 @@
 """Erasing bodies in SQLite: the two statements that the triggers permit, and the sweep after them.
 
-Body and salt of an entry lie beside its header, so they can be erased while every hash still
-holds. A ``redacted`` entry records it, with a reason and a name; its body's ``keep`` replaces the
-erased body from then on, also for a fold that begins at the start. Its id is made from the number
-of the erased entry: an entry can be erased once, and its redaction is found without a search.
+A ``redacted`` entry records it, with a reason and a name; its body's ``keep`` replaces the erased
+body from then on, also for a fold that begins at the start. Its id is made from the number of the
+erased entry: an entry can be erased once, and its redaction is found without a search.
 
 ``secure_delete`` overwrites the bytes in their page, but not everywhere: the write-ahead log holds
 older pages, and SQLite promises nothing about copies in pages that were balanced before. So the
@@ -75,18 +74,14 @@ def sweep(db: sqlite3.Connection, wait_ms: int) -> bool:
     if db.execute("SELECT 1 FROM unswept WHERE written = 0").fetchone():
         db.execute("VACUUM")
         db.execute("UPDATE unswept SET written = 1")
+    # Writes the write-ahead log back and cuts it to nothing; 1 where somebody's reading keeps it.
+    empty = "PRAGMA wal_checkpoint(TRUNCATE)"
     before = db.execute("PRAGMA busy_timeout").fetchone()[0]
     db.execute(f"PRAGMA busy_timeout = {wait_ms}")
     try:
-        if not _emptied(db):
+        if db.execute(empty).fetchone()[0]:
             return False
         db.execute("DELETE FROM unswept")
-        return _emptied(db)
+        return not db.execute(empty).fetchone()[0]
     finally:
         db.execute(f"PRAGMA busy_timeout = {before}")
-
-
-def _emptied(db: sqlite3.Connection) -> bool:
-    """Whether the write-ahead log could be written back and cut to nothing."""
-    busy: int = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    return not busy

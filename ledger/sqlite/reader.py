@@ -1,10 +1,8 @@
 """Reads a ledger from SQLite: every SELECT on its own tables that trusts what they hold.
 
-Nothing here writes. ``SQLiteReader`` answers ``tripod.ledger.store.LedgerReader`` over any
-connection; the store and its transactions are such readers too. ``read_only`` opens a database
-file without changing a byte of it (SQLite may leave its ``-wal`` and ``-shm`` beside it). It
-refuses a file that has two readings: one that a reader sees, and another that the next writer
-makes of it (``side_problem``).
+Nothing here writes. ``read_only`` opens a database file without changing a byte of it (SQLite may
+leave its ``-wal`` and ``-shm`` beside it). It refuses a file that has two readings: one that a
+reader sees, and another that the next writer makes of it (``side_problem``).
 """
 
 from __future__ import annotations
@@ -72,7 +70,10 @@ def read_only(path: str) -> sqlite3.Connection:
         try:
             return _open(real, "mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or _size(f"{real}-wal") > 0:
+            log = 0
+            with suppress(FileNotFoundError):
+                log = os.stat(f"{real}-wal").st_size
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or log:
                 raise
             # SQLite cannot make its shared memory here; without a log there is nothing to share.
             return _open(real, "mode=ro&immutable=1")
@@ -83,17 +84,12 @@ def read_only(path: str) -> sqlite3.Connection:
 def odd_beside(path: str) -> str | None:
     """Which file beside a database, where SQLite keeps its own, is a link or a pipe; or None."""
     for suffix in ("-journal", "-wal", "-shm"):
-        if _is_plain(path + suffix) is False:
-            return f"{suffix} beside it is no plain file: keep it elsewhere, find out whose it is"
+        with suppress(OSError):  # nothing is there
+            if not stat.S_ISREG(os.lstat(path + suffix).st_mode):
+                return (
+                    f"{suffix} beside it is no plain file: keep it elsewhere, find out whose it is"
+                )
     return None
-
-
-def _is_plain(path: str) -> bool | None:
-    """Whether a regular file is there, and no link to one; None: nothing."""
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
-        return None
 
 
 def side_problem(path: str) -> str | None:
@@ -104,33 +100,28 @@ def side_problem(path: str) -> str | None:
     """
     until = time.monotonic() + _CLOSING_S
     while True:
-        problem, passing = _side_problem(path)
-        if not passing or time.monotonic() >= until:
+        odd = odd_beside(path)
+        if odd is not None:
+            return odd
+        log = os.path.lexists(f"{path}-wal")
+        if os.path.lexists(f"{path}-journal"):
+            problem = (
+                "a rollback journal stands beside it (-journal), so what it holds cannot be told: "
+                "the next program that opens it to write may change it. Keep both files; if a "
+                "program works with it now, ask again"
+            )
+        elif log and not keeps_log(path):
+            problem = "a write-ahead log stands beside it, and its header says that it has none"
+        elif not log and os.path.lexists(f"{path}-shm"):
+            problem = (
+                "its write-ahead log is gone and the log's index is there (-shm): entries may be "
+                "missing. If a program works with it now, ask again"
+            )
+        else:
+            return None
+        if time.monotonic() >= until:
             return problem
-        time.sleep(0.005)
-
-
-def _side_problem(path: str) -> tuple[str | None, bool]:
-    """One look at the files beside the database: the problem, and whether it may be momentary."""
-    odd = odd_beside(path)
-    if odd is not None:
-        return odd, False
-    if os.path.lexists(f"{path}-journal"):
-        return (
-            "a rollback journal stands beside it (-journal), so what it holds cannot be told: "
-            "the next program that opens it to write may change it. Keep both files; if a program "
-            "works with it now, ask again"
-        ), True
-    log = os.path.lexists(f"{path}-wal")
-    front = _front(path)
-    if log and front[:16] == _MAGIC and front[18:20] != _WAL:
-        return "a write-ahead log stands beside it, and its header says that it has none", True
-    if not log and os.path.lexists(f"{path}-shm"):
-        return (
-            "its write-ahead log is gone and the log's index is there (-shm): entries may be "
-            "missing. If a program works with it now, ask again"
-        ), True
-    return None, False
+        time.sleep(0.005)  # it may be momentary
 
 
 def keeps_log(path: str) -> bool:
@@ -148,29 +139,13 @@ def _front(path: str) -> bytes:
     So where this process has the file open already, it is read there, and nothing is closed.
     """
     there = os.stat(path)
-    for fd in _descriptors():
-        with suppress(OSError):  # it is closed by now, or not for reading
-            found = os.fstat(fd)
-            if (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino):
-                return os.pread(fd, _FRONT, 0)
+    with suppress(OSError):  # the system does not tell what is open
+        for fd in map(int, os.listdir("/dev/fd")):
+            with suppress(OSError):  # it is closed by now, or not for reading
+                if os.path.samestat(os.fstat(fd), there):
+                    return os.pread(fd, _FRONT, 0)
     with open(path, "rb") as file:
         return file.read(_FRONT)
-
-
-def _descriptors() -> list[int]:
-    """What this process has open; nothing where the system does not tell."""
-    try:
-        return [int(name) for name in os.listdir("/dev/fd")]
-    except OSError:
-        return []
-
-
-def _size(path: str) -> int:
-    """Bytes of a file; -1 if absent."""
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return -1
 
 
 def _open(path: str, how: str) -> sqlite3.Connection:
@@ -214,11 +189,7 @@ def parsed() -> Iterator[None]:
 
 
 def stored_tree(size: int, stack: bytes) -> Tree:
-    """The tree that the head's row describes.
-
-    Raises:
-        LedgerDamagedError: its size and its stack do not fit each other.
-    """
+    """The tree that the head's row describes (LedgerDamagedError: size and stack do not fit)."""
     try:
         return Tree(size, [stack[at : at + 32] for at in range(0, len(stack), 32)])
     except ValueError as error:
@@ -416,20 +387,15 @@ def sound_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
     prev = GENESIS
     for entry in entries:
         header = orjson.loads(entry.header)
+        salt, body, problem = entry.salt, entry.body, ""
         if header["prev"] != prev:
-            raise LedgerDamagedError(
-                f"entry {entry.seq} is not linked to the one before it: {_HINT}"
-            )
-        salt, body = entry.salt, entry.body
-        if salt is None and body is None:
-            if not entry.data:
-                raise LedgerDamagedError(
-                    f"entry {entry.seq} lost its body, and no entry says why: {_HINT}"
-                )
+            problem = "is not linked to the one before it"
+        elif salt is None and body is None:
+            problem = "" if entry.data else "lost its body, and no entry says why"
         elif commit(salt or b"", entry.kind, body or b"") != header["body"]:
-            raise LedgerDamagedError(
-                f"entry {entry.seq} has a body that it did not commit to: {_HINT}"
-            )
+            problem = "has a body that it did not commit to"
+        if problem:
+            raise LedgerDamagedError(f"entry {entry.seq} {problem}: {_HINT}")
         prev = leaf_hash(entry.header).hex()
         yield entry
 
@@ -448,7 +414,11 @@ def block_nodes(db: sqlite3.Connection) -> Nodes:
         if layers is None or len(layers[0]) < width:
             if len(kept) >= _TILES:
                 kept.clear()
-            layers = kept[level, number] = _layers(_hashes(db, level, number * _BLOCK))
+            hashes = _hashes(db, level, number * _BLOCK)
+            layers = kept[level, number] = [hashes]
+            while len(hashes) > 1:
+                hashes = [node_hash(*hashes[at : at + 2]) for at in range(0, len(hashes) - 1, 2)]
+                layers.append(hashes)
         return layers if len(layers[0]) >= width else None
 
     def nodes(height: int, index: int) -> bytes:
@@ -475,23 +445,12 @@ def block_nodes(db: sqlite3.Connection) -> Nodes:
 
 def _hashes(db: sqlite3.Connection, level: int, first: int) -> list[bytes]:
     """The hashes from ``first`` on of a tile of a level, up to the first that is missing."""
-    bounds = (first, first + _BLOCK)
-    if level:
-        rows = db.execute(
-            "SELECT number, hash FROM nodes WHERE level = ? AND number >= ? AND number < ?"
-            " ORDER BY number",
-            (level, *bounds),
-        )
-        return [digest for at, (number, digest) in enumerate(rows, first) if number == at]
-    rows = db.execute(
-        "SELECT seq, header FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq", bounds
+    sql = (
+        "SELECT number, hash FROM nodes WHERE level = ? AND number >= ? AND number < ?"
+        " ORDER BY number"
+        if level
+        else "SELECT seq, header FROM entries WHERE ? = 0 AND seq >= ? AND seq < ? ORDER BY seq"
     )
-    return [leaf_hash(header) for at, (seq, header) in enumerate(rows, first) if seq == at]
-
-
-def _layers(hashes: list[bytes]) -> list[list[bytes]]:
-    layers = [hashes]
-    while len(hashes) > 1:
-        hashes = [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
-        layers.append(hashes)
-    return layers
+    rows = db.execute(sql, (level, first, first + _BLOCK))
+    found = [data for at, (number, data) in enumerate(rows, first) if number == at]
+    return found if level else list(map(leaf_hash, found))

@@ -1,6 +1,4 @@
-"""Copies a ledger's rows into a new file, where pages of the old file are damaged.
-
-``add_entries``, ``add_blob`` and ``add_head`` fill a new file from elsewhere, as from an export.
+"""Fills a new ledger file: from a file whose pages are damaged, or from elsewhere, as an export.
 
 Damage often hits the folded tables, or an index: the entries are sound and can be read from their
 own pages. They are copied unchanged, checked in the copy, and compared with the head row of the old
@@ -56,10 +54,11 @@ def copy_rows(path: str, fresh: str) -> int:
             or are not sound. The file at ``fresh`` is the caller's to remove.
         sqlite3.OperationalError: the disk refuses.
     """
-    with (
-        closing(_opened(path)) as old,
-        closing(sqlite3.connect(fresh, isolation_level=None)) as new,
-    ):
+    try:
+        source = read_only(path)
+    except LedgerDamagedError as error:
+        raise LedgerDamagedError(f"{error}: {_NEXT}") from error
+    with closing(source) as old, closing(sqlite3.connect(fresh, isolation_level=None)) as new:
         if check_ours(old) != SCHEMA_VERSION:
             raise LedgerDamagedError(
                 f"{path} has the schema of an older version, and is damaged: {_NEXT}"
@@ -75,7 +74,15 @@ def copy_rows(path: str, fresh: str) -> int:
             if not _copied(path, old, new, table)
         }
         tree = _judged(path, new)
-        _mend(path, new, tree, lost)
+        # What could not be copied and follows from the entries is made anew; the rest is compared.
+        if "nodes" in lost:
+            new.executemany("INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tree.full)
+        elif sorted(tree.full) != new.execute("SELECT * FROM nodes ORDER BY 1, 2").fetchall():
+            raise LedgerDamagedError(
+                f"{path}: the stored nodes are not those of the entries: {_NEXT}"
+            )
+        if "unswept" in lost:  # which of the erased bodies were swept is not known: all once more
+            new.execute("INSERT INTO unswept (entry) SELECT seq FROM entries WHERE body IS NULL")
         new.execute("COMMIT")
     return tree.size
 
@@ -122,27 +129,30 @@ def add_head(db: sqlite3.Connection, tree: Tree, origin: str, at: str) -> None:
     )
 
 
-def _opened(path: str) -> sqlite3.Connection:
-    try:
-        return read_only(path)
-    except LedgerDamagedError as error:
-        raise LedgerDamagedError(f"{error}: {_NEXT}") from error
-
-
 def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> bool:
     """Copy a table row by row, without its indexes; False for one that can be made anew.
+
+    The cursor of the tables is not copied from the old file: there are no tables yet.
 
     Raises:
         LedgerDamagedError: it cannot be read to its end, and nothing else has what it holds.
     """
     columns = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+
+    def sound_rows() -> Iterator[tuple[Any, ...]]:
+        for row in old.execute(f"SELECT {names} FROM {table} NOT INDEXED"):
+            value = dict(zip(columns, row, strict=True))
+            if table == "blobs" and sha256(value["bytes"]).digest() != value["sha256"]:
+                raise ValueError(f"blob {value['number']} does not hash to its name")
+            if table == "head":
+                value |= {"tables": 0, "files": min(value["files"], value["size"])}
+            yield tuple(value.values())
+
     new.execute("SAVEPOINT copying")
     try:
-        rows = _sound_rows(table, old.execute(f"SELECT {names} FROM {table} NOT INDEXED"))
-        new.executemany(
-            f"INSERT INTO {table} ({names}) VALUES ({marks})", over(rows, f"copying {table}")
-        )
+        rows = over(sound_rows(), f"copying {table}")
+        new.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
     except sqlite3.OperationalError:
         raise
     except (sqlite3.DatabaseError, ValueError) as error:
@@ -155,21 +165,6 @@ def _copied(path: str, old: sqlite3.Connection, new: sqlite3.Connection, table: 
     finally:
         new.execute("RELEASE copying")
     return True
-
-
-def _sound_rows(table: str, rows: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
-    """Rows on their way; a blob that is not what its name says stops them (ValueError).
-
-    The cursor of the tables is not copied from the old file: there are no tables yet.
-    """
-    names = [column[0] for column in rows.description]
-    for row in rows:
-        value = dict(zip(names, row, strict=True))
-        if table == "blobs" and sha256(value["bytes"]).digest() != value["sha256"]:
-            raise ValueError(f"blob {value['number']} does not hash to its name")
-        if table == "head":
-            value |= {"tables": 0, "files": min(value["files"], value["size"])}
-        yield tuple(value.values())
 
 
 def _judged(path: str, new: sqlite3.Connection) -> Tree:
@@ -187,13 +182,3 @@ def _judged(path: str, new: sqlite3.Connection) -> Tree:
     raise LedgerDamagedError(
         f"{path}: its head row and the {tree.size} entries that can be read differ: {_NEXT}"
     )
-
-
-def _mend(path: str, new: sqlite3.Connection, tree: Tree, lost: set[str]) -> None:
-    """Make anew what could not be copied and follows from the entries; hold the rest against it."""
-    if "nodes" in lost:
-        new.executemany("INSERT INTO nodes (level, number, hash) VALUES (?, ?, ?)", tree.full)
-    elif sorted(tree.full) != new.execute("SELECT * FROM nodes ORDER BY 1, 2").fetchall():
-        raise LedgerDamagedError(f"{path}: the stored nodes are not those of the entries: {_NEXT}")
-    if "unswept" in lost:  # which of the erased bodies were swept is not known: all once more
-        new.execute("INSERT INTO unswept (entry) SELECT seq FROM entries WHERE body IS NULL")

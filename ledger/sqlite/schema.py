@@ -2,22 +2,15 @@
 
 Triggers refuse UPDATE, DELETE and any INSERT that is not the next entry (``INSERT OR REPLACE``
 slips past update and delete triggers, so the insert triggers look at every unique column). They
-guard against accident; against intent only the chain, the seals and the anchors help. They do not
-vanish by accident, so ``verify`` names a missing one; ``put_back`` puts the triggers back and
-changes no entry.
+guard against accident; against intent only the chain, the seals and the anchors help. The one
+UPDATE and the one DELETE that pass are those of a redaction (``tripod.ledger.sqlite.erase``), while
+the newest entry is the ``redacted`` one that names what is erased.
 
 ``head.tables`` and ``head.files`` are the cursors of the projections: how many entries the tables
 have folded and the files show. They are columns of the head's row because a page of their own would
-cost every append.
-
-Body and salt stand in the row of their header and may be NULL once erased: a table of their own
-costs a page of write-ahead log an append and a join an entry read (docs/decisions/0005). The
-signature record of a signed entry is a column as well, which later versions added: erasing a body
-leaves it, and nothing changes it.
-
-The one UPDATE and the one DELETE that pass are those of a redaction
-(``tripod.ledger.sqlite.erase``), while the newest entry is the ``redacted`` one that names what is
-erased: in its transaction, or as a repetition that finds nothing left to do.
+cost every append; body, salt and signature record stand in the row of their header because a table
+of their own costs a page of write-ahead log an append and a join an entry read
+(docs/decisions/0005). Erasing a body leaves the record, and nothing changes it.
 """
 
 from __future__ import annotations
@@ -173,45 +166,38 @@ def check_ours(db: sqlite3.Connection) -> int:
             f"this ledger has schema {version}, this version of tripod knows up to "
             f"{SCHEMA_VERSION}: use a newer tripod"
         )
-    if version:
-        _check_tables(db)
-    return version
-
-
-def _check_tables(db: sqlite3.Connection) -> None:
-    """Refuse what stands in the place of the ledger's own tables; a missing one is found later."""
+    # A missing table is found later, and an empty file has none.
     marks = ", ".join("?" * len(_OWN))
     sql = f"SELECT name, type, sql FROM sqlite_schema WHERE lower(name) IN ({marks})"
-    for name, type_, text in db.execute(sql, _OWN):
+    for name, type_, text in db.execute(sql, _OWN) if version else ():
         made = f"{text};"
         if type_ != "table" or (made not in _SOURCE and made.replace(*_ADDED) not in _SOURCE):
             raise LedgerDamagedError(
                 f"the {type_} {name} in this database is not the table that a ledger has there: "
                 "nothing was read from it. Keep the file, and put a copy of the ledger back"
             )
+    return version
 
 
-def foreign_triggers(db: sqlite3.Connection) -> list[str]:
+def _foreign_triggers(db: sqlite3.Connection) -> list[str]:
     """Names of the triggers that neither a version of this schema nor a projection made."""
-    found = db.execute("SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")
-    return [name for name, table, sql in found if not _is_ours(name, table, str(sql))]
-
-
-def _is_ours(name: str, table: str, sql: str) -> bool:
-    front = f"CREATE TRIGGER {name} BEFORE "
-    if sql.startswith(front) and f"{sql};" in _SOURCE:
-        return sql[len(front) :].split(" ", 3)[2].split("\n", 1)[0] == table
-    folded = _FOLDED.fullmatch(sql)
-    return folded is not None and (folded[1], f"{folded[1]}_no_delete") == (table, name)
+    foreign = []
+    triggers = db.execute("SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    for name, table, sql in triggers:
+        front = f"CREATE TRIGGER {name} BEFORE "
+        if str(sql).startswith(front) and f"{sql};" in _SOURCE:
+            is_ours = sql[len(front) :].split(" ", 3)[2].split("\n", 1)[0] == table
+        else:
+            folded = _FOLDED.fullmatch(str(sql))
+            is_ours = folded is not None and (folded[1], f"{folded[1]}_no_delete") == (table, name)
+        if not is_ours:
+            foreign.append(name)
+    return foreign
 
 
 def check_guards(db: sqlite3.Connection) -> None:
-    """Refuse to write where a trigger would run that is not ours.
-
-    Raises:
-        LedgerDamagedError: there is one, saying which.
-    """
-    foreign = foreign_triggers(db)
+    """Refuse to write where a trigger would run that is not ours (LedgerDamagedError)."""
+    foreign = _foreign_triggers(db)
     if foreign:
         more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
         raise LedgerDamagedError(
@@ -254,23 +240,20 @@ def put_back(db: sqlite3.Connection) -> list[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         migrate(ours, check_ours(db))
         wanted = dict(ours.execute(_TRIGGERS).fetchall())
-    foreign = foreign_triggers(db)
+    foreign = _foreign_triggers(db)
     for name in foreign:
         quoted = name.replace('"', '""')
         db.execute(f'DROP TRIGGER IF EXISTS "{quoted}"')
     have = dict(db.execute(_TRIGGERS).fetchall())
-    wrong = [name for name, sql in wanted.items() if have.get(name) != sql]
-    for name in {*wrong, *_set_back(db)}:
+    wrong = {name for name, sql in wanted.items() if have.get(name) != sql}
+    anew = set(wrong)
+    row = db.execute("SELECT size, tables, files FROM head").fetchone()
+    if row is not None and max(row[1:]) > row[0]:
+        # Cursors that are ahead of the head come back to it; what guards them goes for that.
+        db.execute("DROP TRIGGER IF EXISTS head_forward_only")
+        db.execute("UPDATE head SET tables = min(tables, size), files = min(files, size)")
+        anew.add("head_forward_only")
+    for name in anew:
         db.execute(f"DROP TRIGGER IF EXISTS {name}")
         db.execute(wanted[name])
-    return sorted({*wrong, *foreign})
-
-
-def _set_back(db: sqlite3.Connection) -> list[str]:
-    """Bring cursors that are ahead of the head back to it; what guards them has to go for that."""
-    row = db.execute("SELECT size, tables, files FROM head").fetchone()
-    if row is None or max(row[1:]) <= row[0]:
-        return []
-    db.execute("DROP TRIGGER IF EXISTS head_forward_only")
-    db.execute("UPDATE head SET tables = min(tables, size), files = min(files, size)")
-    return ["head_forward_only"]
+    return sorted(wrong | set(foreign))

@@ -20,7 +20,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -76,11 +76,7 @@ class SQLiteTransaction(SQLiteReader):
         self._whole = True
 
     def check_whole(self) -> None:
-        """Refuse to go on after an append that failed half way, or after a rollback.
-
-        Raises:
-            LedgerError: nothing of this transaction can be recorded any more.
-        """
+        """Refuse to go on after an append that failed half way, or a rollback (LedgerError)."""
         if not (self._whole and self.db.in_transaction):
             raise LedgerError(
                 "an append of this transaction failed half way: nothing of it was recorded"
@@ -105,12 +101,26 @@ class SQLiteTransaction(SQLiteReader):
         """Append drafts, all or none; see ``tripod.ledger.store.Transaction.append``."""
         self.check_whole()
         tip = self._tip.copy()
+
+        def known(entry_id: str) -> Entry | None:
+            seq = self.seq_of(entry_id)
+            return None if seq is None else self.entry(seq)
+
+        def stands(entry_id: str) -> bool:
+            return self.seq_of(entry_id) is not None
+
         minted = over(fresh_ids(len(drafts)), "linking entries", len(drafts))
-        entries, fresh, blobs = link_all(
-            tip, drafts, now_at(), minted, self._known, stands=self._stands
-        )
+        entries, fresh, blobs = link_all(tip, drafts, now_at(), minted, known, stands=stands)
         if guard is not None and (fresh or not drafts):  # a retry conflicts with nothing
-            self._check_guard(guard)
+            grown = self._value(
+                "SELECT seq FROM entries WHERE seq >= ? AND stream = ? LIMIT 1",
+                (guard.size, guard.stream),
+            )
+            if grown is not None:
+                raise ConflictError(
+                    f"{guard.stream} has grown since it was read (entry {grown}, seen up to "
+                    f"{guard.size}): read it again and decide again"
+                )
         if fresh:
             self._tip = tip
             self._whole = False
@@ -179,24 +189,6 @@ class SQLiteTransaction(SQLiteReader):
             )
             self._stored = True
 
-    def _known(self, entry_id: str) -> Entry | None:
-        seq = self.seq_of(entry_id)
-        return None if seq is None else self.entry(seq)
-
-    def _stands(self, entry_id: str) -> bool:
-        return self.seq_of(entry_id) is not None
-
-    def _check_guard(self, guard: Guard) -> None:
-        row = self.db.execute(
-            "SELECT seq FROM entries WHERE seq >= ? AND stream = ? LIMIT 1",
-            (guard.size, guard.stream),
-        ).fetchone()
-        if row is not None:
-            raise ConflictError(
-                f"{guard.stream} has grown since it was read (entry {row[0]}, seen up to "
-                f"{guard.size}): read it again and decide again"
-            )
-
 
 class Writing:
     """The writer's place for the length of a ``with``: lock, BEGIN IMMEDIATE, ..., COMMIT.
@@ -249,19 +241,16 @@ class Writing:
         try:
             if error is None:
                 self._transaction.check_whole()
-                self._commit()
+                try:
+                    self._db.execute("COMMIT")
+                except sqlite3.Error as problem:
+                    raise explained(problem, self._path) from problem
                 if self._after is not None:
                     self._after()
             elif isinstance(error, sqlite3.Error):
                 raise explained(error, self._path) from error
         finally:
             self._leave()
-
-    def _commit(self) -> None:
-        try:
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise explained(error, self._path) from error
 
     def _leave(self) -> None:
         try:
@@ -307,9 +296,6 @@ def pages_damaged(error: Exception, path: str) -> PagesDamagedError:
     )
 
 
-# Sqlite -----------------------------------------------------------------------------------------
-
-
 _PRAGMAS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
@@ -347,20 +333,18 @@ class SQLiteStore(SQLiteReader):
             super().__init__(db)
             try:
                 with parsed():
-                    self._begin()
+                    # Whose file is it? Asked before a byte of it changes. One process makes it,
+                    # others wait.
+                    made = check_ours(db) == SCHEMA_VERSION
+                    with nullcontext() if made else self._lock:
+                        for pragma in _PRAGMAS:
+                            db.execute(pragma)
+                        if not made:
+                            check_guards(db)
+                            migrate(db)
             except BaseException:
                 self.close()
                 raise
-
-    def _begin(self) -> None:
-        """Look whose file it is before a byte of it changes; one process makes it, others wait."""
-        if check_ours(self.db) == SCHEMA_VERSION:
-            self._set_pragmas()
-            return
-        with self._lock:
-            self._set_pragmas()
-            check_guards(self.db)
-            migrate(self.db)
 
     def _check_guards(self) -> None:
         """Refuse to fire a trigger that is not ours; looked at again where the schema changed."""
@@ -368,10 +352,6 @@ class SQLiteStore(SQLiteReader):
         if cookie != self._guarded:
             check_guards(self.db)
             self._guarded = cookie
-
-    def _set_pragmas(self) -> None:
-        for pragma in _PRAGMAS:
-            self.db.execute(pragma)
 
     @contextmanager
     def derived(self) -> Iterator[sqlite3.Connection]:
@@ -401,11 +381,7 @@ class SQLiteStore(SQLiteReader):
 
         ``after`` runs after the COMMIT, while this writer still has the place: there the files
         are written (step 3 above). ``mends``: the caller begins by removing triggers that are not
-        ours (``tripod.ledger.sqlite.schema``); else the transaction is refused where there are
-        some.
-
-        Raises:
-            LedgerDamagedError: on entering, where a trigger is not ours.
+        ours; else entering is refused where there are some (LedgerDamagedError).
         """
         check = None if mends else self._check_guards
         return Writing(self.path, self.db, self._lock, self._fold, after, check=check)
@@ -439,9 +415,6 @@ class SQLiteStore(SQLiteReader):
     def sweep(self, wait_ms: int = 10_000) -> bool:
         """Write the file anew without what was erased; False: somebody reads, do it again later.
 
-        Args:
-            wait_ms: how long to wait for who reads older pages.
-
         Raises:
             UnwritableError: the disk has no room for a copy, or refuses.
         """
@@ -462,7 +435,7 @@ class SQLiteStore(SQLiteReader):
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """What SQLite and the system say, in words that a person can act on."""
+    """Raise errors of SQLite and the system in words that a person can act on."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:

@@ -12,15 +12,13 @@ r"""Signed notes (C2SP signed-note): a text, its signatures, their keys and spel
 - key ID = the first 4 bytes of SHA-256(name || 0x0A || type || public key).
 - Two types are known here, both Ed25519: 0x01 signs a text as it stands, 0x04 cosigns it with a
   time (``cosignature_message``).
-- Base64, decimals and text have one spelling for each value. The notes, seals, tiles, proofs and
-  policies of this package read and write through the pairs of functions here.
 
 >>> key = VerifierKey.parse("PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW")
 >>> key.name, key.key_id.hex(), key.kind
 ('PeterNeumann', 'c74f20a3', 1)
 
 Signing and checking import ``cryptography``, this module does not: hot commands must start fast.
-Key files are elsewhere (``tripod.trust.keys``). Source: spec: tlog-formats 2, 3 (errors 2a) and 4.
+Source: spec: tlog-formats 2, 3 (errors 2a) and 4; ``docs/formats/seals.md``.
 """
 
 from __future__ import annotations

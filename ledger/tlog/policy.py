@@ -8,17 +8,13 @@ One text file says it, and tools in other languages read the same::
     group seen any w1
     quorum seen
 
-- ``log <vkey> [url]``: a key of type 0x01; it speaks for the origin that bears its name.
-- ``witness <name> <vkey> [url]``: a key of type 0x04, by the name that this file gives it.
-- ``group <name> all|any|<k> <member>...``: reached when all, one or k of its members are; a
-  member is a witness or a group *above*, so that no group can hold itself.
-- ``quorum <name>|none``, exactly once: what must be reached for a seal to be believed.
+``group <name> all|any|<k> <member>...`` is reached when all, one or k of its members are; a member
+is a witness or a group *above*, so that no group can hold itself. ``quorum <name>|none``, exactly
+once, is what must be reached for a seal to be believed.
 
 People write these files. So, unlike our other formats, more than one spelling is read: empty
 lines, lines that begin with ``#``, and spaces or tabs between words. A ``#`` within a line is
-refused: whether it begins a comment, tools disagree.
-
-Source: spec: tlog-formats 8.
+refused: whether it begins a comment, tools disagree. Source: spec: tlog-formats 8.
 """
 
 from __future__ import annotations

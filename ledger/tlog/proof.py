@@ -1,18 +1,9 @@
-r"""Proofs (C2SP tlog-proof@v1): one file that shows that an entry lies in a sealed log. Pure.
-
-::
-
-    c2sp.org/tlog-proof@v1\n
-    extra <base64>\n                  may be missing; nobody vouches for it
-    index <decimal>\n
-    <base64 hash>\n                   the leaf's sibling first, up to 63
-    \n
-    <the seal: a signed note, with cosignatures>
+"""Proofs (C2SP tlog-proof@v1): one file that shows that an entry lies in a sealed log. Pure.
 
 The file gives no size: that of the seal counts, which is signed. To check it one needs the entry,
 or its leaf hash, and a policy with the trusted keys.
 
-Source: spec: tlog-formats 7.
+Source: spec: tlog-formats 7; ``docs/formats/proofs.md``.
 """
 
 from __future__ import annotations

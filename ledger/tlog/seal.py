@@ -1,11 +1,7 @@
 r"""Seals: the head of a log as a text that keys sign; rotations and forks of that key. Pure.
 
 C2SP calls the format *tlog-checkpoint*; here a checkpoint is something else, see decision 0002.
-A seal is the text of a signed note (``tripod.ledger.tlog.note``)::
-
-    example.com/ledger\n                              origin: the log's name, for ever its own
-    7\n                                               size: how many entries
-    TL2ONYSUUEANTpxMCuf3HHmtRBD5rSxiRiL/X4YXMT0=\n    root: of the tree of that size
+A seal is the text of a signed note (``tripod.ledger.tlog.note``): origin, size, root.
 
 >>> format_seal(Seal("example.com/ledger", 0, EMPTY_ROOT))
 'example.com/ledger\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n'
@@ -14,27 +10,10 @@ The log signs it with a key that bears the origin as its name. There is no time 
 from cosignatures, which others add, each with its own clock. Never sign two seals of one origin
 that are not of one growing tree: the caller must remember what was signed.
 
-Other logs may write extension lines after the root. We write none: no monitor audits them.
+Other logs may write extension lines after the root. We write none: no monitor audits them. The
+texts of a rotation and of a fork have another number of lines, so no seal looks like one.
 
-A rotation has four lines and names both keys as vkeys; no seal looks like it::
-
-    tripod key rotation\n
-    example.com/ledger\n
-    example.com/ledger+93727de6+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4\n
-    example.com/ledger+...\n
-
-The old key's signature names its successor, the new key's proves that its holder has it.
-
-A restored copy of a ledger continues under a new name (``ledger.forked-from``). The old line's key
-may sign that the line ends there::
-
-    tripod fork\n
-    example.com/ledger\n                              the line that ends
-    7\n                                               how many of its entries the new line has
-    TL2ONYSUUEANTpxMCuf3HHmtRBD5rSxiRiL/X4YXMT0=\n    the root of these
-    example.com/ledger/fork/1\n                       the line that continues
-
-Source: spec: tlog-formats 3 and 4.
+Source: spec: tlog-formats 3 and 4; ``docs/formats/seals.md``.
 """
 
 from __future__ import annotations

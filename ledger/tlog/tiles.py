@@ -1,25 +1,15 @@
 r"""Tiles (C2SP tlog-tiles) and bundles of bodies: a log as files that never change. Pure.
 
-A tile of level L holds up to 256 hashes: of the leaves at level 0, and at each level above one
-for each *full* tile below. Beside level 0 lie the entries themselves, in bundles:
-
-- ``tile/<L>/<N>`` is tile number N, full; ``tile/<L>/<N>.p/<W>`` is partial, with W < 256 hashes.
-- ``tile/entries/<N>[.p/<W>]`` is the bundle of the entries whose leaves tile (0, N) holds.
-- N is written in groups of three digits, all but the last with an x: 1234067 is x001/x234/067.
-- A hash tile is its hashes, 32 bytes each. A bundle is for each entry its length in two bytes,
-  big-endian, and the entry: hence no entry takes more than 65,535 bytes.
+A tile of level L holds up to 256 hashes of 32 bytes: of the leaves at level 0, and at each level
+above one for each *full* tile below. Beside level 0 lie the entries themselves, in bundles, each
+entry with its length before it in two bytes, big-endian.
 
 >>> [format_path(tile) for tile in tiles_of(257)]
 ['tile/0/000', 'tile/0/001.p/1', 'tile/1/000.p/1']
 
-A partial tile is never hashed into the level above.
-
-A bundle of bodies holds the bodies of the entries of one entry bundle, in their order::
-
-    bodies/000.jsonl            entries 0 to 255
-    bodies/001.p/44.jsonl       entries 256 to 299, while there are no more
-
-Each line is the canonical JSON of an object, with body and salt as in the commitment:
+A bundle of bodies (``bodies/000.jsonl``) has a line for each entry of an entry bundle, canonical
+JSON with body and salt as in the commitment. The second here is an erased one, the third one that
+was signed: its record comes first (``tripod.ledger.actors``).
 
 >>> format_line(7, LeafContent(b"\x01" * 32, b'{"v":1}'))[:20]
 b'{"body":{"v":1},"sal'
@@ -28,15 +18,10 @@ b'{"seq":7}'
 >>> format_line(7, LeafContent(None, None, b"\x01\x02"))
 b'{"auth":"0102","seq":7}'
 
-The second is an erased one, the third one that was signed: its record comes first
-(``tripod.ledger.actors``). A line is cut by its ends and not parsed: the bytes of a body come out
-as they went in, canonical or not; each reader judges them.
+A line is cut by its ends and not parsed: the bytes of a body come out as they went in, canonical or
+not; each reader judges them. No program but this module knows the names of these files.
 
-``blobs/<sha256 in hex>`` holds the exact bytes of each blob that a body of the bundles names.
-``checkpoint`` is the seal. No program but this module knows these names: an export and a team's
-record are written, read, compared and redacted by what it says (``docs/formats/record.md``).
-
-Source: spec: tlog-formats 6.
+Source: spec: tlog-formats 6; ``docs/formats/record.md``.
 """
 
 from __future__ import annotations

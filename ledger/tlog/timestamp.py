@@ -1,10 +1,8 @@
 """Timestamps (RFC 3161): an authority says that it saw a seal's text, and when. Pure.
 
-A receipt is the authority's whole reply (a ``TimeStampResp`` in DER, as ``openssl ts`` writes it
-to a file) over the SHA-256 of the *text* of a seal: origin, size, root, without any signature. So
-anyone who has the head has what was stamped, and other tools check it too::
-
-    openssl ts -verify -in receipt.tsr -data seal.txt -CAfile authority.pem
+A receipt is the authority's whole reply (a ``TimeStampResp`` in DER) over the SHA-256 of the *text*
+of a seal, without any signature: anyone who has the head has what was stamped, and other tools
+check it too (``docs/formats/receipts.md``).
 
 It needs ``rfc3161-client`` (the extra ``tsa``), and imports it when something is opened.
 """

@@ -1,29 +1,11 @@
-r"""The witness protocol (C2SP tlog-witness): what a log asks, and what a witness answers. Pure.
+"""The witness protocol (C2SP tlog-witness): what a log asks, and what a witness answers. Pure.
 
 A witness has seen one line of growth of each log that it knows, and cosigns the next seal only if
-that continues it. It is asked by::
+that continues it. ``decide`` is the whole of its judgement, and an HTTP status its answer. What it
+says to keep must be on the disk *before* it is answered, and no other request for this log may be
+judged in between: that is the caller's work (``tripod.trust.witness``).
 
-    old 5\n                        size of the seal that it last cosigned for this log
-    <base64 hash>\n                proof that the tree grew from there, at most 63 lines
-    \n
-    <the new seal: a note that its log signed>
-
-and answers with an HTTP status:
-
-====  =====================================================================================
- 200  signature lines, as they stand in a note: its cosignature
- 400  what was asked is malformed, or ``old`` is more than the seal's size
- 403  no key that it knows for this log signed the seal
- 404  it does not know the log
- 409  ``old`` is not the size it last cosigned; the body is that size (``text/x.tlog.size``)
- 422  the seal does not continue what it last cosigned: a bad proof, another root at one size
-====  =====================================================================================
-
-``decide`` is the whole of a witness's judgement. What it says to keep must be on the disk *before*
-it is answered, and no other request for this log may be judged in between: that is the caller's
-work (``tripod.trust.witness``).
-
-Source: spec: tlog-formats 5.
+Source: spec: tlog-formats 5; ``docs/formats/receipts.md`` has the bytes and each status.
 """
 
 from __future__ import annotations

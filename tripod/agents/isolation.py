@@ -7,10 +7,9 @@ or writing into a home of the host, changes nothing for the program. A file that
 that, or no text, and a folder with such files, is *lent* as it lies on the disk.
 
 Before each run it is tried out that the namespace can be made, and that nothing secret is visible
-in it: the file of ``bwrap`` may exist where the kernel refuses it, as in many containers. ``bwrap``
-is that of the system; one from ``PATH`` counts only if no other user can write it. Without a
-namespace the program runs in an otherwise empty *folder*: it is told no path, but it can look. The
-result says which of the two it was, with the reason.
+in it: ``bwrap`` may exist where the kernel refuses it, as in many containers. Without a namespace
+the program runs in an otherwise empty *folder*: it is told no path, but it can look. The result
+says which of the two it was, with the reason.
 
 Secret are the files with the team's words, found by their names: chats, events, ledgers, exports,
 records with bodies, and sessions of coding agents (design, section 8). A file of another name may
@@ -51,7 +50,7 @@ _PASSED = ("node_modules", "site-packages", "__pycache__")
 """Folders of installed programs, too large to be looked through each time."""
 
 
-def chat_in(path: str) -> str | None:
+def _chat_in(path: str) -> str | None:
     """The first file or folder that a path shows and that, by its name, holds a team's words.
 
     ``path`` is a file, or a folder with all below it; links are not followed any further.
@@ -75,20 +74,9 @@ def _is_chat(path: str) -> bool:
     return lines or name.endswith(_SUFFIXES) or name == _LEDGER
 
 
-def is_repository(folders: Iterable[str], names: Iterable[str]) -> bool:
+def _is_repository(folders: Iterable[str], names: Iterable[str]) -> bool:
     """Whether a folder that holds these is a git repository itself, as a bare clone is."""
     return "HEAD" in names and {"objects", "refs"} <= set(folders)
-
-
-def repository_in(path: str) -> str | None:
-    """The first git repository in a folder, bare or not: its history may hold any file's text."""
-    for folder, folders, names in os.walk(os.path.realpath(path)):
-        if ".git" in folders or ".git" in names:
-            return f"{folder}/.git"
-        if is_repository(folders, names):
-            return folder
-        folders.sort()
-    return None
 
 
 # Sealed -----------------------------------------------------------------------------------------
@@ -195,9 +183,9 @@ class Home(NamedTuple):
 class Isolated(NamedTuple):
     """How a program is run: its command line, folder and variables, and how far it is isolated.
 
-    ``problem`` says why it is no namespace. ``sealed`` are the files in memory that stand for words
-    of the command line (see ``SpawnSpec``). ``leaves``: what is to come back of its home comes as a
-    tar archive on descriptor 9. ``bwrap`` is the path and the digest of what makes the namespace.
+    ``problem`` says why it is no namespace; ``sealed`` and ``leaves`` are as in ``SpawnSpec``: what
+    is to come back of its home comes as a tar archive on descriptor 9. ``bwrap`` is the path and
+    the digest of what makes the namespace.
     """
 
     argv: tuple[str, ...]
@@ -249,9 +237,7 @@ def resolve(argv: Sequence[str], shows: Iterable[str], secret: Iterable[str]) ->
 def refuse_secret(path: str, secret: Iterable[str]) -> None:
     """Refuse to give a program a file or folder that shows something that it may not see.
 
-    Args:
-        path: the file or folder.
-        secret: what it may not see, besides all that holds a team's words by its name.
+    That is all of ``secret``, and what holds a team's words by its name.
 
     Raises:
         RefusedError: it shows such a thing.
@@ -262,7 +248,7 @@ def refuse_secret(path: str, secret: Iterable[str]) -> None:
         raise RefusedError(
             f"{path} lies in what the program may not see, or holds it: put it elsewhere"
         )
-    found = chat_in(path)
+    found = _chat_in(path)
     if found is not None:
         what = "is, by its name," if found == path else f"holds {found}, by its name"
         raise RefusedError(
@@ -289,7 +275,10 @@ def given_to(program: ResolvedProgram, limit: int) -> Given:
                     lent.append((path, problem))
                 else:
                     folders.append(path)
-            elif path in program.files or _is_script(start):
+            elif path in program.files or (
+                not any(_within(start, top) for top in _SYSTEM)
+                and read_plain(start, 2, named=True).startswith(b"#!")
+            ):
                 data, mode = _read_file(path, limit)
                 given.files[path] = data, mode
                 if len(data) > limit:
@@ -309,12 +298,6 @@ def _read_file(path: str, limit: int) -> tuple[bytes, int]:
         return file.read(limit + 1), 0o555 if mode & 0o111 else 0o444
 
 
-def _is_script(start: str) -> bool:
-    if any(_within(start, top) for top in _SYSTEM):
-        return False
-    return read_plain(start, 2, named=True).startswith(b"#!")
-
-
 def _read_folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> str:
     """Read a folder's files into ``files``; why it cannot be given by content, '' where it can.
 
@@ -326,7 +309,7 @@ def _read_folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> s
         inner = [name for name in folders if name == ".git" or name in links]
         unseen += [f"{folder}/{name}" for name in inner]
         folders[:] = sorted(set(folders) - set(inner))
-        if is_repository(folders, found):
+        if _is_repository(folders, found):
             unseen.append(folder)
             folders.clear()
             continue
@@ -338,7 +321,12 @@ def _read_folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> s
             data, mode = b"\0", 0
             if count < MAX_FILES and stat.S_ISREG(os.lstat(path).st_mode):
                 data, mode = _read_file(path, limit)
-            if len(data) > limit or size + len(data) > MAX_FOLDER or not _is_text(data):
+            is_text = b"\0" not in data
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                is_text = False
+            if len(data) > limit or size + len(data) > MAX_FOLDER or not is_text:
                 unseen.append(path)
                 continue
             files[path] = data, mode
@@ -348,13 +336,6 @@ def _read_folder(top: str, limit: int, files: dict[str, tuple[bytes, int]]) -> s
     named = ", ".join(os.path.relpath(path, top) for path in unseen[:3])
     more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
     return f"{named}{more} cannot be looked at: no text, links, a repository, or too much"
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        return "\0" not in data.decode()
-    except UnicodeDecodeError:
-        return False
 
 
 class _Words:
@@ -412,7 +393,10 @@ def isolate(
         if bwrap is None:
             break
         start = _program_path(program.argv[0])
-        visible = _visible_paths(program, start, [around, *hidden])
+        visible = [path for path in _SYSTEM if os.path.isdir(path)]
+        if not any(_within(start, path) for path in visible):
+            visible.append(_interpreter_prefix(start, [around, *hidden]))
+        visible = list(dict.fromkeys([*visible, *program.files]))
         words = _Words(bwrap)
         _namespace(words, visible, [around, *hidden], given or Given({}))
         words += proc
@@ -429,7 +413,10 @@ def isolate(
             if home.returns:
                 words += ["/bin/sh", "-c", _RETURNS, "sh", f"{HOME}/{home.returns}"]
             argv = (*words.words, start, *program.argv[1:])
-            env = {"HOME": HOME, "PATH": _search_path(visible), "TMPDIR": "/tmp"}  # noqa: S108 - its own
+            places = os.environ.get("PATH", os.defpath).split(os.pathsep)
+            seen = [one for one in places if any(_within(one, path) for path in visible)]
+            search = os.pathsep.join(seen or ["/usr/bin", "/bin"])
+            env = {"HOME": HOME, "PATH": search, "TMPDIR": "/tmp"}  # noqa: S108 - its own
             with open(bwrap, "rb") as file:
                 made = (bwrap, sha256(file.read()).hexdigest())
             leaves = bool(home.returns)
@@ -479,23 +466,18 @@ def _program_path(path: str) -> str:
     return os.path.realpath(path)
 
 
-def _visible_paths(program: ResolvedProgram, start: str, hidden: Sequence[str]) -> list[str]:
-    """Paths, each to be seen with all that it holds: the system's, and the program's own."""
-    paths = [path for path in _SYSTEM if os.path.isdir(path)]
-    if not any(_within(start, path) for path in paths):
-        paths.append(_interpreter_prefix(start, hidden))
-    return list(dict.fromkeys([*paths, *program.files]))
-
-
 def _interpreter_prefix(path: str, hidden: Sequence[str]) -> str:
     """An interpreter that somebody installed for themselves needs what stands beside its bin."""
     above, name = os.path.split(os.path.dirname(path))
     home = os.path.expanduser("~")
     private = [home, f"{home}/.local", *map(os.path.realpath, hidden)]
-    whole = name == "bin" and not any(_within(place, above) for place in private)
-    if whole and chat_in(above) is None and repository_in(above) is None:
-        return above
-    return path
+    if name != "bin" or any(_within(place, above) for place in private) or _chat_in(above):
+        return path
+    for _, folders, names in os.walk(os.path.realpath(above)):
+        # The history of a repository, bare or not, may hold any file's text.
+        if ".git" in (*folders, *names) or _is_repository(folders, names):
+            return path
+    return above
 
 
 def _namespace(words: _Words, visible: Sequence[str], absent: Sequence[str], given: Given) -> None:
@@ -558,9 +540,3 @@ def _probe_namespace(
         return f"{done.stdout.decode('utf-8', 'replace').strip()} is seen in the namespace"
     said = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return said[-1][:200] if said else f"{BWRAP} ended with {done.returncode}"
-
-
-def _search_path(visible: Sequence[str]) -> str:
-    given = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    seen = [path for path in given if any(_within(path, place) for place in visible)]
-    return os.pathsep.join(seen or ["/usr/bin", "/bin"])

@@ -7,14 +7,13 @@ each step a transaction or a fact on the disk:
    no other coordinator was faster. Dead before the commit: nothing happened.
 2. the program is launched, with the lock. Dead before: nobody holds the lock, and the program never
    runs; the next command commits ``agent.abandoned`` and makes the next attempt.
-3. ``agent.started`` is committed. Dead before: the next command finds the program at work, commits
-   it, and waits.
-4. the program ends; ``agent.ended`` is committed with all that it wrote. Dead before: the next
-   command reads how it ended, and commits it.
-5. the run directory is removed. Dead before: the next command removes it.
+3. ``agent.started`` is committed.
+4. the program ends; ``agent.ended`` is committed with all that it wrote.
+5. the run directory is removed.
 
-The next command does this by the same code. So a program may run more than once (each time a run is
-lost), and its result is recorded once. Source: spec kernel A-8, K-6, and section 3.
+Dead before 3, 4 or 5: the next command does that step by the same code. So a program may run more
+than once (each time a run is lost), and its result is recorded once. Source: spec kernel A-8, K-6,
+and section 3.
 """
 
 from __future__ import annotations
@@ -404,13 +403,9 @@ async def run(
             await _wait_for_end(team, last, hooks)
             continue
         if not attempt(team, job, number, hooks):
-            await _wait_for_other_coordinator(team, job, number, hooks)
-
-
-async def _wait_for_other_coordinator(team: Team, job: Job, number: int, hooks: RunHooks) -> None:
-    """Wait until a faster coordinator is done, or dead."""
-    spawn = spawn_id(job.role, job.subject, number, described(job.spec(number)))
-    await asyncio.to_thread(spool_of(team, spawn, hooks.files(team, job.subject)).wait)
+            # A faster coordinator is at it: wait until it is done, or dead.
+            spawn = spawn_id(job.role, job.subject, number, described(job.spec(number)))
+            await asyncio.to_thread(spool_of(team, spawn, hooks.files(team, job.subject)).wait)
 
 
 async def _wait_for_end(team: Team, ordered: Attempt, hooks: RunHooks) -> None:

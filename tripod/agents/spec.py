@@ -124,9 +124,7 @@ class SpawnResult:
 def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words that the program is run by, and the names of parameters it cannot take.
 
-    Args:
-        spec: the order.
-        mcp_path: where its tool servers are written down, if it has any.
+    ``mcp_path`` is where its tool servers are written down, if it has any.
     """
     asked = spec.parameters
     values = {
@@ -136,9 +134,8 @@ def command_line(spec: SpawnSpec, mcp_path: str) -> tuple[tuple[str, ...], tuple
         "tools": None if asked.tools is None else ",".join(asked.tools),
         "mcp_servers": None if asked.mcp_servers is None else mcp_path,
     }
-    given = [*values.items(), *sorted(asked.more.items())]
     words, unsupported = list(spec.argv), []
-    for name, value in given:
+    for name, value in [*values.items(), *sorted(asked.more.items())]:
         if value is None:
             continue
         form = spec.takes.get(name)
@@ -166,19 +163,19 @@ def _server(server: McpServer, shown: Callable[[str], str]) -> dict[str, Any]:
     return {"command": server.command or "", "args": list(server.args), "env": env}
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
 def described(spec: SpawnSpec) -> bytes:
     """The order as it is recorded: canonical JSON, values of secrets and the prompt as digests."""
+
+    def digest(text: str) -> str:
+        return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
     asked = spec.parameters
     value: dict[str, Any] = {
         "argv": list(spec.argv),
         "env": sorted(spec.env),
         "more": dict(asked.more),
         "output": spec.output,
-        "secrets": {name: _digest(value) for name, value in spec.secrets.items()},
+        "secrets": {name: digest(value) for name, value in spec.secrets.items()},
         "set_env": dict(spec.set_env),
         "stdin": {"sha256": sha256(spec.stdin).hexdigest(), "size": len(spec.stdin)},
         "takes": {name: list(words) for name, words in spec.takes.items()},
@@ -195,7 +192,7 @@ def described(spec: SpawnSpec) -> bytes:
     if asked.tools is not None:
         value["tools"] = list(asked.tools)
     if asked.mcp_servers is not None:
-        value["mcp_servers"] = {n: _server(one, _digest) for n, one in asked.mcp_servers.items()}
+        value["mcp_servers"] = {n: _server(one, digest) for n, one in asked.mcp_servers.items()}
     plain = {"cwd": spec.cwd, "effort": asked.effort, "model": asked.model}
     return format_value(value | {name: one for name, one in plain.items() if one is not None})
 
@@ -227,14 +224,11 @@ _DEAREST = 10**9
 
 
 def read_answer(output: Output, data: bytes, *, wants_structure: bool = False) -> Answer:
-    """Read a program's whole output.
-
-    With ``wants_structure`` a schema was asked for, so words alone are no answer.
-    """
+    """Read a program's whole output; ``wants_structure``: words alone are no answer."""
     if not data.strip():
         return Answer("empty_output", "it printed nothing")
     if output == "claude-stream-json":
-        return _stream(data, wants_structure=wants_structure)
+        return _read_stream(data, wants_structure=wants_structure)
     text = data.decode("utf-8", "replace").strip()
     if output == "text":
         return Answer("ok", text=text)
@@ -257,7 +251,8 @@ def _json(text: str | bytes) -> tuple[Any, str]:
         return None, str(error)
 
 
-def _stream(data: bytes, *, wants_structure: bool) -> Answer:
+def _read_stream(data: bytes, *, wants_structure: bool) -> Answer:
+    """Read the last result of a stream; of its figures what is not as expected is left out."""
     result: dict[str, Any] | None = None
     for line in data.split(b"\n"):
         if b'"result"' in line:
@@ -266,40 +261,34 @@ def _stream(data: bytes, *, wants_structure: bool) -> Answer:
                 result = value
     if result is None:
         return Answer("bad_output", "its stream has no result: it was cut off")
+    usage, cost, session = (result.get(name) for name in ("usage", "total_cost_usd", "session_id"))
+    counted = (
+        (name, value)
+        for name, value in (usage.items() if isinstance(usage, dict) else ())
+        if _NAME.fullmatch(name) and type(value) is int and 0 <= value <= _MOST
+    )
+    priced = isinstance(cost, int | float) and 0 <= cost < _DEAREST
+    known = isinstance(session, str) and 0 < len(session) <= _SESSION and session.isprintable()
     said = result.get("result")
     text = said.strip() if isinstance(said, str) else ""
     structured = result.get("structured_output")
-    told = replace(_figures(result), text=text, structured=structured)
-    if result.get("is_error") or result.get("subtype", "success") != "success":
-        why = text or str(result.get("subtype"))
-        problem = f"it says that it failed: {why[:500]}"
-        return replace(told, status="bad_output", problem=problem)
-    if wants_structure and structured is None:
-        problem = "it gave no answer in the shape that was asked for"
-        return replace(told, status="bad_output", problem=problem)
-    if not text and structured is None:
-        return replace(told, status="empty_output", problem="its result is empty")
-    if structured is not None:
-        text = json.dumps(structured, ensure_ascii=False, sort_keys=True)
-    return replace(told, text=text)
-
-
-def _figures(result: dict[str, Any]) -> Answer:
-    """Usage, cost and session of a result; what is not as expected is left out."""
-    given = result.get("usage")
-    counted = (
-        (name, value)
-        for name, value in (given.items() if isinstance(given, dict) else ())
-        if _NAME.fullmatch(name) and type(value) is int and 0 <= value <= _MOST
-    )
-    usage = dict(islice(counted, _FIGURES))
-    cost = result.get("total_cost_usd")
-    priced = isinstance(cost, int | float) and 0 <= cost < _DEAREST
-    session = result.get("session_id")
-    known = isinstance(session, str) and 0 < len(session) <= _SESSION and session.isprintable()
-    return Answer(
+    answer = Answer(
         "ok",
-        usage=usage,
+        text=text,
+        structured=structured,
+        usage=dict(islice(counted, _FIGURES)),
         cost=f"{cost:.4f}" if priced else None,
         session=session if known else None,
     )
+    if result.get("is_error") or result.get("subtype", "success") != "success":
+        why = text or str(result.get("subtype"))
+        problem = f"it says that it failed: {why[:500]}"
+        return replace(answer, status="bad_output", problem=problem)
+    if wants_structure and structured is None:
+        problem = "it gave no answer in the shape that was asked for"
+        return replace(answer, status="bad_output", problem=problem)
+    if not text and structured is None:
+        return replace(answer, status="empty_output", problem="its result is empty")
+    if structured is not None:
+        text = json.dumps(structured, ensure_ascii=False, sort_keys=True)
+    return replace(answer, text=text)

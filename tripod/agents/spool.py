@@ -9,11 +9,8 @@ command can tell three states apart, also after any crash:
 
 Other programs of the same user can write here. So the program's input never lies here, and
 ``exit.json`` is signed by the wrapper (``key``) and holds the digests of the output. The directory
-is private (0700) and no projection; secrets are in the file of the tool servers alone. The wrapper
-removes it after the run; if the wrapper was killed, the command that gives the run up does.
-
-``spawn_agent`` runs one program once and returns how it ended; it retries nothing and knows no
-protocol. ``tripod.agents.jobs`` records runs and continues them after a crash.
+is private (0700) and no projection; secrets are in the file of the tool servers alone, which goes
+with the run.
 
 Source: spec kernel A-1, A-3 to A-5, A-7 to A-9.
 """
@@ -53,6 +50,7 @@ ENDED, RUNNING, LOST = "ended", "running", "lost"
 _FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _SMALL = 64 * 1024
+_SHA256 = re.compile("[0-9a-f]{64}")
 MOST = 2**53 - 1
 FIRST_PID = 2  # 0, -1 and 1 would mean whole groups, everybody, and the system's first process
 _UNSIGNED = "abandoned"  # who gives a run up has no key; of such a run nothing counts
@@ -134,19 +132,14 @@ class Spool:
                 os.close(fd)
                 yield None
                 return
-            if self._is_mine(fd):
-                break
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(fd), os.stat(f"{self.path}/lock")):
+                    break
             os.close(fd)  # the folder was removed in between
         try:
             yield fd
         finally:
             os.close(fd)
-
-    def _is_mine(self, fd: int) -> bool:
-        try:
-            return os.path.samestat(os.fstat(fd), os.stat(f"{self.path}/lock"))
-        except FileNotFoundError:
-            return False
 
     def launch(self, spec: SpawnSpec, lock: int, secret: bytes = b"") -> tuple[str, ...]:
         """Have the program run; give the names of parameters that it cannot take.
@@ -154,28 +147,8 @@ class Spool:
         Back when it runs, or when it is known that it does not; ``look`` says which. ``lock`` is
         the descriptor that ``held`` gave, ``secret`` the secret half of ``key``.
         """
-        try:
-            unsupported, code = self._run_wrapper(spec, lock, secret)
-        except Exception:  # not an interrupt: the wrapper may be at work
-            self._forget()
-            raise
-        if code:
-            self._forget()
-            value = {"outcome": "not_started", "reason": f"the wrapper ended with {code}"}
-            if secret:
-                value[wrapper.SIGNATURE] = wrapper.sign(secret, value)
-            wrapper.write_json(f"{self.path}/exit.json", value)
-        return unsupported
-
-    def _run_wrapper(
-        self, spec: SpawnSpec, lock: int, secret: bytes
-    ) -> tuple[tuple[str, ...], int]:
-        """Run the wrapper until the program runs, or cannot; give its exit code as well."""
         mcp = f"{self.path}/{wrapper.SECRETS}"
         argv, unsupported = command_line(spec, mcp)
-        if spec.parameters.mcp_servers is not None:
-            with os.fdopen(os.open(mcp, _FILE, 0o600), "wb") as file:
-                file.write(mcp_config(spec.parameters.mcp_servers))
         env = {name: os.environ[name] for name in spec.env if name in os.environ}
         order: dict[str, Any] = {
             "argv_sha256": argv_digest(argv),
@@ -189,20 +162,36 @@ class Spool:
         if spec.leaves:
             order["left"] = None
         given = b"" if "prompt" in spec.takes else spec.stdin
-        with sealed_files([given, *spec.sealed.values()]) as (stdin, *sealed):
-            words = with_numbers(argv, dict(zip(spec.sealed, sealed, strict=True)))
-            order |= {"argv": words, "sealed": sealed, "stdin": stdin}
-            done = subprocess.run(
-                [sys.executable, "-I", "-S", wrapper.__file__, self.path, str(lock)],
-                input=json.dumps(order).encode(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(lock, stdin, *sealed),
-                start_new_session=True,
-                cwd="/",
-                check=False,
-            )
-        return unsupported, done.returncode
+        try:
+            if spec.parameters.mcp_servers is not None:
+                with os.fdopen(os.open(mcp, _FILE, 0o600), "wb") as file:
+                    file.write(mcp_config(spec.parameters.mcp_servers))
+            with sealed_files([given, *spec.sealed.values()]) as (stdin, *sealed):
+                words = with_numbers(argv, dict(zip(spec.sealed, sealed, strict=True)))
+                order |= {"argv": words, "sealed": sealed, "stdin": stdin}
+                done = subprocess.run(
+                    [sys.executable, "-I", "-S", wrapper.__file__, self.path, str(lock)],
+                    input=json.dumps(order).encode(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(lock, stdin, *sealed),
+                    start_new_session=True,
+                    cwd="/",
+                    check=False,
+                )
+        except Exception:  # not an interrupt: the wrapper may be at work
+            self._forget()
+            raise
+        if done.returncode:
+            self._forget()
+            value = {
+                "outcome": "not_started",
+                "reason": f"the wrapper ended with {done.returncode}",
+            }
+            if secret:
+                value[wrapper.SIGNATURE] = wrapper.sign(secret, value)
+            wrapper.write_json(f"{self.path}/exit.json", value)
+        return unsupported
 
     def _forget(self) -> None:
         """Remove the secrets of a run that is over; for who holds the lock."""
@@ -244,9 +233,7 @@ class Spool:
         digest = value.pop("argv_sha256", None)
         if value.keys() != set(Started._fields[1:]) or not all(map(_is_count, value.values())):
             return None
-        if min(value["child"], value["wrapper"]) < FIRST_PID:
-            return None
-        if not re.fullmatch("[0-9a-f]{64}", str(digest)):
+        if min(value["child"], value["wrapper"]) < FIRST_PID or not _SHA256.fullmatch(str(digest)):
             return None
         return Started(argv_sha256=str(digest), **value)
 
@@ -261,10 +248,13 @@ class Spool:
             value[name] if _is_count(value.get(name)) else None
             for name in ("exit_code", "signal", "wall_ms")
         )
+        outputs = {}
+        for name in wrapper.OUTPUTS:
+            if isinstance(told := value.get(name), dict) and _is_count(told.get("bytes")):
+                digest = told.get("sha256")
+                if isinstance(digest, str) and _SHA256.fullmatch(digest):
+                    outputs[name] = digest, told["bytes"]
         reason = str(value.get("reason", ""))
-        outputs = {
-            name: told for name in wrapper.OUTPUTS if (told := _digest_and_size(value.get(name)))
-        }
         return End(outcome, code, number, reason, wall_ms or 0, outputs)
 
     # Ending ------------------------------------------------------------------------------------
@@ -324,15 +314,6 @@ def _read(path: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _digest_and_size(value: object) -> tuple[str, int] | None:
-    """Digest and size of an output, as the wrapper wrote them down."""
-    if not isinstance(value, dict) or not _is_count(value.get("bytes")):
-        return None
-    digest = value.get("sha256")
-    known = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
-    return (str(digest), value["bytes"]) if known else None
-
-
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value <= MOST
 
@@ -344,13 +325,14 @@ MAX_OUTPUT = wrapper.MAX_OUTPUT  # bytes of output that are read; more is no ans
 _NOBODY = "the process that ran it was killed"
 _TRY_AGAIN_S = 0.02  # while a cancelled run is only about to start
 
-_ENDS: dict[str, Status] = {
-    "timeout": "timeout",
-    "cancelled": "killed",
-    "signalled": "killed",
-    "not_started": "not_started",
-    "abandoned": "killed",
+_ENDS: dict[str, tuple[Status, str]] = {
+    "timeout": ("timeout", "it was ended: its time was over after {seconds:.1f} s"),
+    "cancelled": ("killed", "it was ended because it was told to"),
+    "signalled": ("killed", "it was killed by signal {signal}"),
+    "not_started": ("not_started", "it could not be started: {reason}"),
+    "abandoned": ("killed", "{reason}"),
 }
+"""The status and the problem of a run that did not end by itself."""
 
 
 async def spawn_agent(spec: SpawnSpec, spool: Spool | None = None) -> SpawnResult:
@@ -410,9 +392,9 @@ def result_of(
     """
     end = look.end or End("abandoned", None, None, _NOBODY, 0)
     altered: dict[str, tuple[str, int]] = {}
-    stdout, cut = _output_bytes(spool, look, end, "stdout", altered)
-    stderr, _ = _output_bytes(spool, look, end, "stderr", altered)
-    left, too_much = _output_bytes(spool, look, end, "left", altered)
+    (stdout, cut), (stderr, _), (left, too_much) = (
+        _output_bytes(spool, look, end, name, altered) for name in wrapper.OUTPUTS
+    )
     answer = read_answer(output, stdout, wants_structure=wants_structure)
     status, problem = answer.status, answer.problem
     if cut:
@@ -422,7 +404,8 @@ def result_of(
         status, problem = "bad_output", f"another program changed what it printed ({names})"
         answer = Answer(status, problem)
     if end.outcome in _ENDS:
-        status, problem = _ENDS[end.outcome], _end_in_words(end)
+        status, words = _ENDS[end.outcome]
+        problem = words.format(seconds=end.wall_ms / 1000, signal=end.signal, reason=end.reason)
     elif end.exit_code:
         status, problem = "nonzero", f"it ended with exit code {end.exit_code}"
     return SpawnResult(
@@ -459,16 +442,6 @@ def _output_bytes(
         altered[name] = told
         return b"", False
     return data[:MAX_OUTPUT], len(data) > MAX_OUTPUT
-
-
-def _end_in_words(end: End) -> str:
-    words = {
-        "timeout": f"it was ended: its time was over after {end.wall_ms / 1000:.1f} s",
-        "cancelled": "it was ended because it was told to",
-        "signalled": f"it was killed by signal {end.signal}",
-        "not_started": f"it could not be started: {end.reason}",
-    }
-    return words.get(end.outcome, end.reason)
 
 
 def _read_output(path: str, first: int, most: int = MAX_OUTPUT) -> tuple[bytes, bool]:

@@ -167,10 +167,7 @@ class RunningProgram:
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in _STOPS:
-            signal.signal(number, self._stop)
-
-    def _stop(self, *_: object) -> None:
-        self.told = True
+            signal.signal(number, lambda *_: setattr(self, "told", True))
 
     def end(self, outcome: str, **more: Any) -> None:
         """Say how it ended: step 6. Secrets are gone before."""
@@ -210,7 +207,12 @@ class RunningProgram:
         except OSError as error:
             self.end("not_started", reason=f"{error.filename}: {error.strerror}")
             return None
-        _adopt_orphans()
+        # Become the parent of what the program leaves behind, in whichever session that is.
+        # Without it (another system, no ctypes) such processes are the system's, and go on.
+        with suppress(ImportError, OSError, AttributeError):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
         child = os.fork()
         if child == 0:
             os.close(let_go)
@@ -244,10 +246,14 @@ class RunningProgram:
         for number, name in zip((1, 2, LEFT), OUTPUTS, strict=True):
             if name not in order:
                 continue
-            if order[name] is None:
+            path = order[name]
+            if path is None:
                 self.unnamed[name] = files[number] = _unnamed(self.spool)
-            else:
-                files[number] = _appended(order[name])
+                continue
+            files[number] = fd = os.open(path, _APPEND | os.O_NONBLOCK, 0o644)
+            if not stat.S_ISREG(os.fstat(fd).st_mode):  # a program would wait at a pipe for ever
+                raise OSError(errno.EINVAL, "it is no regular file", path)
+            os.set_blocking(fd, True)
         return files
 
     def _become(self, go: int, fail: int, files: dict[int, int]) -> None:
@@ -300,9 +306,13 @@ class RunningProgram:
         """Kill what left the program's group, level by level: an orphan's children are next."""
         until = time.monotonic() + GRACE_S
         while time.monotonic() < until:
-            with suppress(OSError):
-                for pid in _children():
-                    os.kill(pid, signal.SIGKILL)
+            with suppress(OSError):  # a system without /proc names no process
+                for name in filter(str.isdecimal, os.listdir("/proc")):
+                    with suppress(OSError, IndexError, ValueError):
+                        with open(f"/proc/{name}/stat", "rb") as file:
+                            parent = int(file.read().rpartition(b")")[2].split()[1])
+                        if parent == os.getpid():
+                            os.kill(int(name), signal.SIGKILL)
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
@@ -325,38 +335,6 @@ class RunningProgram:
                 return False
             if select.select([self.wake], [], [], left)[0]:
                 os.read(self.wake, 512)
-
-
-def _adopt_orphans() -> None:
-    """Become the parent of what the program leaves behind, in whichever session that is.
-
-    Without it (another system, no ctypes) such processes are the system's, and go on.
-    """
-    with suppress(ImportError, OSError, AttributeError):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-
-
-def _children() -> list[int]:
-    """The processes whose parent we are."""
-    found = []
-    for name in os.listdir("/proc"):
-        with suppress(OSError, IndexError, ValueError):
-            with open(f"/proc/{int(name)}/stat", "rb") as file:
-                parent = int(file.read().rpartition(b")")[2].split()[1])
-            if parent == os.getpid():
-                found.append(int(name))
-    return found
-
-
-def _appended(path: str) -> int:
-    """Open a file to append to; refuse a pipe, on which a program would wait for ever."""
-    fd = os.open(path, _APPEND | os.O_NONBLOCK, 0o644)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file", path)
-    os.set_blocking(fd, True)
-    return fd
 
 
 def _unnamed(folder: str) -> int:

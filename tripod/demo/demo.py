@@ -1,7 +1,4 @@
-"""The demo's story, and its first half: a real team's files adopted, tampered with, recovered.
-
-The tamperings work behind the tool's back, as somebody with the disk would do it.
-"""
+"""The demo's story, and its first half: a real team's files adopted, tampered with, recovered."""
 
 from __future__ import annotations
 

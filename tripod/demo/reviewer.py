@@ -1,12 +1,9 @@
 """A Pythia that looks for the chat, to show what becomes of that: a program of its own.
 
-::
-
-    python nosy.py WAY CHAT REVIEWER
-
-It has REVIEWER, a scripted Pythia, answer what is asked on standard input, looks for the messages
-in the folder CHAT by the WAY ``path``, ``glob`` or ``subprocess``, and puts the longest that it
-finds into the answer, as somebody does who was convinced by it. Of the standard library alone.
+``python reviewer.py WAY CHAT REVIEWER`` has REVIEWER, a scripted Pythia, answer what is asked on
+standard input, looks for the messages in the folder CHAT by the WAY ``path``, ``glob`` or
+``subprocess``, and puts the longest that it finds into the answer, as somebody does who was
+convinced by it. Of the standard library alone.
 """
 
 from __future__ import annotations

@@ -11,11 +11,8 @@ alone, so the next command continues where one was killed:
   run that could have read the chat, and this one cannot);
 - that ended otherwise too, or it was lost twice: ``pythia.failed``; the event stays pending.
 
-Several commands at one event wait for the same run, and one of them posts. While the program runs,
-Pythia's handle claims the event (``tripod.bus.reader``), so that no other consumer takes it.
-
-Source: seeds tripod-architecture; design sections 7 and 8; spec nbs-compat C6, C10; kernel
-sections 2 and 3.
+Several commands at one event wait for the same run, and one of them posts. Source: seeds
+tripod-architecture; design sections 7 and 8; spec nbs-compat C6, C10; kernel sections 2 and 3.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The program that is run as Pythia: its order, its isolation, and the private folder of a run.
 
-The program gets the decision log up to the checkpoint's last decision, on standard input, and
-nothing else of the team. Each attempt has one folder in the system's temporary folder, outside the
-project and private to the user: an empty folder to work in, and a home. What the program leaves in
-its home (transcripts) becomes evidence before the folder goes.
+Each attempt has one folder in the system's temporary folder, outside the project and private to the
+user: an empty folder to work in, and a home. What the program leaves in its home (transcripts)
+becomes evidence before the folder goes.
 
 Source: design sections 7 and 8; spec evidence-and-reports 1.
 """

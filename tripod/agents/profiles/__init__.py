@@ -121,14 +121,14 @@ def load(name: str) -> Profile:
     try:
         data = read_plain(path, MAX_SIZE, named=True)
     except OSError as error:
-        known = ", ".join(names())
-        message = f"no profile {name!r}: {error.strerror}; there are: {known}, and files of yours"
-        raise NotFoundError(message) from error
+        raise NotFoundError(
+            f"no profile {name!r}: {error.strerror}; there are: {', '.join(names())}, and files "
+            "of yours"
+        ) from error
     try:
         return parse_profile(data, toml=path.endswith(".toml"))
     except BadArgumentError as error:
-        message = f"profile {name!r}: {error}"
-        raise BadArgumentError(message) from error
+        raise BadArgumentError(f"profile {name!r}: {error}") from error
 
 
 def chosen(command: Sequence[str], profile: str | None, variable: str, default: str) -> Profile:
@@ -149,21 +149,18 @@ def parse_profile(data: bytes, *, toml: bool = False) -> Profile:
     """Read a profile: YAML, or TOML as earlier versions had it.
 
     Raises:
-        BadArgumentError: it is not a profile; the message names the line, where it is YAML, and
-            the key.
+        BadArgumentError: it is not a profile; the message names the key and, in YAML, the line.
     """
+    if toml and len(data) > MAX_SIZE:
+        raise BadArgumentError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
     try:
-        return _from_toml(data) if toml else read_settings(Profile, data)
+        if not toml:
+            return read_settings(Profile, data)
+        import tomllib
+
+        profile: Profile = judge(Profile, tomllib.loads(data.decode()))
     except MalformedError as error:
         raise BadArgumentError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise BadArgumentError(f"it is not TOML: {error}") from error
-
-
-def _from_toml(data: bytes) -> Profile:
-    import tomllib
-
-    if len(data) > MAX_SIZE:
-        raise MalformedError(f"it has {len(data)} bytes, more than {MAX_SIZE}")
-    profile: Profile = judge(Profile, tomllib.loads(data.decode()))
     return profile
