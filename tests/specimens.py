@@ -736,7 +736,7 @@ def private(root: str, handle: str, *, since: int = -1) -> SigningKey:
     with Team(root) as team:
         sql = "SELECT vkey FROM actors WHERE handle = ? AND NOT revoked ORDER BY number"
         vkey = team.store.db.execute(sql, (handle,)).fetchall()[since][0]
-    return keys.load_key(signature.key_path(vkey), handle)
+    return keys.load_key(signature.actor_key_path(vkey), handle)
 
 
 def _by(handle: str, **where: str) -> Callable[[str], None]:

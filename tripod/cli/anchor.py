@@ -84,7 +84,7 @@ def _take(call: Call) -> None:
         _say_receipt(call, anchoring.record_late_answer(team, body, keys, call.file))
 
 
-def _list(call: Call) -> None:
+def _list_receipts(call: Call) -> None:
     with call.fresh() as team:
         rows = team.store.db.execute(
             "SELECT seq, method, name, size, root FROM anchors ORDER BY seq"
@@ -284,7 +284,7 @@ sign FOLDER
 
     without: --team --json
 """
-_WORKS = [_witness, _tsa, _git, _ask, _take, _list, _receipt]
+_WORKS = [_witness, _tsa, _git, _ask, _take, _list_receipts, _receipt]
 _WITNESS_WORKS = [_witness_new, _witness_trust, _witness_show, _witness_sign]
 COMMANDS = {
     "anchor": group_of(_ANCHOR, _WORKS, {"S": Number(1, 600)}),

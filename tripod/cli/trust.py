@@ -93,14 +93,14 @@ def _enrol(call: Call) -> None:
             call.answer({"note": note}, note.removesuffix("\n").split("\n"))
             return
         vkey = authors.enrol(team, call.handle, _once(_passphrase), secret)
-    _say_key(call, vkey, signature.key_path(vkey))
+    _say_key(call, vkey, signature.actor_key_path(vkey))
 
 
 def _admit(call: Call) -> None:
     note = text_argument(None, call.file, "note")
     with _taken_in(call) as team:
         vkey = authors.admit(team, note, _once(_passphrase))
-    _say_key(call, vkey, signature.key_path(vkey))
+    _say_key(call, vkey, signature.actor_key_path(vkey))
 
 
 def _revoke(call: Call) -> None:
@@ -112,7 +112,7 @@ def _revoke(call: Call) -> None:
 def _list(call: Call) -> None:
     with call.fresh() as team:
         found = authors.list_actors(team.store.db)
-    here = {one.vkey: os.path.exists(signature.key_path(one.vkey)) for one in found}
+    here = {one.vkey: os.path.exists(signature.actor_key_path(one.vkey)) for one in found}
     lines = []
     for one in found:
         state = f"{'revoked at' if one.revoked else 'in force since'} entry {one.since}"

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tripod.decisions import writer as decisions_log
-from tripod.demo.review import Tell, data_file
-from tripod.demo.review import play as play_review
+from tripod.demo.review import Tell, data_file, play_review
 from tripod.ledger.locator import FOLDER
 from tripod.ledger.sqlite.damage import delete_middle_entry, rewrite_entry
 from tripod.projections import PROJECTIONS

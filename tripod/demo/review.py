@@ -129,7 +129,7 @@ def isolation_of(report: Report) -> Outcome:
 # The story ---------------------------------------------------------------------------------------
 
 
-def play(folder: str, tell: Tell) -> int:
+def play_review(folder: str, tell: Tell) -> int:
     """Tell it in ``folder``; give the number of things that went otherwise."""
     project = f"{folder}/council"
     tell("step", f"The whole Tripod: {WANTED} decisions, and the event that calls Pythia")
@@ -173,10 +173,10 @@ def _reviewed(project: str, tell: Tell) -> int:
         logged = decisions_log.log(team, request)
     tell("do", f"tripod scribe log … --supersedes {answer.first} (the outcome: {logged.id})")
     report = verify(project)
-    return _verdict(report, tell, apart=answer.level == "namespace")
+    return _count_failures(report, tell, apart=answer.level == "namespace")
 
 
-def _verdict(report: Report, tell: Tell, *, apart: bool) -> int:
+def _count_failures(report: Report, tell: Tell, *, apart: bool) -> int:
     """Say what the judge says: clean, or without a namespace that nobody can tell."""
     found = isolation_of(report)
     seen = ", ".join(f"{word} {number}" for word, number in found.coverage.items())

@@ -21,7 +21,7 @@ from tripod.trust.signature import (
     Actor,
     actor_in_force,
     actor_key,
-    key_path,
+    actor_key_path,
     newest_key,
     read_actors,
 )
@@ -74,7 +74,7 @@ def request_key(team: Context, handle: str, passphrase: bytes | None = None) -> 
     _check_handle(handle)
     keys.check_outside(team.root)
     key = keys.make_key(handle)
-    keys.store_key(key_path(key.verifier().format()), key, passphrase)
+    keys.store_key(actor_key_path(key.verifier().format()), key, passphrase)
     number = _next_number(team, handle)
     return sign_change(team.store.origin, number, key.verifier(), (key,))
 
@@ -107,8 +107,8 @@ def admit(team: Context, note: str, ask: Passphrase) -> str:
         )
 
     team.append_apart(change)
-    if before is not None and os.path.exists(key_path(before.vkey)):
-        os.unlink(key_path(before.vkey))
+    if before is not None and os.path.exists(actor_key_path(before.vkey)):
+        os.unlink(actor_key_path(before.vkey))
     _seal(team)
     return key.format()
 
@@ -177,7 +177,7 @@ def _voucher(team: Context, handle: str, ask: Passphrase) -> SigningKey | None:
     db = team.store.db
     held, log = newest_key(db, handle), sealing.in_force(team.store)
     own = held is not None and (not held.revoked or log is None)
-    if held is not None and own and os.path.exists(key_path(held.vkey)):
+    if held is not None and own and os.path.exists(actor_key_path(held.vkey)):
         return actor_key(held, ask)
     if log is not None:
         try:

@@ -30,7 +30,7 @@ class Actor(NamedTuple):
     revoked: bool
 
 
-def key_path(vkey: str) -> str:
+def actor_key_path(vkey: str) -> str:
     """Where the private part of an actor's key lies."""
     from tripod.trust.keys import place_of
 
@@ -100,7 +100,7 @@ def actor_key(held: Actor, passphrase: Passphrase) -> SigningKey:
     """The private part of a key (RefusedError: it is not on this host, or cannot be used)."""
     from tripod.trust import keys
 
-    path = key_path(held.vkey)
+    path = actor_key_path(held.vkey)
     what = f"entries of {held.handle!r} are signed since entry {held.since}"
     if not os.path.exists(path):
         raise RefusedError(

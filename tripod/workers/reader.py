@@ -21,7 +21,7 @@ from tripod.projections.workers.tables import FOLDER, worker_of
 from tripod.team.team import Team
 from tripod.workers.writer import ROLE, judge_name, logs_of, look_after
 
-MAX_LOG = 256 * 1024 * 1024
+MAX_READ = 256 * 1024 * 1024
 _STYLE = re.compile(
     rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][0-9A-Z]"
 )
@@ -159,7 +159,7 @@ def search(team: Team, name: str, pattern: str, context: int) -> Iterator[str]:
 def _log(team: Team, path: str) -> bytes | None:
     """A log as it is; one that is gone as it was kept."""
     try:
-        data = team.disk.read(path, MAX_LOG)
+        data = team.disk.read(path, MAX_READ)
     except UnreadableError as error:
         raise NotFoundError(str(error)) from error
     if data is not None:

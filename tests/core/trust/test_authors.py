@@ -210,7 +210,7 @@ def test_a_ledger_from_before_keys_is_judged_and_brought_on(root: str) -> None:
 )
 def test_who_has_not_the_key_cannot_act_under_the_handle(root: str, act: Any) -> None:
     (vkey,) = enrol(root, "alex")
-    os.unlink(signature.key_path(vkey))
+    os.unlink(signature.actor_key_path(vkey))
     before = files_of(database(root))
     with Team(root) as team, pytest.raises(RefusedError, match="is not there: nothing was record"):
         act(team)
@@ -236,7 +236,7 @@ def test_an_encrypted_key_signs_where_its_passphrase_is_known(
 
 def test_a_key_file_of_another_key_signs_nothing(root: str) -> None:
     one, other = enrol(root, "alex", "bench")
-    os.replace(signature.key_path(other), signature.key_path(one))
+    os.replace(signature.actor_key_path(other), signature.actor_key_path(one))
     with Team(root) as team, pytest.raises(RefusedError, match="holds another key"):
         events.publish(team, "alex", "done", "low")
 
@@ -261,7 +261,7 @@ def test_some_handles_are_refused(root: str, handle: str) -> None:
 
 def test_the_first_to_come_has_the_handle_where_the_ledger_has_no_key(root: str) -> None:
     (vkey,) = enrol(root, "alex")
-    path = signature.key_path(vkey)
+    path = signature.actor_key_path(vkey)
     assert os.stat(path).st_mode & 0o777 == 0o600
     assert keys.load_key(path, "alex").verifier().format() == vkey
     with Team(root) as team:
@@ -276,7 +276,7 @@ def test_a_key_takes_the_place_of_the_one_before_it(root: str) -> None:
     (first,) = enrol(root, "alex")
     (second,) = enrol(root, "alex")
     assert first != second
-    assert not os.path.exists(signature.key_path(first))
+    assert not os.path.exists(signature.actor_key_path(first))
     with Team(root) as team:
         events.publish(team, "alex", "done", "low")
         (one,) = authors.list_actors(team.store.db)
@@ -293,7 +293,7 @@ def test_a_revoked_key_signs_nothing_and_vouches_for_the_next(root: str) -> None
             authors.revoke(team, "alex", "again", keys.no_passphrase)
     assert newest(root, 1)[0].auth is None
     clean(root)
-    path = signature.key_path(vkey)
+    path = signature.actor_key_path(vkey)
     os.rename(path, f"{path}.away")  # without it a stranger cannot take the handle
     with pytest.raises(RefusedError, match="that is not on this host"):
         enrol(root, "alex")
@@ -309,7 +309,7 @@ def test_the_ledgers_key_vouches_for_first_keys_and_for_lost_ones(root: str) -> 
     with Team(root) as team:
         sealing.new_key(team)
     (vkey,) = enrol(root, "alex")
-    os.unlink(signature.key_path(vkey))
+    os.unlink(signature.actor_key_path(vkey))
     enrol(root, "alex")
     with Team(root) as team:
         authors.revoke(team, "alex", "gone", keys.no_passphrase)
@@ -339,7 +339,7 @@ def test_a_request_is_admitted_by_who_has_the_ledgers_key(
             authors.admit(team, note, keys.no_passphrase)
         with pytest.raises(RefusedError, match="cannot be admitted"):
             authors.admit(team, "nonsense", keys.no_passphrase)
-        assert not os.path.exists(signature.key_path(vkey))
+        assert not os.path.exists(signature.actor_key_path(vkey))
         monkeypatch.setenv("TRIPOD_HOME", str(tmp_path / "alexs"))
         events.publish(team, "alex", "done", "low")
     assert clean(root)["signed"] == 1

@@ -105,7 +105,7 @@ def test_who_keeps_what_she_read_to_herself_is_not_called_clean(
 def test_where_no_namespace_is_to_be_had_the_demo_says_so_and_goes_well() -> None:
     said: list[tuple[str, str]] = []
     with folder() as top, folder_alone():
-        wrong = review.play(str(top), lambda style, text: said.append((style, text)))
+        wrong = review.play_review(str(top), lambda style, text: said.append((style, text)))
     texts = [text for _, text in said]
     assert wrong == 0, texts
     assert any(text.startswith("  pythia-isolation: cannot tell: run ") for text in texts)
@@ -119,7 +119,7 @@ def test_a_pythia_that_nobody_catches_fails_the_demo() -> None:
     harmless = [("alex", "Short."), ("bench", "Shorter."), ("claude", "Yes."), ("alex", "So.")]
     with folder() as top, pytest.MonkeyPatch.context() as patch:
         patch.setattr(review, "SAID", harmless)
-        wrong = review.play(str(top), lambda style, text: said.append((style, text)))
+        wrong = review.play_review(str(top), lambda style, text: said.append((style, text)))
     assert wrong == len(nosy.WAYS) + 1
     assert any("NEITHER refused nor caught" in text for _, text in said)
 
